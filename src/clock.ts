@@ -1,7 +1,4 @@
-/**
- * The clock. `Date.now`, `Math.random` and `setTimeout` are called only in this file, so that a simulation can pass a
- * clock of its own. Everything else uses `systemClock`.
- */
+/** Only this file calls `Date.now`, `Math.random` and `setTimeout`, so that a simulation can pass its own clock. */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
@@ -20,10 +17,7 @@ export interface Clock {
   random(): number
 }
 
-/**
- * Returns the result of `work` or throws its error. After `ms` milliseconds, returns undefined and aborts the signal
- * that was passed to `work`.
- */
+/** Returns the result of `work`. After `ms` milliseconds, returns undefined and aborts the signal passed to `work`. */
 export async function within<T>(
   ms: number,
   clock: Pick<Clock, 'after'>,

@@ -128,10 +128,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/**
- * Returns whether the error means that too many files are open. Sockets and pipes count as files, so without a code of
- * its own it would look like an unreachable service or an unusable folder.
- */
+/** Returns whether too many files are open. Without its own code, this would look like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 

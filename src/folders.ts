@@ -20,10 +20,7 @@ const MISTAKES = new Set([
 /** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
-/**
- * Creates the folder and its parents. Node's `recursive` option hangs on a file system that refuses new entries
- * (/proc): it creates the parent, which exists, and tries again without end.
- */
+/** Creates the folder and its parents. Node's `recursive` option never ends where entries are refused (/proc). */
 export function makeFolder(folder: string): void {
   if (isFolder(folder)) return
   const above = dirname(folder)

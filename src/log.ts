@@ -1,7 +1,4 @@
-/**
- * The log: pino on standard error, readable on a terminal and JSON elsewhere. `Secret` keeps secrets out of the log, and
- * this file masks them a second time: fields such as `password`, and each guarded text in any common encoding.
- */
+/** The log: pino on standard error, readable on a terminal, else JSON. Masks secrets and fields such as `password`. */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { runNow } from './runContext.ts'

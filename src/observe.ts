@@ -1,7 +1,4 @@
-/**
- * The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. `unobserved`
- * is the hook without metrics and traces.
- */
+/** The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 

@@ -1,7 +1,4 @@
-/**
- * The run to which the executing code belongs. It follows asynchronous calls, so that a log line from any depth (a
- * retry, a slow statement) has the run's identifier without a parameter in every function.
- */
+/** The run to which the executing code belongs, so that a log line from any depth has the run's identifier. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface RunContext {

@@ -1,7 +1,6 @@
 /**
- * The log lines of runs, stored for `tidemark logs`. The files are in the folder `.logs` next to the warehouse, as
- * lines of JSON, one file for each hour (UTC). One file for each run would be half a million files in a season. Lines
- * per run, bytes per hour and bytes in total are limited.
+ * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse, one file per hour (UTC).
+ * Files per run would be half a million in a season. Lines per run, bytes per hour and bytes in total are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'

@@ -1,7 +1,4 @@
-/**
- * A secret that cannot be printed: each way in which JavaScript turns a value into text returns `[secret]`. The value is
- * read with `reveal()` only, which is easy to find in a review.
- */
+/** A secret that cannot be printed: as text, it is `[secret]`. Only `reveal()` returns the value. */
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'

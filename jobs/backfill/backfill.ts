@@ -1,7 +1,4 @@
-/**
- * Runs a backfill, in the worker or in a command. Its windows are recorded in the warehouse
- * (`tidemark.backfill_windows`), so a stopped backfill continues with the windows that were not read.
- */
+/** Runs a backfill. Its windows are in `tidemark.backfill_windows`, so a stopped backfill can continue. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import { type BackfillOptions, type BackfillOutcome, backfillReport } from '../../src/sync/backfill/backfill.ts'
@@ -13,9 +10,8 @@ import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/report
 import type { BackfillJob } from '../queue/queues.ts'
 
 /**
- * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. A backfill fails
- * if it is cancelled, or if windows fail. In the second case all other windows are read, and the next backfill of the
- * same range reads only the failed ones.
+ * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. If windows fail,
+ * all others are still read, and the next backfill of the same range reads only the failed ones.
  */
 export async function backfillRun(
   context: SyncContext,

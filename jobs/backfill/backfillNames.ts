@@ -1,7 +1,4 @@
-/**
- * Finds the backfill for each request. A request joins a backfill of the same range that is recorded in the warehouse,
- * waits in the queue, or was requested a moment ago. So two clicks on a button do not read the range twice.
- */
+/** Finds the backfill for each request. Requests for the same range share one, so two clicks do not read it twice. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Instant } from '../../src/instant.ts'

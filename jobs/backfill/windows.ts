@@ -1,7 +1,6 @@
 /**
- * Distributes the windows of a backfill. They are pulled by this process or by pullers, which leave the staged rows in
- * the shared staging directory. The coordinator polls its jobs instead of waiting for events, because a lost event or
- * an emptied store would block the backfill.
+ * Distributes the windows of a backfill to this process or to pullers, which leave the staged rows in a shared
+ * directory. The coordinator polls its jobs, because a lost event or an emptied store would block the backfill.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'

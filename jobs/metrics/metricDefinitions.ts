@@ -1,7 +1,6 @@
 /**
- * Every metric: its name, its help text and its labels. The values of each label come from a closed list (reports,
- * codes, kinds, states), so that the number of series is bounded. Names follow Prometheus: base units, and `_total` for
- * counters. docs/WATCHING.md describes exactly these metrics, which a test checks.
+ * Every metric: name, help text and labels. The values of each label come from a closed list, so the number of series
+ * is bounded. Names follow Prometheus: base units, `_total` for counters. A test compares docs/WATCHING.md with them.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 

@@ -1,7 +1,6 @@
 /**
- * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges (lag, sizes,
- * depth of queues) are read at each scrape, with a time limit. If the limit is exceeded, the last known value is
- * returned, because a scrape that times out looks like a dead process.
+ * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
+ * each scrape, or after a time limit their last values are used, because a slow scrape looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'

@@ -1,7 +1,6 @@
 /**
- * The conditions that the webhook reports: a paused report, failing runs, lag, a stopped mass deletion. A condition is
- * a state, not an event. One notice is sent when it begins and one when it ends, however often it is checked or the
- * worker is restarted.
+ * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event: one
+ * notice is sent when it begins and one when it ends, however often it is checked.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'

@@ -1,7 +1,6 @@
 /**
  * Sends one notice to the webhook as a POST. The signature covers time and body, so that the receiver recognises forged
- * and repeated notices. Redirects are not followed, because they could send the notice to an address that nobody
- * configured.
+ * and repeated notices. Redirects are not followed, because nobody configured their address.
  */
 import { createHmac } from 'node:crypto'
 import type { NotifyConfig } from '../../src/config/config.ts'

@@ -1,7 +1,6 @@
 /**
- * The notifier's state after a restart: which conditions were reported, how many runs have failed in a row, and which
- * notices were not delivered yet. It is in a small file next to the warehouse, which is always replaced as a whole. A
- * missing or unreadable file counts as empty.
+ * The notifier's state after a restart: reported conditions, failed runs in a row, and notices not yet delivered. It is
+ * in a small file next to the warehouse, always replaced as a whole. A missing or unreadable file counts as empty.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'

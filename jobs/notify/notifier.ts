@@ -1,8 +1,7 @@
 /**
- * Sends a notice to a webhook when a condition begins and when it ends. The notifier is called for each ended run, and
- * reads the books at intervals, in a loop of its own, so that a slow receiver never delays a run. If a notice can't be
- * delivered, it is sent again with growing delays, also after restarts. After `TRIES_MAX` tries (about half an hour) it
- * is dropped.
+ * Sends a notice to a webhook when a condition begins and when it ends. The notifier has a loop of its own, so that a
+ * slow receiver never delays a run. If a notice can't be delivered, it is sent again with growing delays, also after
+ * restarts. After `TRIES_MAX` tries (about half an hour) it is dropped.
  */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'

@@ -1,7 +1,4 @@
-/**
- * Regular work between the runs: publishes the copy, makes checkpoints, and removes old jobs, staged files of dead
- * processes, and old entries of the books.
- */
+/** Regular work between runs: publishes the copy, makes checkpoints, removes old jobs, staged files, book entries. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
@@ -27,7 +24,6 @@ export interface HousekeepingParts {
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
-/** Milliseconds for which completed and failed jobs are kept. */
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
 /** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */

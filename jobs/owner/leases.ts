@@ -1,7 +1,6 @@
 /**
- * Leases of this process: one run at a time per report and kind. The queue already runs only one such job. But after a
- * lost lock or an emptied store, a second job may begin while the first one still works. Then the second job stops the
- * first one and waits for its end.
+ * Leases of this process: one run at a time per report and kind. After a lost lock or an emptied store, the queue may
+ * begin a second such job while the first one works. Then the second job stops the first one and waits for its end.
  */
 
 export interface LeaseRequest {

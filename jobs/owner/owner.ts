@@ -1,7 +1,4 @@
-/**
- * Processes the jobs of the process that owns the warehouse: incremental runs, reconciles, backfills and housekeeping.
- * Only one run per report and kind is active at a time. A run that changed rows or marks requests a new published copy.
- */
+/** Processes the jobs of the process that owns the warehouse. Only one run per report and kind is active at a time. */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'

@@ -1,7 +1,4 @@
-/**
- * The job consumers (BullMQ workers) of one process. Each one takes the jobs of one queue, validates their data, and
- * processes them with an abort signal. When the process stops, running jobs return to the queue within `STOP_MS_MAX`.
- */
+/** The BullMQ workers of one process. When it stops, their running jobs return to the queue within `STOP_MS_MAX`. */
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'

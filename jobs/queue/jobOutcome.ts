@@ -43,10 +43,7 @@ export interface JobAttempt {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/**
- * Milliseconds after which a job that waits for an operator is tried again without `tidemark resume`, because Tidemark
- * may not notice a repair, such as new permissions at the service.
- */
+/** Milliseconds until a waiting job is tried again without `tidemark resume`, since a repair may go unnoticed. */
 const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If it throws, decides the outcome of the job by `verdictOf`. */

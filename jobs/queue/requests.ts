@@ -1,7 +1,4 @@
-/**
- * The only place that adds jobs to queues. A run that is already waiting is not added again. A run that is requested
- * while it is active is added once, to be done afterwards.
- */
+/** The only place that adds jobs. A waiting run is not added again; an active run is added once, for afterwards. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'

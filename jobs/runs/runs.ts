@@ -1,7 +1,4 @@
-/**
- * The runs of the process that owns the warehouse: which are active, their progress, and their outcomes. Followers (a
- * command that waits for its run, or the console) receive each event.
- */
+/** The active runs of the process that owns the warehouse. A waiting command or the console follows their events. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'

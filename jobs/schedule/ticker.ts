@@ -1,6 +1,4 @@
-/**
- * The role `schedule`: keeps BullMQ's schedulers equal to the configuration, and turns each tick into a run request.
- */
+/** The role `schedule`: keeps BullMQ's schedulers equal to the configuration and turns ticks into run requests. */
 import type { Clock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'

@@ -1,7 +1,6 @@
 /**
- * Lets only one process use a directory. PGlite takes no lock, and two processes on one directory lose jobs without an
- * error. The lock is an exclusive transaction on an empty SQLite file next to the directory. The operating system
- * releases it when the process ends, also after kill -9, so no stale lock remains.
+ * Lets only one process use a directory: two PGlites on one directory lose jobs without an error. The lock is an
+ * exclusive transaction on an empty SQLite file, which the operating system releases even after kill -9.
  */
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -12,9 +11,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 /** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
-/**
- * Takes the lock until disposal. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING for a folder or file that can't be opened.
- */
+/** Takes the lock until disposal. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if the folder or file can't be opened. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {

@@ -1,8 +1,7 @@
 /**
  * Presents PGlite as a pool of PostgreSQL sessions, as far as BullMQ needs one. PGlite is a single session in this
- * thread, which has two consequences. Statements of other callers must wait while one caller has a transaction open.
- * And each statement first yields to the event loop, because PGlite responds without letting timers fire, and a worker
- * that polls in a loop would never stop.
+ * thread, so statements of other callers wait while one caller has a transaction open. Each statement first yields to
+ * the event loop: PGlite responds without letting timers fire, and a worker that polls in a loop would never stop.
  */
 import { EventEmitter } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'

@@ -1,7 +1,4 @@
-/**
- * The store that needs no server: BullMQ's PostgreSQL backend on a PGlite in this process, in a directory next to the
- * warehouse. It serves one process. It survives kill -9, but not a power cut in the middle of a write.
- */
+/** BullMQ's PostgreSQL backend on a PGlite in this process. Survives kill -9, but not a power cut during a write. */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'

@@ -1,7 +1,4 @@
-/**
- * BullMQ's queues and workers on one store. Each is created once with this product's defaults and has an error
- * listener, since an error event without a listener ends the process. They are closed in the order of their dependencies.
- */
+/** BullMQ's queues and workers on one store. Each has an error listener: without one, an error ends the process. */
 import {
   type BackendFactory,
   type ConnectionOptions,

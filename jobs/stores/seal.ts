@@ -1,7 +1,4 @@
-/**
- * Encrypts the shared token, because a store may be readable by others: AES-256-GCM with a key derived (HKDF) from the
- * client secret and the client's identity. Another secret or another client cannot decrypt it.
- */
+/** Encrypts the shared token, because others may read the store: AES-256-GCM, keyed by client secret and identity. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../src/secret.ts'
 

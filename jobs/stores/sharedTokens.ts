@@ -1,7 +1,6 @@
 /**
- * Shares one token among all processes on one store. The token is encrypted, and the store deletes it when it expires.
- * One process at a time refreshes it, under a lease that it renews. If that process dies, the lease expires and another
- * process refreshes the token.
+ * Shares one encrypted token among all processes on one store, which deletes it when it expires. One process at a time
+ * refreshes the token, under a lease. If that process dies, the lease expires and another process refreshes it.
  */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'

@@ -1,7 +1,4 @@
-/**
- * Short texts with a name and a time to live, shared by the processes on one store: tokens, refresh leases and pauses.
- * Each store has its own implementation. Times are by the store's clock, since the clocks of the processes may differ.
- */
+/** Short texts with a time to live (by the store's clock), shared by processes: tokens, refresh leases, pauses. */
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 import { nameOf } from './seal.ts'
 
@@ -24,9 +21,7 @@ export interface SharedValues {
   prolong(name: string, ms: number): Promise<void>
 }
 
-/**
- * Returns the pauses that the service requested by Retry-After, shared by all processes (product contract, promise 9).
- */
+/** Returns the pauses requested by Retry-After, which all processes share (product contract, promise 9). */
 export function pausesOn(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${nameOf(identity)}`
   return {

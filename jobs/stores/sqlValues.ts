@@ -1,7 +1,4 @@
-/**
- * Shared values on PostgreSQL and on the embedded store: one row for each name, with its expiry. Each call is one
- * statement, and row locks make it atomic. No transaction stays open while a token is requested.
- */
+/** Shared values on PostgreSQL and the embedded store, one row per name. Each call is one atomic statement. */
 import type { PgQueryable } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 

@@ -1,7 +1,4 @@
-/**
- * The interface of a queue store: Redis, PostgreSQL, or the embedded one. Queues and workers are created only through
- * this interface, so that the same code runs on all three.
- */
+/** The interface of a queue store: Redis, PostgreSQL, or the embedded one. Only a store creates queues and workers. */
 import type { Processor, Queue, Telemetry, Worker, WorkerOptions } from 'bullmq'
 import type { TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'

@@ -1,7 +1,6 @@
 /**
- * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain the
- * command that failed, and the command AUTH contains the password. Each problem is logged once a minute instead of once
- * per attempt to connect.
+ * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain a failed
+ * AUTH command with the password. Each problem is logged once a minute instead of once per attempt to connect.
  */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -25,10 +24,7 @@ export const unreachable = (address: ServerAddress, error: unknown): SyncError =
 export const unfit = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-/**
- * Returns the error for a store that was connected and now fails: it is unreachable, out of memory, or a replica. The
- * error is temporary, so the caller tries again.
- */
+/** Returns the temporary error for a connected store that now fails: unreachable, out of memory, or a replica. */
 export const unwilling = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',

@@ -1,7 +1,6 @@
 /**
- * OpenTelemetry traces, enabled by the standard variables. One trace contains the tick of the schedule, the job, its
- * run, each request and the commit. BullMQ passes the trace from one job to the next. Without the variables no tracing
- * library is loaded. Spans contain names, counts and codes; never a body, a header or a message.
+ * OpenTelemetry traces, loaded only if the standard variables are set. One trace contains the schedule's tick, the job,
+ * its run, the requests and the commit. Spans contain names, counts and codes; never a body, a header or a message.
  */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'

@@ -1,7 +1,4 @@
-/**
- * Reads and decompresses the body of a response. Both steps have the same limit of bytes, so a small body that becomes
- * gigabytes when it is decompressed fails with ANSWER_TOO_LARGE.
- */
+/** Reads and decompresses a response's body. Both steps have the same limit, so no small body becomes gigabytes. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'

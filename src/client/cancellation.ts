@@ -35,10 +35,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw reasonOf(signal)
 }
 
-/**
- * Returns the error of a cancelled call: the signal's reason if it is an error of Tidemark, else CANCELLED. The
- * platform's own reasons (AbortError, TimeoutError) are DOMExceptions.
- */
+/** Returns the signal's reason if it is an error of Tidemark, else (AbortError, TimeoutError) the error CANCELLED. */
 export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
   if (reason instanceof Error && !(reason instanceof DOMException)) return reason

@@ -1,7 +1,4 @@
-/**
- * Decides when a request may be sent. It limits requests per second and concurrent requests (this limit adapts to the
- * service). It grants permits by priority, then in order of arrival, and waits during pauses of the service.
- */
+/** Decides when a request may be sent: limits rate and concurrency, orders by priority, and waits during pauses. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
@@ -192,10 +189,7 @@ export class FairQueue<T> {
 /** The first limit of concurrent requests: one walk and one token request, so that a service can start slowly. */
 const START = 2
 
-/**
- * A limit of concurrent requests that adapts to the service. It grows with successful responses, is halved when the
- * service is overloaded, and then grows slowly (additive increase, multiplicative decrease).
- */
+/** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number

@@ -1,7 +1,4 @@
-/**
- * Reads the property-level errors in a refusal. The specification mentions such errors but shows no layout (spec §7,
- * gaps), so this file reads common layouts, and returns any other body as text.
- */
+/** Reads property-level errors in a refusal. The spec shows no layout (§7, gaps), so this file reads common layouts. */
 export interface Problem {
   property: string | undefined
   message: string

@@ -1,7 +1,4 @@
-/**
- * Masks secrets in text from the service before it is logged or printed. A server may echo the request, so the client
- * secret and the tokens are masked in every encoding that an error page or a JSON body may have.
- */
+/** Masks secrets in the service's texts, in every encoding: an error page or a JSON body may echo the request. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'

@@ -1,7 +1,6 @@
 /**
- * The client of the reporting service. A read is attempted several times, each time with a permit of the limiter. An
- * attempt gets a token and sends one POST, and after a 401 sends it again with a new token. The client knows no
- * reports: a request has its path, its body and a function that parses the response.
+ * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
+ * a POST. The client knows no reports: a request has its path, its body and a function that parses the response.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'

@@ -1,7 +1,4 @@
-/**
- * Decides whether and when a failed request is sent again. Each request is a POST and safe to repeat: the reporting
- * interface is read-only (spec §1), and a token request only issues another token.
- */
+/** Decides whether and when a request is sent again. All are safe to repeat: reads (spec §1) and token requests. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'

@@ -1,7 +1,6 @@
 /**
- * Pauses that all processes share: after one process has received a 429 or a Retry-After, all of them wait. Each
- * request checks for a shared pause, but the store is read only once in 250 ms. While the store does not respond, each
- * process has only its own pauses.
+ * Pauses after a 429 or a Retry-After, shared by all processes. Each request checks for a shared pause, but the store
+ * is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
  */
 import { type Clock, within } from '../clock.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Sends one POST over a connection pool and reads the status, some headers and the whole body. Follows no redirects and
- * never retries. Each request has its own deadline: a body that arrives byte by byte never exceeds undici's timeouts.
- */
+/** Sends one POST without redirects or retries. A deadline also ends a body that arrives byte by byte. */
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

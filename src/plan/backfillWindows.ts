@@ -1,7 +1,6 @@
 /**
- * Divides the time range of a backfill into windows with about equally many rows. Then several workers can read windows
- * at once, and each window fills about one load. If the distribution of rows over time is unknown, windows are equally
- * long. A wrong estimate makes windows uneven but loses no row, because each window is proven complete by itself.
+ * Divides the time range of a backfill into windows of about one load each, or of equal length if the distribution of
+ * rows over time is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
  */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -32,7 +31,6 @@ export interface Cut extends Range {
 }
 
 export interface WindowSizes {
-  /** The number of rows in a full page of this report. */
   readonly pageRows: number
   readonly loadRowsMax: number
 }

@@ -189,10 +189,9 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If a full page is repeated, or the page after it is refused, there
- * are two cases: it is the last page, or the service ignores page numbers. A walk with pages of one row less
- * distinguishes them. If the service ignores page numbers, or rows at one instant were repeated, the next walk requests
- * all rows on one page, so that their order does not matter.
+ * Returns the page size in rows for the next walk. After a repeated full page, or a refused page after a full one, a
+ * walk with pages of one row less shows whether the service ignores page numbers. If so, or if rows at one instant were
+ * repeated, the next walk requests all rows on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

@@ -1,7 +1,4 @@
-/**
- * Decides which columns are added for undocumented fields. A new column's type follows from the field's values so far,
- * and its name from the field's name. Pure: the warehouse applies the decisions (product contract §4).
- */
+/** Decides which columns are added for undocumented fields, by their names and value kinds (product contract §4). */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
@@ -26,9 +23,7 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /**
-   * `limit`: the table has the maximum of columns. `frozen`: the contract forbids changes. The values are kept in JSON.
-   */
+  /** `limit`: the maximum of columns is reached. `frozen`: the contract forbids changes. Values are kept in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** What new fields and types cause: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects the rows. */

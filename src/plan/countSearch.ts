@@ -12,10 +12,7 @@ export interface CreationNote {
   readonly rows: number
 }
 
-/**
- * Returns the notes as cells: ranges that share at most a bound, earliest first. Notes that overlap become one cell,
- * since each of their rows may be anywhere in its note.
- */
+/** Returns the notes as cells: ranges that share at most a bound, earliest first. Overlapping notes become one cell. */
 export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[] {
   const cells: CreationNote[] = []
   const from = ({ since }: CreationNote): number => since ?? Number.NEGATIVE_INFINITY

@@ -1,7 +1,4 @@
-/**
- * Compares the configuration of earlier requests with the present one (product contract §3). Rows that were requested
- * with fewer collections, other filters or a later start have to be read again, the newest first.
- */
+/** Compares the configuration of earlier requests with the present one, to find rows to read again (contract §3). */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -51,9 +48,8 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`. Rows up to its `refillUntil` have to be read
- * again. `held` is the coverage of the previous run, which read everything up to `readUntil`. Returns `held` itself if
- * nothing has changed.
+ * Returns the coverage to store for a run with the configuration `wanted`. Rows up to its `refillUntil` are read again.
+ * `held`: the coverage of the previous run, which read everything up to `readUntil`; returned if nothing has changed.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }

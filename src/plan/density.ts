@@ -1,8 +1,4 @@
-/**
- * Estimates the number of rows per microsecond from the slices read so far, and so the length of the next slice. This
- * affects only the cost: a slice with too many rows costs one more request, and a half-empty slice wastes half a
- * request.
- */
+/** Estimates rows per microsecond from earlier slices, and so the next slice's length, which affects only the cost. */
 
 /** First estimate of the variance of rows per slice, divided by that of pure chance. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2

@@ -1,7 +1,4 @@
-/**
- * Chooses a row that can be requested by itself, in order to find whether pages are counted from 0 or 1. The
- * specification does not define that (spec §4, rule 2).
- */
+/** Chooses a row to request alone, to find whether pages are counted from 0 or 1 (undefined in spec §4, rule 2). */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

@@ -1,7 +1,6 @@
 /**
- * Judges the responses for a slice by a table of rules. The rules are tried from top to bottom, and the first one that
- * fits decides. docs/PROOFS.md prints the table and proves each rule in the section that the rule names. To support a
- * new kind of service, add a fact to the paging profile and a rule here.
+ * Judges the responses for a slice: the first rule of a table that fits decides. docs/PROOFS.md proves each rule in the
+ * section that the rule names. To support a new kind of service, add a fact to the paging profile and a rule here.
  */
 import {
   agesOf,

@@ -1,7 +1,6 @@
 /**
- * A set of row keys that needs little memory. Whole-number keys are stored in one flat table (12–16 bytes per key; a
- * Set of strings needs a hundred). Other keys are stored in an ordinary Set. A walk of millions of rows counts its
- * distinct keys with it.
+ * A set of row keys for walks of millions of rows. Whole-number keys are stored in one flat table (12–16 bytes per key;
+ * a Set of strings needs a hundred). Other keys are stored in an ordinary Set.
  */
 const EMPTY = Number.NaN
 const LOAD_FACTOR = 0.6

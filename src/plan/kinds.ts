@@ -1,7 +1,4 @@
-/**
- * The kinds of JSON values that a field has had, as a bit mask. Bits are only added: the kinds of a load are the union
- * over all of its rows, so a column's type never follows from a sample.
- */
+/** The kinds of JSON values of a field, as a bit mask: the union over all rows, so no type follows from a sample. */
 
 export const Kind = {
   null: 1,

@@ -1,7 +1,4 @@
-/**
- * The high-water marks of a report, by their names in `tidemark.marks` (product contract §3). Each is named after the
- * request parameter or column that it belongs to.
- */
+/** The high-water marks of a report (product contract §3). Each is named after its request parameter or column. */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant } from '../instant.ts'
 import { merged, provenUpTo } from './intervals.ts'

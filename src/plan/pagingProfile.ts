@@ -1,7 +1,6 @@
 /**
- * The paging profile of a report: how the service pages, as far as its responses have shown it (docs/PROOFS.md,
- * appendix A). It is immutable; each function returns the profile after one more observation. It is stored for each
- * report and requested page size. If a response contradicts the profile, the walk learns the profile again.
+ * The paging profile of a report and page size: how the service pages, as its responses have shown (docs/PROOFS.md,
+ * appendix A). It is immutable. If a response contradicts the profile, the walk learns the profile again.
  */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */

@@ -1,7 +1,4 @@
-/**
- * Decides which fields are hashed or dropped before they are stored, in rows and in items of collections. Rules name
- * columns, so a rule applies to every field that would fill its column.
- */
+/** Decides which fields of rows and collection items are hashed or dropped, by the column that they would fill. */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'

@@ -1,7 +1,6 @@
 /**
- * A queue of the spans that a run has not proven yet, earliest first. It also computes the length of the next slice. It
- * uses the total, if there is one. Otherwise it uses the density of earlier slices and the times in the last response
- * that lacked rows of its span. The length affects only the cost: every slice is proven by itself.
+ * The spans that a run has not proven yet, earliest first, and the length of the next slice. The length follows from
+ * the total or, without one, from earlier responses. It affects only the cost: every slice is proven by itself.
  */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
@@ -37,7 +36,6 @@ const REMAINDER_SHARE = 0.03
 
 /** The reason to cut a span: its response does not contain all of its rows. */
 export interface Overfull {
-  /** Number of rows on a full page. */
   readonly pageRows: number
   /** The parts into which the span must be cut; undefined: the queue chooses them. */
   readonly parts?: readonly Span[] | undefined

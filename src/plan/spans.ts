@@ -1,7 +1,4 @@
-/**
- * Spans of time and how they are cut. Bounds are inclusive (spec §4, rule 1), so neighbouring parts share an instant.
- * No row can be between two parts, even if the service's times are finer than microseconds.
- */
+/** Spans of time and how they are cut. Bounds are inclusive (spec §4, rule 1), so no row is between two parts. */
 import { type Instant, minusMs } from '../instant.ts'
 
 export interface Span {
@@ -13,8 +10,7 @@ export interface Span {
 const SLICES_MAX = 1_000
 /**
  * Factors for the length of the next slice, by the number of slices in a row with too many rows, if there is no total.
- * The first are moderate, because rows may be only a little denser. The last are extreme, because all rows may be at
- * one instant.
+ * The first are moderate; the last are extreme, because all rows may be at one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 

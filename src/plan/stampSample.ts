@@ -1,7 +1,6 @@
 /**
- * Chooses where to cut a span from the modification times in a response that lacks rows of the span. The times are a
- * sample of how rows are distributed over time. The result is a hint, never a proof. No order of rows is assumed; if
- * the rows look sorted, the cut is nearly exact.
+ * Chooses where to cut a span from the modification times in a response that lacks rows of the span. The result is a
+ * hint, never a proof. No order of rows is assumed; if the rows look sorted, the cut is nearly exact.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
@@ -22,7 +21,6 @@ export interface SampleHint {
 export interface SampleQuestion {
   readonly since: Instant
   readonly until: Instant
-  /** Number of rows on a full page. */
   readonly pageRows: number
   /** Number of rows that a slice is planned to have. */
   readonly planned: number
@@ -34,9 +32,7 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/**
- * Shares of the planned rows for the next slice after 1, 2, 3, 4 failures: if the density is known, or only the order.
- */
+/** Shares of the planned rows for the next slice after 1–4 failures: if the density is known, or only the order. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */

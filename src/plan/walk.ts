@@ -1,7 +1,4 @@
-/**
- * Records the pages of one walk over a slice, and computes what follows from these pages alone (spec §4, rule 2). Other
- * code reads the pages. src/plan/judge.ts decides what the walks of a slice prove.
- */
+/** Records the pages of one walk over a slice, and computes what follows from these alone (spec §4, rule 2). */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
 import type { PagingProfile } from './pagingProfile.ts'
@@ -156,8 +153,7 @@ export class Walk {
 
   /**
    * Returns whether the walk has exactly the rows of the total: every page has the same total, and no row was repeated.
-   * False if a row without a key has a text that was on another page too: the same row may have been read twice, and
-   * another one missed.
+   * False if a row without a key has a text that was on another page too, as it may be the same row.
    */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)

@@ -1,7 +1,4 @@
-/**
- * Computes the next window and the mark after it. Bounds are inclusive on both ends (spec §4, rule 1), so neighbouring
- * windows share an instant. All times are the service's.
- */
+/** Computes the next window and mark in the service's time. Bounds are inclusive on both ends (spec §4, rule 1). */
 import {
   earliest,
   type Instant,
@@ -32,10 +29,7 @@ export interface WindowRules {
 /** The service's true time is later than the `Date` header by less than this, since the header has whole seconds. */
 export const CLOCK_GRAIN_MS = 1_000
 
-/**
- * The longest time until a response begins. "Expansion increases response size and processing time" (spec §4): a year
- * of expanded rows may take a minute.
- */
+/** The longest time until a response begins: a year of expanded rows may take a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 /** The previous window, and how long ago it was. */

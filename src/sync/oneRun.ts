@@ -1,7 +1,6 @@
 /**
- * One run of one report and its record in the books. The record is `running` from the first load on, and at the end
- * `done`, `failed` or `stopped`. A run without new rows is only recorded at its end. A permanent refusal by the service
- * pauses the report.
+ * One run of one report and its record in the books: `running` from the first load on, then `done`, `failed` or
+ * `stopped`. A run without new rows is only recorded at its end. A permanent refusal by the service pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'

@@ -49,10 +49,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/**
- * Pauses the report if the error shows that further requests are useless. Ignores a `PauseError`, which is the error of
- * an earlier pause and perhaps of another report.
- */
+/** Pauses the report if further requests are useless. Ignores a `PauseError`, the error of an earlier pause. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error

@@ -1,7 +1,4 @@
-/**
- * Reads rows again after a change of the configuration (more collections, other filters, an earlier start). A run reads
- * them after the rows that have changed, newest first. Each finished part is recorded. Marks do not move.
- */
+/** Reads rows again, newest first, after a change of the configuration. Each part is recorded. Marks do not move. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'

@@ -1,7 +1,6 @@
 /**
- * Loads rejected rows again after their cause is fixed, for instance by a newer declaration. They pass the same steps
- * as other rows (scan, stage, merge), with the original time of their response. So a newer stored version is not
- * replaced, and a row that is rejected again is kept once, with the new reason.
+ * Loads rejected rows again, for instance by a newer declaration. They are scanned, staged and merged with the original
+ * time of their response, so a newer stored version stays. A row rejected again is kept once, with the new reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -66,10 +65,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/**
- * Returns whether all rows were loaded again. False if other loads have removed some of them meanwhile, because the
- * service returned correct versions. The caller then lists the rows again.
- */
+/** Returns whether all rows were loaded again. False if other loads removed some; the caller then lists them again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,

@@ -1,7 +1,4 @@
-/**
- * Removes staged files of processes that have died. Several processes share the staging directory, so only the age of a
- * file shows that no process uses it.
- */
+/** Removes staged files of processes that have died. Processes share the directory, so only the age shows this. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'

@@ -1,7 +1,4 @@
-/**
- * Runs each enabled report once, several at a time. Audit reports run after the reports that they follow. A report that
- * fails does not stop the others.
- */
+/** Runs each enabled report once, audit reports after those that they follow. A failed one does not stop the others. */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
@@ -17,10 +14,7 @@ export type { ReportOutcome } from './reportOutcome.ts'
 /** Number of reports that run at the same time: enough to use the waits for the service, few enough to limit memory. */
 const REPORTS_AT_ONCE = 3
 
-/**
- * Runs the reports of `wanted` that are enabled and not paused. `newRunId` returns the identifier for each run. Does
- * not throw if a report fails: its outcome has the error.
- */
+/** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome has the error. */
 export async function syncAll(
   context: SyncContext,
   wanted: readonly ReportName[],

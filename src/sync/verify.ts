@@ -1,7 +1,4 @@
-/**
- * Compares a past window with the service without changing anything. The window is read, proven and staged as usual,
- * but loaded into a temporary warehouse, so equal rows have equal fingerprints. It is compared with the published copy.
- */
+/** Compares a past window with the published copy: reads it again and loads it into a temporary warehouse. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'

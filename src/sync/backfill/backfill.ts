@@ -1,7 +1,6 @@
 /**
- * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads each one with its
- * proof. Windows that are `done` in the warehouse are not read again, so a stopped backfill can continue. A backfill
- * moves no mark (product contract §7).
+ * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. Windows that
+ * are `done` are not read again, so a stopped backfill can continue. A backfill moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'

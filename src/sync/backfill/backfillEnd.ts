@@ -1,7 +1,4 @@
-/**
- * Ends a backfill as done, with failed windows, cancelled, or stopped by an error that concerns all windows. The
- * figures are sums from the books, so they include what was read before a restart.
- */
+/** Ends a backfill. The figures are sums from the books, so they include what was read before a restart. */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

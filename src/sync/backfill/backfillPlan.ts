@@ -1,7 +1,4 @@
-/**
- * Plans the windows of a backfill. An envelope has a total, so a few small requests show how rows are distributed over
- * time. For a bare array (without a total), the stored rows show it. Without stored rows, all windows are equally long.
- */
+/** Plans the windows of a backfill by how rows are distributed over time, from totals or else from stored rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {

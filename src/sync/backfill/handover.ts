@@ -1,7 +1,6 @@
 /**
- * Hands a pulled window over to the process that owns the warehouse: as a folder in the staging directory, with a
- * manifest of everything that a load needs. The hand-over has the same interface as a warehouse, so windows are pulled
- * by the same code in every process.
+ * Hands a pulled window over to the process that owns the warehouse: as a staging folder with a manifest of all that a
+ * load needs. The hand-over has the interface of a warehouse, so every process pulls windows by the same code.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'

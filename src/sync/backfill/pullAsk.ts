@@ -24,10 +24,7 @@ export interface PullAsk {
   readonly profile: PagingProfile
 }
 
-/**
- * Returns a fingerprint of the settings that decide the report's requests, and of its privacy rules (`privacyTextOf`).
- * The settings themselves are not in the job, because filters may contain names of persons.
- */
+/** Returns a fingerprint of the request and privacy settings. The filters themselves may contain names of persons. */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])

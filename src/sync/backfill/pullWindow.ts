@@ -1,7 +1,4 @@
-/**
- * Reads and proves one window without a warehouse, and leaves its rows on disk for the process that owns the warehouse.
- * The coordinator of a backfill calls this directly. In other processes it runs as a job.
- */
+/** Reads and proves one window without a warehouse, and leaves its rows on disk for the warehouse's owner. */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { Handover, type PulledWindow } from './handover.ts'

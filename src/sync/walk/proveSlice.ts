@@ -1,7 +1,4 @@
-/**
- * Proves one slice: reads what the judge requires until the slice is proven or has to be cut. The judge's rules are in
- * src/plan/judge.ts, and their proofs in docs/PROOFS.md.
- */
+/** Proves one slice: reads what the judge (src/plan/judge.ts) requires until the slice is proven or has to be cut. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'

@@ -1,7 +1,4 @@
-/**
- * Reads one report in one run (one currency of it, if it has currencies) and stages its rows. Used by incremental runs,
- * reconciles, backfills and verifications.
- */
+/** Reads one report (one currency of it, if it has currencies) in one run and stages its rows. */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'

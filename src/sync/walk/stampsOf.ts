@@ -1,7 +1,4 @@
-/**
- * Reads the modification times of a page's rows, to plan where a span is cut. This parses whole rows, which is slow, so
- * it is used only for the few responses that lack rows of their span, and for probes.
- */
+/** Reads the modification times of a page's rows. This parses whole rows, so it is slow: only for cuts and probes. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, parseInstant } from '../../instant.ts'

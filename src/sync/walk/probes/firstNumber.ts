@@ -1,7 +1,6 @@
 /**
- * Finds the number of the first page, which the specification does not define (spec §4, rule 2). Page 1 is requested
- * first. If an envelope's first page is 0, its walk from page 1 has fewer rows than its total. A bare array has no
- * total. There, a row of page 1 is requested alone, by its own modification time, and must then be on the first page.
+ * Finds the number of the first page (undefined in spec §4, rule 2). If it is 0, an envelope's walk from page 1 has
+ * fewer rows than its total. For a bare array, a row is requested alone and must then be on the first page.
  */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
@@ -100,7 +99,6 @@ async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   }
 }
 
-/** Returns whether page 0 and page 1 are the same page. */
 function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolean {
   if (zero.keys.length > 0) return sharedRows(zero, one) > 0
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
