@@ -1,7 +1,4 @@
-/**
- * The table of all commands: their syntax, help and actions. The code of an action is imported when its command runs,
- * so that each command starts fast.
- */
+/** All commands: syntax, help and actions. An action's code is imported when its command runs, for a fast start. */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'

@@ -1,7 +1,4 @@
-/**
- * The process as a command sees it: outputs, environment, clock and stop signal. Results go to `out`, log and progress
- * to `err`, so that a pipe receives only results.
- */
+/** The process as a command sees it. Results go to `out`, log and progress to `err`: a pipe receives only results. */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 
@@ -28,7 +25,6 @@ export interface Shell {
 /** 0 if all is done, 1 if something failed, 2 for an error of configuration or usage (product contract §7). */
 export type ExitCode = 0 | 1 | 2
 
-/** Called with the exit code of the command that has ended. */
 export type Done = (code: ExitCode) => void
 
 const COLUMNS_ELSEWHERE = 200

@@ -9,10 +9,7 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/**
- * Milliseconds within which a second signal is ignored. After Ctrl-C, the program receives two signals: its own, and
- * the one that its launcher forwards.
- */
+/** A second signal within this time (ms) is ignored: after Ctrl-C, the launcher forwards the same signal again. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -20,7 +17,6 @@ const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undon
 export interface StopParts {
   readonly clock: Clock
   readonly say: (line: string) => void
-  /** Ends the process at once, with this exit code. */
   readonly quit: (code: number) => void
 }
 

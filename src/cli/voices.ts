@@ -7,7 +7,6 @@ import { logLevelOf } from '../wiring/workLog.ts'
 
 /** Options that several commands have. A command receives only the options that it declares. */
 export interface CommandOptions extends Loudness {
-  /** The configuration from `--config`, or from the default file. */
   readonly config: Config
 }
 

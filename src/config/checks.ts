@@ -1,7 +1,4 @@
-/**
- * Checks of single settings. Each check returns a description of the problem, or undefined. The description never
- * repeats an address: addresses may contain a password, and problems are printed and logged.
- */
+/** Checks single settings. The problem that a check returns never quotes an address, which may contain a password. */
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
@@ -14,6 +11,7 @@ const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
 
+/** Returns the problem with the text; undefined if the text is valid. */
 export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => {

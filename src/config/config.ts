@@ -1,7 +1,4 @@
-/**
- * Reads the configuration once, at the start. The file, the `.env` in its folder and the environment become either one
- * frozen value or one error with all problems.
- */
+/** Reads the file, `.env` and the environment once. They become one frozen value, or one error with all problems. */
 import { Secret } from '../secret.ts'
 import {
   clashingFiles,

@@ -1,7 +1,4 @@
-/**
- * Checks the rules for columns (`hash`, `drop`, `keep`). A rule must name a column of the report. Some columns can't be
- * dropped or hashed, because the warehouse needs their values.
- */
+/** Checks column rules (`hash`, `drop`, `keep`). Some columns must stay as they are: the warehouse needs them. */
 import { reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 import type { Problem, WhereOf } from './problems.ts'

@@ -1,7 +1,4 @@
-/**
- * What is wrong with a configuration, and where. Problems are collected, so that an operator corrects the file only
- * once. A problem names keys, never values, because values may be secret.
- */
+/** Problems of a configuration, collected in one error. A problem names keys, never values, which may be secret. */
 import { SyncError } from '../errors.ts'
 
 export interface Problem {

@@ -1,7 +1,4 @@
-/**
- * The schema of `tidemark.yaml`: every key, its form and its meaning. The keys of each report follow from its
- * declaration. Unknown keys are errors. The JSON Schema for editors is made from this schema.
- */
+/** The schema of `tidemark.yaml`. Unknown keys are errors. The JSON Schema for editors is made from this schema. */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
 import {

@@ -1,6 +1,4 @@
-/**
- * The part of the configuration schema that follows from the declarations: one section per report, with its own keys.
- */
+/** The configuration schema of each report's section. Its keys follow from the report's declaration. */
 import { z } from 'zod'
 import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
 import {

@@ -68,7 +68,6 @@ export interface ServiceConfig {
   readonly clientId: string
   readonly clientSecret: Secret
   readonly scopes?: readonly string[]
-  /** Maximum number of concurrent requests. */
   readonly concurrency: number
   readonly requestsPerSecond?: number
 }
@@ -109,7 +108,6 @@ export interface Limits {
   readonly walkAttemptsMax: number
   /** Memory that DuckDB may use for the warehouse. DuckDB parses the text. Example: `1GB`. */
   readonly warehouseMemory: string
-  /** Memory that DuckDB may use for queries. DuckDB parses the text. Example: `1GB`. */
   readonly queryMemory: string
   readonly warehouseThreads?: number
 }

@@ -1,7 +1,4 @@
-/**
- * Reads the configuration file, the `.env` in its folder, and files with secrets. No other file in src/config reads
- * from the disk.
- */
+/** Reads the configuration file, `.env` and secret files. No other file in src/config reads from the disk. */
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'

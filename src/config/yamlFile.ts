@@ -1,7 +1,4 @@
-/**
- * Parses a YAML text as a plain value with the line of each key. Errors do not quote the text, because an operator may
- * have written a secret into it by mistake.
- */
+/** Parses YAML into a plain value with each key's line. Errors never quote the text, which may contain a secret. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import type { Path } from './problems.ts'
 
@@ -38,10 +35,7 @@ function plainValueOf(document: Document): unknown {
   }
 }
 
-/**
- * Removes keys without a value, so that an operator can comment out all lines of a section. An integer that a
- * JavaScript number would round becomes text.
- */
+/** Removes keys without a value (sections whose lines are commented out). Integers beyond 2^53 become text. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (Array.isArray(value)) return value.map((item) => (item === null ? null : plain(item)))

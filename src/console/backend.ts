@@ -1,7 +1,6 @@
 /**
- * The source of the console's data and the target of its commands. If this process owns the warehouse, it answers
- * itself. In any other process, data are read from the published copy, and commands are sent to the owner through the
- * queue. The backend is replaced when the owner changes; the console stays open.
+ * The source of the console's data and the target of its commands: the owner of the warehouse or, in other processes,
+ * the published copy and the queue. When the owner changes, the backend is replaced; the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

@@ -1,7 +1,4 @@
-/**
- * The console: a page and a small API for the worker's operations, protected by a token. This file assembles the server
- * in the order in which a request passes: headers, gate, rate limit, routes.
- */
+/** Assembles the console's server in the order in which a request passes: headers, gate, rate limit, routes. */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'

@@ -1,7 +1,4 @@
-/**
- * URLs for service managers and Prometheus. /healthz and /readyz need no login and contain no details; /metrics needs a
- * login or the token.
- */
+/** /healthz and /readyz need no login and contain no details. /metrics (Prometheus) needs a login or the token. */
 import type { FastifyInstance } from 'fastify'
 import { type Clock, within } from '../clock.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Serves the page's files. The list of files is fixed at the start of the process, so that no URL can reach another
- * file. The files contain no data. Only `/` needs a login.
- */
+/** Serves the page's files: a list fixed at the start, so that no URL reaches another file. Only `/` needs a login. */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,8 +19,7 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: opening the page requests all files, and users behind a proxy share one
-    // address.
+    // Each file has its own rate limit: opening the page requests all files, and users may share a proxy's address.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
       // With `no-cache`, the browser checks for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')

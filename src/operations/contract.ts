@@ -1,7 +1,6 @@
 /**
  * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
- * executes it. Both sides validate what they receive, because over the socket or the queue the other side may have
- * another version.
+ * executes it. Both sides validate what they receive, because the other side may have another version.
  */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -154,7 +153,6 @@ export type WaitingRun = z.infer<typeof WaitingRun>
 export const Activity = z.object({
   running: z.array(RunningRun),
   waiting: z.array(WaitingRun),
-  /** Number of jobs by queue and state. */
   queues: z.record(z.string(), z.object({ waiting: count, active: count, delayed: count, failed: count })),
 })
 export type Activity = z.infer<typeof Activity>

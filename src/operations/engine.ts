@@ -1,7 +1,4 @@
-/**
- * The interface for executing an operation. In the worker that owns the warehouse, runs go through the queues. In a
- * command that opens the warehouse itself, runs begin at once. Operations use only this interface.
- */
+/** The interface that operations use. Runs go through the queues in a worker, and begin at once in a command. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'

@@ -11,7 +11,6 @@ import type { Caller, EndedRun } from './engine.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
-  /** Requests a run of the report. */
   readonly ask: (report: ReportName) => Promise<void>
   readonly runs: Runs
   readonly requests: Requests

@@ -118,7 +118,6 @@ async function publish(engine: Engine): Promise<Publication> {
   }
 }
 
-/** Publishes. Returns only the error, if there is one. */
 async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
   const { publishError } = await publish(engine)
   return publishError === undefined ? {} : { publishError }

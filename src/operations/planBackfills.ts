@@ -1,7 +1,6 @@
 /**
- * Plans backfills without running them: their windows, and about how many requests they need. Planning sends a few
- * small requests and reads the warehouse, or the published copy while another process writes the warehouse. Nothing is
- * written.
+ * Plans backfills: their windows, and about how many requests they need. Sends a few small requests, and reads the
+ * warehouse or, while another process writes it, the published copy. Writes nothing.
  */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -1,7 +1,4 @@
-/**
- * Sends operations over the shared queue, for callers on other machines than the worker. The job's progress contains
- * the events, and its result is the reply.
- */
+/** Operations over the shared queue, from other machines. A job's progress contains events; its result is the reply. */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -39,10 +36,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const LOOK_EVERY_MS = 250
 
-/**
- * Sends a request and waits for the reply. Polls the job's state, because a store that restarts may lose events. Throws
- * WORKER_LOST, and the signal's reason.
- */
+/** Sends a request and polls for the reply, because events may be lost. Throws WORKER_LOST, and the signal's reason. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,

@@ -1,7 +1,6 @@
 /**
- * Operations over the local socket of the worker that owns the warehouse. The request is one JSON document. The
- * response is lines of JSON: events while the operation is executed, then the reply. Only the worker's user can open
- * the socket.
+ * Operations over the owner's local socket, which only the worker's user can open. The request is one JSON document.
+ * The response is lines of JSON: events, then the reply.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,7 +1,4 @@
-/**
- * Reads a past window of reports again and compares the rows with the published copy. Runs in the caller's process,
- * with a temporary warehouse. Changes nothing.
- */
+/** Reads a past window again, into a temporary warehouse, and compares its rows with the published copy. */
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,4 @@
-/**
- * The authentication interface (spec §5). It issues short-lived JWTs for client id and secret, limits token requests,
- * and checks the Bearer header. Verified tokens are cached, because every request sends one.
- */
+/** The authentication interface (spec §5): issues short-lived JWTs, limits token requests, checks Bearer headers. */
 import { randomBytes } from 'node:crypto'
 import { jwtVerify, SignJWT } from 'jose'
 import { forbidden, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'

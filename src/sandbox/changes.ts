@@ -1,7 +1,6 @@
 /**
- * Changes rows, and with each change the row's modification times and its audit entries. Random choices come from one
- * seeded sequence, times from the service's clock. An edit of an event's child changes only `aggregateRecordModified`
- * (spec §2).
+ * Changes rows with their modification times and audit entries. Random choices come from one seeded sequence, times
+ * from the clock. An edit of an event's child changes only `aggregateRecordModified` (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -89,9 +88,7 @@ export class Changes {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /**
-   * Sets fields and collections to raw JSON text, and updates the modification time. An empty text removes the field.
-   */
+  /** Sets fields and collections to raw JSON text and updates the modification time. Empty text removes a field. */
   putRow(report: WorldReport, key: number, fields: RawFields): ChangeMade {
     const target = this.#target(report, key)
     const collections = new Set(target.table.definition.collections.map(({ field }) => field))

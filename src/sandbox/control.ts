@@ -1,7 +1,4 @@
-/**
- * The control endpoint of a running sandbox, for callers on loopback: faults, rate of changes, single changes, and
- * logged requests. The endpoint is no part of the specified service.
- */
+/** The control endpoint (not specified), on loopback only: faults, rate of changes, single changes, logged requests. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'

@@ -1,7 +1,4 @@
-/**
- * Random numbers without a state: each number is a hash of seed, row number and purpose. So equal seeds create equal
- * rows, in any order.
- */
+/** Random numbers as hashes of seed, row number and purpose, so that equal seeds create equal rows, in any order. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
@@ -69,7 +66,6 @@ export class Dice {
     return from[this.below(from.length, purpose)] as T
   }
 
-  /** Returns true with a probability of `percent` %. */
   chance(percent: number, purpose: string): boolean {
     return this.below(100, purpose) < percent
   }

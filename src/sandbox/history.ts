@@ -1,7 +1,4 @@
-/**
- * A row's history before the sandbox's start: when the row was created, edited, deleted. All functions depend only on
- * the seed, so that rows and audit entries always agree.
- */
+/** A row's history before the sandbox's start. It depends only on the seed, so that rows and audit entries agree. */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Exact amounts (spec §2: `decimal`) and the currencies of the service. Amounts are whole nano-units and are written
- * digit by digit. A reader that parses them as doubles loses digits, which tests notice.
- */
+/** Exact amounts (spec §2: `decimal`) in whole nano-units, and the service's currencies. Doubles would lose digits. */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 

@@ -41,7 +41,6 @@ const Options = z.object({
   seed: z.int(WHOLE).default(1),
   /** The port to listen on. The default 0 means any free port. */
   port: atLeast(0).default(0),
-  /** Random changes per second. Default: 0. */
   changesPerSecond: z.number(SOME).min(0, SOME).default(0),
   clock: z.custom<Clock>().default(() => systemClock),
   eventShape: oneOf(EVENT_SHAPES).default('full'),

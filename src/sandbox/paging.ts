@@ -1,7 +1,4 @@
-/**
- * Selects the rows of a page, and computes the response's paging fields (spec §4, rule 2). Faults of paging are also
- * here, so that the reports themselves stay simple.
- */
+/** Selects a page's rows, computes the paging fields (spec §4, rule 2), and applies the faults of paging. */
 import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
 import type { Settings } from './options.ts'

@@ -6,7 +6,6 @@ import type { Value } from './validate.ts'
 type Test = (row: Row) => boolean
 type Values = ReadonlyMap<string, Value>
 
-/** Parameters that do not filter rows. */
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
 /** Returns the rows that match every filter (spec §4, rule 3), in the table's order. */

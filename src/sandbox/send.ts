@@ -26,7 +26,6 @@ export interface SenderOptions {
   readonly clock: Clock
   readonly faults: Faults
   readonly compress: Compression
-  /** Returns the service's clock in whole seconds since 1970. */
   readonly nowSeconds: () => number
 }
 

@@ -1,7 +1,4 @@
-/**
- * Decides the response to a request: route, faults that replace the response, authentication, validation, report.
- * `server.ts` receives requests and `send.ts` sends responses.
- */
+/** Decides the response to a request: route, replacing faults, authentication, validation, report. */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace, Faults } from './faults.ts'

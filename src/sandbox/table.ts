@@ -1,7 +1,4 @@
-/**
- * One report's rows in memory, and how a row is written as JSON. Fast enough for some thousands of rows: rows are
- * sorted again after each change, and a filter reads every row.
- */
+/** One report's rows in memory and as JSON. Each change sorts all rows again: fast enough for some thousands. */
 import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -99,7 +96,6 @@ export class Table {
     return this.definition.keepsDeleted ? this.#order : this.#order.filter(({ deleted }) => !deleted)
   }
 
-  /** Returns the names of a row's fields, in their order. */
   get fields(): readonly string[] {
     return [...this.#made(this.#rows[0] as Row).keys()]
   }

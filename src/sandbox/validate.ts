@@ -1,7 +1,4 @@
-/**
- * Validates a request body against the specified parameters (§4) and parses the values. Errors are listed by property
- * (§7). An empty or omitted filter means all values (§4, rule 3).
- */
+/** Validates a request body (spec §4). Lists errors by property (§7). Empty filters mean all values (§4, rule 3). */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'

@@ -1,7 +1,4 @@
-/**
- * The service's data. Tests in the same process and the control endpoint change the data through the methods of
- * `Changes`; HTTP requests of clients only read. Equal seeds and equal calls lead to equal worlds.
- */
+/** The service's data. HTTP requests of clients only read them. Equal seeds and equal calls lead to equal worlds. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
 import type { Amounts, Makings } from './dice.ts'
@@ -71,7 +68,6 @@ export class World extends Changes {
     return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>)
   }
 
-  /** Returns when the row was created and modified, in ticks. */
   stampsOf(report: WorldReport, key: number): Pick<Row, 'created' | 'modified' | 'aggregate'> {
     const { created, modified, aggregate } = this.tables[report].find(key) as Row
     return { created, modified, aggregate }

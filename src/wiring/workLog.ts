@@ -1,7 +1,4 @@
-/**
- * Logs each observed walk, request, load and publication at level debug. Each line contains the identifier of its run,
- * so that one identifier finds all lines of a run. TIDEMARK_LOG_LEVEL sets the level.
- */
+/** Logs each walk, request, load and publication at level debug, with the identifier of its run in each line. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

@@ -1,7 +1,6 @@
 /**
- * The life of a worker. It opens the queue and the client, starts the work of its roles, and runs until it is stopped
- * or a role fails. `schedule` requests runs at their times, `load` owns the warehouse or waits for it, `pull` reads
- * windows of backfills, `console` serves the console.
+ * Runs a worker until it is stopped or a role fails. `schedule` requests runs at their times, `load` owns the warehouse
+ * or waits for it, `pull` reads windows of backfills, `console` serves the console.
  */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'

@@ -1,7 +1,4 @@
-/**
- * The demo's reporting service: `tidemark sandbox` in a separate process, so that the demo shows HTTP between
- * processes. The service ends when its IPC channel to this process closes, so that it never outlives the demo.
- */
+/** The demo's service: `tidemark sandbox` in its own process, which ends when its IPC channel to the demo closes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'

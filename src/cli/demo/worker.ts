@@ -1,7 +1,4 @@
-/**
- * The demo's worker: `tidemark worker` in a separate process, as in production. The worker ends when its IPC channel to
- * this process closes, so that it never outlives the demo. Its log is a file next to the warehouse.
- */
+/** The demo's worker: its own process, as in production, which ends when its IPC channel to the demo closes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { Config } from '../../config/config.ts'

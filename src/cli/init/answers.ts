@@ -1,7 +1,4 @@
-/**
- * Reads the settings that have no default from options, the environment, or a prompt. Without a terminal to prompt on,
- * one error lists all missing settings.
- */
+/** Reads the settings that have no default from options, from the environment, or from prompts on a terminal. */
 import path from 'node:path'
 import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'
 import { listOf } from '../../config/environment.ts'

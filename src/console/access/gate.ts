@@ -24,7 +24,6 @@ declare module 'fastify' {
 
 export interface GateOptions {
   readonly token: Secret
-  /** The host name or address on which the console listens. */
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
@@ -117,10 +116,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refused(`it lacks the header ${OWN_HEADER}`)
 }
 
-/**
- * Returns whether the origin is the console's page. The origin's host must be the request's host, or the host in the
- * header of a proxy, which pages of other sites can't set.
- */
+/** Returns whether the origin has the host of the request, or of a proxy's header, which other sites can't set. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

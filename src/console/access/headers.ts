@@ -1,7 +1,4 @@
-/**
- * Security headers. The browser loads nothing from other hosts, runs no inline script or style, shows the page in no
- * frame, and sends no referrer.
- */
+/** Security headers: nothing from other hosts, no inline scripts or styles, no frames, no referrer. */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 

@@ -1,7 +1,4 @@
-/**
- * Login sessions: random identifiers, of which only digests are kept, in memory. A session ends after 12 hours, at
- * logout, or with the process.
- */
+/** Login sessions. Only digests are kept, in memory. A session ends after 12 hours, at logout, or with the process. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'

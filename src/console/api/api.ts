@@ -1,7 +1,4 @@
-/**
- * The API as Fastify routes with zod schemas. The schemas check each request. The OpenAPI document is generated from
- * them, so that it always describes the actual routes.
- */
+/** The API as Fastify routes. Their zod schemas check each request, and the OpenAPI document is generated from them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import swagger from '@fastify/swagger'
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'

@@ -32,7 +32,6 @@ export interface ReadOptions {
   readonly settings: AllSettings
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths'>
-  /** The directory with the log lines of runs. */
   readonly runLogs: string
 }
 

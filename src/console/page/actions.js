@@ -26,10 +26,7 @@ function actionButton({ id, label, tone = 'outline', path, body, question }) {
   return html`<button type="button" key=${id} id=${id} class=${tone} onClick=${onceAtATime(press)}>${label}</button>`
 }
 
-/**
- * Ignores presses of a button while its work runs. The button isn't disabled, because then it would lose the focus.
- * @param {() => Promise<void>} work
- */
+/** Ignores presses while the work runs. A disabled button would lose the focus. @param {() => Promise<void>} work */
 export const onceAtATime =
   (work) =>
   (/** @type {Event} */ { currentTarget }) => {

@@ -5,7 +5,6 @@ const READ_MS_MAX = 30_000
 /** Milliseconds to wait for an action. Only a dry run takes long, because it sends requests to the service. */
 const ACT_MS_MAX = 120_000
 
-/** The error code if the worker does not respond. */
 export const LOST = 'WORKER_LOST'
 
 /** An error response: message, code, and what to do. */

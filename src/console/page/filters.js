@@ -1,6 +1,4 @@
-/**
- * Fields that filter by report or state. The choice becomes part of the page's address, so that the link can be shared.
- */
+/** Fields that filter by report or state. Filters are part of the page's address, so that links can be shared. */
 import { wordFor } from './format.js'
 import { html } from './html.js'
 import { placeNow } from './place.js'

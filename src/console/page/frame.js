@@ -81,10 +81,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/**
- * Moves the focus without changing the address: a link to `#main` would replace the view's name after the `#`.
- * @param {Event} event
- */
+/** Moves the focus. A link to `#main` would replace the view's name in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

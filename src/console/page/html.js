@@ -1,7 +1,4 @@
-/**
- * Elements of the page: Preact, written as HTML by htm. Values become text or attributes, never markup, so that nothing
- * in a response (a rejected row, an error) can inject markup or scripts.
- */
+/** Preact elements, written as HTML by htm. Values become text or attributes, so that no response can inject markup. */
 import htm from './libraries/htm.js'
 import { Component, createRef, Fragment, h, render } from './libraries/preact.js'
 

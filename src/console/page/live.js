@@ -19,8 +19,7 @@ export function watchLive({ onState, onConnection }) {
   const watch = () => {
     cancelReconnect?.()
     source?.close()
-    // A hidden window closes its stream: browsers open at most six connections to a host, and six windows would use
-    // all.
+    // A hidden window closes its stream, because browsers open at most six connections to a host.
     source = document.hidden ? undefined : new EventSource('/api/live')
     source?.addEventListener('open', () => onConnection(true))
     source?.addEventListener('error', ({ target }) => {

@@ -1,7 +1,4 @@
-/**
- * Entry of the page: reads the address, requests the data of its view, and draws the view. Repeats this every few
- * seconds, and when a run begins or ends.
- */
+/** Entry of the page: loads and draws the view of the address, every few seconds and when a run begins or ends. */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
@@ -43,10 +40,8 @@ function viewOf({ view, name }) {
 /** Returns the address without filters. Equal results mean the same view. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses may arrive in a different order.
-/** The number of the newest request. */
+// Requests are numbered, because responses may arrive out of order. `asked` is the newest, `drawn` is on screen.
 let asked = 0
-/** The number of the request whose response is drawn. */
 let drawn = 0
 /** `request` is the number of the request that opened the current view, `from` the element that had the focus then. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }

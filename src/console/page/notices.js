@@ -1,6 +1,4 @@
-/**
- * Short notices in the corner, which screen readers announce, and the dialog before an action that cannot be undone.
- */
+/** Notices in the corner, which screen readers announce, and the dialog before an action that cannot be undone. */
 import { failureText } from './api.js'
 import { after } from './clock.js'
 import { byId } from './html.js'

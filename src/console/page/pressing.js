@@ -1,7 +1,4 @@
-/**
- * Delays redraws while the user presses an element. If a redraw replaced the element between press and release, its
- * click would be lost, or would hit the new element.
- */
+/** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
 /** Milliseconds after which a press counts as ended. A pointer that leaves the window causes no release event. */

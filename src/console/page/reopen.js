@@ -1,7 +1,4 @@
-/**
- * Reloads the page if one of its files could not be loaded, for example while the worker starts or limits requests.
- * This file imports nothing, because any other file may be missing.
- */
+/** Reloads the page if one of its files could not be loaded. Imports nothing: any other file may be missing. */
 {
   const REOPEN_SECONDS = 5
   const reopen = () => {

@@ -1,7 +1,4 @@
-/**
- * Draws the covered time of a report as a band: time that was read completely, and gaps. A text and a list contain the
- * same facts, for screen readers and for exact times.
- */
+/** Draws covered time and gaps as a band. A text for screen readers and a list with exact times repeat them. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'

@@ -1,7 +1,4 @@
-/**
- * The common part of enquiries, automated bookings and office reservations: a booker, a status and a stay (spec §2).
- * The rows contain no modification time, so a row does not show when it was changed.
- */
+/** The common part of enquiries, automated bookings and office reservations (spec §2). Rows lack modification times. */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
 import { companyOf, currencyOf } from './contents.ts'
@@ -17,7 +14,6 @@ interface Booked {
   /** Fields that only this report has. */
   readonly own: (row: RowSource) => Fields
   readonly amount: string
-  /** The range in euros of the field that `amount` names. */
   readonly amountEuros: Range
 }
 

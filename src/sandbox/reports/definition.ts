@@ -1,7 +1,4 @@
-/**
- * The sandbox's definition of a report: its endpoint as specified (§4), and how its rows and collections are generated
- * where the specification has a gap. Each report has one file; `index.ts` lists them.
- */
+/** The definition of a report: its specified endpoint (§4), and how its rows and collections are generated. */
 import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 
@@ -43,7 +40,6 @@ export interface Definition {
   /** The name of the field with the row's identifier. `firstKey` is the first row's identifier. */
   readonly key: string
   readonly firstKey: number
-  /** The number of rows per event of the world. Example: 0.5. */
   readonly rowsPerEvent: number
   /** The kind of the rows in audit entries. The specification defines no numbers, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }

@@ -1,7 +1,4 @@
-/**
- * Events: every field of the EventReporting object (spec §2), and a few undocumented ones, because a real service sends
- * more fields than it documents. Past events are completed or cancelled; future events are planned.
- */
+/** Events: every field of EventReporting (spec §2), and a few undocumented ones, as real services send them. */
 import type { Dice, Range } from '../dice.ts'
 import { HISTORY_END } from '../history.ts'
 import { TICKS_PER_DAY, TICKS_PER_MINUTE, yearOf } from '../ticks.ts'

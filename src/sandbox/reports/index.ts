@@ -1,7 +1,4 @@
-/**
- * The registry of the sandbox: one line for each report with rows of its own, and the two audit reports. Endpoints,
- * scopes, routes and audited entities are derived from it.
- */
+/** The registry of the sandbox's reports. Endpoints, scopes, routes and audited entities are derived from it. */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
 import { type Definition, type Endpoint, paging } from './definition.ts'
