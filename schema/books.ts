@@ -1,7 +1,4 @@
-/**
- * Descriptions of the columns in schema `tidemark`, by name: a name has the same meaning in all of its tables. A table
- * in which a column has another meaning describes that column in its migration, which takes precedence.
- */
+/** Descriptions of the columns in schema `tidemark`, by name. A description in a table's migration takes precedence. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   absent: 'Rows of the table that the service did not return',
   applied_at: 'When this warehouse got this layout',

@@ -1,7 +1,4 @@
-/**
- * The vocabulary of declarations. A declaration describes a report once: its endpoint, parameters, fields, key, window
- * and collections. Requests, tables, parsing, settings, comments and documents are derived from it.
- */
+/** The vocabulary of declarations. A declaration describes a report once: requests, tables and documents use it. */
 
 /** The specification's field types, and `json` for an object that is stored unchanged (spec §2, conventions). */
 export type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
@@ -16,10 +13,7 @@ export interface Field {
 }
 
 export interface Collection {
-  /**
-   * The field of the row that contains the collection. Its name may differ from the flag's: the flag `commissions` adds
-   * `commission` (spec §2).
-   */
+  /** The field with the collection. The flag may have another name: `commissions` adds `commission` (spec §2). */
   readonly field: string
   /** `one`: an object, so at most one child row. `many`: an array. */
   readonly holds: 'one' | 'many'
@@ -68,10 +62,7 @@ export interface Declaration {
   readonly deletes: Deletes
   /** The field of the row with the deletion flag; undefined if rows have none. */
   readonly deletedFlag?: string
-  /**
-   * The parameter that includes deleted rows. If rows have no deletion flag, each window is read with and without the
-   * parameter: the difference is the deleted rows.
-   */
+  /** The parameter that includes deleted rows. If rows have no flag, each window is read with and without it. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>

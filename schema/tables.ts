@@ -1,7 +1,4 @@
-/**
- * Derives the tables of a report: names, columns, types, keys and comments of the parent table and its child tables.
- * Pure. The warehouse turns them into DDL, and the documentation into a data dictionary.
- */
+/** Derives a report's table and child tables, from which DDL and the data dictionary are made. Pure. */
 import type { Collection, Declaration, FieldType } from './report.ts'
 
 export type DuckType =

@@ -1,7 +1,4 @@
-/**
- * The values that each column type accepts, in documented, discovered and child columns. Other values are misfits. Their
- * reasons and a table in docs/TABLES.md are made from this list, and a test loads each example.
- */
+/** The values that each column type accepts; others are misfits. docs/TABLES.md and a test are made from this list. */
 import type { DuckType } from './tables.ts'
 
 export interface ValueRule {

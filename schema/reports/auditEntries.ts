@@ -1,7 +1,6 @@
 /**
- * Audit entries of any record, with one request for each record (spec §4, AuditReport). The specification does not
- * define the numbers of entities, so the configuration maps them. Entries have no identifier; Tidemark numbers them in
- * `entry_number`.
+ * Audit entries of any record, with one request for each record (spec §4, AuditReport). The configuration maps the
+ * numbers of entities, which the specification does not define. Tidemark numbers a record's entries in `entry_number`.
  */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 

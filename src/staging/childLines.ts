@@ -1,8 +1,7 @@
 /**
  * Writes the items of a page's collections as lines, with one file for each collection. A line has the row's ordinal,
  * the position in the collection, the item as sent, and the values of its fields, separated by tabs. So an item is
- * parsed only once, and the row itself stays small. JSON strings contain no tabs or line breaks, so nothing has to be
- * quoted.
+ * parsed only once. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
@@ -10,10 +9,7 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/**
- * Whether the items of a collection have identifiers. `none`: no item has one. `unique`: each item has one, and no two
- * are equal. `unsure`: neither is certain, so the load has to check.
- */
+/** `none`: no item of the collection has an identifier. `unique`: each has its own. `unsure`: the load has to check. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 /** The items of one collection in one page. */

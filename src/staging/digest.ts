@@ -1,13 +1,9 @@
-/**
- * A digest of bytes: two whole numbers of 31 bits. It replaces a collection in a staged row, so that rows with
- * different collections differ. It is not cryptographic.
- */
+/** A digest, not cryptographic. It replaces a collection in a staged row, so that rows with other items differ. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {
   readonly first: number
   readonly second: number
-  /** True if the collection is an object, false if it is an array. */
   readonly isObject: boolean
 }
 

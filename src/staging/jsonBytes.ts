@@ -52,9 +52,7 @@ export function spliceBytes(splices: readonly Splice[]): number {
   return sum
 }
 
-/**
- * Copies the bytes from `from` to `to` with the splices, which must be in order. Returns the position after the copy.
- */
+/** Copies the bytes from `from` to `to` with the splices, which must be sorted. Returns the position after the copy. */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -77,7 +75,6 @@ export class JsonBytes {
   readonly splices: Splice[] = []
   /** Number of escapes (such as `\n`) in all strings so far. */
   escapes = 0
-  /** Kind of the last value. */
   kind: Kinds = 0
   /** The last number, if it is a whole one of at most 15 digits; else NaN. */
   whole = Number.NaN

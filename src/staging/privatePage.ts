@@ -1,7 +1,6 @@
 /**
- * Removes private values from a page before other code reads its rows: a value is replaced by its hash or by null. A
- * new page is written, so keys, fingerprints, staged files, rejected rows and messages can't contain the values. Pages
- * of reports without such rules are not changed.
+ * Replaces private values in a page by their hash or by null before other code reads the page. So keys, staged files,
+ * rejected rows and messages can't contain the values. Pages of reports without such rules are not changed.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'

@@ -1,7 +1,6 @@
 /**
- * Scans the bytes of one page once: finds the rows, their keys, fields and kinds, and writes one row per line for DuckDB's
- * JSON reader. Rows are never built in JavaScript. The result also has the envelope (spec §2) and the rejected rows: one
- * bad row does not reject its page.
+ * Scans a page's bytes once, without building rows in JavaScript: finds keys, fields and kinds, and writes one row per
+ * line for DuckDB. The result also has the envelope (spec §2) and rejected rows: a bad row does not reject its page.
  */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -242,7 +241,6 @@ class PageScan {
 
   readonly #flagged: (boolean | undefined)[] = []
 
-  /** Returns whether rows of this shape have the deletion flag. */
   #isFlagged(shape: number): boolean {
     const { flag, catalog } = this.#plan
     return (this.#flagged[shape] ??= flag === undefined || catalog.shapes[shape]?.includes(flag) === true)
@@ -250,9 +248,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /**
-   * Parses the members of a row or element. Sets `#lastNode` to the trie's last node and adds key values to `found`.
-   */
+  /** Parses a row's or element's members. Sets `#lastNode` to the trie's last node, and adds key values to `found`. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
@@ -318,8 +314,7 @@ class PageScan {
   }
 
   /**
-   * Parses a declared collection, and records the fields and kinds of its items. The items are written to separate
-   * lines. In the row, a digest of its bytes replaces the collection; a collection without items stays unchanged.
+   * Parses a collection. Its items are written to separate lines; in the row, a digest replaces it unless it is empty.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json

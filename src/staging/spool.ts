@@ -1,7 +1,4 @@
-/**
- * Writes scanned pages to disk, one row per line, in segments. A segment is the input of one load. Its rows and bytes are
- * limited, so the memory of a load does not depend on the size of the window.
- */
+/** Writes scanned rows to disk in segments of limited size, one per load: its memory does not depend on the window. */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -92,7 +89,6 @@ interface OpenCollection extends StagedCollection {
 interface OpenSegment extends Segment {
   readonly handle: FileHandle
   readonly collections: OpenCollection[]
-  /** Size of all files of the segment. */
   bytesInAll: number
   rows: number
   bytes: number

@@ -1,6 +1,5 @@
 /**
- * Checks staged files before they are loaded, because another program may have removed them. DuckDB's errors do not
- * distinguish a missing file from rows that it can't read.
+ * Checks staged files before a load: DuckDB's errors do not distinguish a missing file from rows that it can't read.
  */
 import { stat } from 'node:fs/promises'
 import { SyncError } from '../errors.ts'

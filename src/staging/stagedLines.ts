@@ -1,7 +1,6 @@
 /**
- * Writes a page's rows as the lines that DuckDB reads. A line is the original row with its position and its shape added
- * at the beginning, and with replacements where DuckDB would lose digits or characters. A collection is replaced by a
- * digest, and its items are in separate lines.
+ * Writes a page's rows as lines for DuckDB: each begins with the row's position and shape. Replacements keep digits and
+ * characters that DuckDB would lose. A digest replaces each collection, whose items are in separate lines.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'

@@ -1,7 +1,4 @@
-/**
- * The coverage of each report: which time was read completely, where gaps are, and what is read again because the
- * configuration has changed (product contract §3).
- */
+/** The coverage of each report: completely read times, gaps, and ranges to read again (product contract §3). */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'

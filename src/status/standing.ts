@@ -22,9 +22,7 @@ export interface Standing extends Lateness {
   /** The error of the last run, if it failed. */
   readonly error: { readonly code: string; readonly message: string; readonly cure: string } | undefined
   readonly overlapMs: number
-  /**
-   * Number of rows whose modification time is in the future; next: that have none. Undefined if the report has no such time.
-   */
+  /** Number of rows with a future modification time; next: without one. Undefined if the report has no such times. */
   readonly futureRows: number | undefined
   readonly unstampedRows: number | undefined
   /** Audit records that can't be read, each with the code of the error. Example: `17 (REPORT_FORBIDDEN)`. */

@@ -189,10 +189,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /**
-   * Remembers that a run has begun; its record is written with its first load. So a run without new rows, which is
-   * usual, writes its record only once, at its end.
-   */
+  /** Remembers a begun run. Its first load writes the record, so a run without new rows writes it only at its end. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }

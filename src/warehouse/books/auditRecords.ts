@@ -1,6 +1,5 @@
 /**
- * The table `tidemark.followed`: which records an audit report has to read again. An audit run reads the records that
- * changed since their trail was last read (src/warehouse/load/changedRecords.ts), and those that were never read.
+ * The table `tidemark.followed`: records whose trail an audit report must read (src/warehouse/load/changedRecords.ts).
  */
 import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
 import type { Instant } from '../../instant.ts'

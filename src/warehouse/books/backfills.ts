@@ -1,6 +1,5 @@
 /**
- * The books of backfills: the requested ranges, their windows, and the state of each window. A backfill continues from
- * them after a restart: a window becomes `done` in the transaction that stores its last rows.
+ * Books of backfills, which continue after a restart: a window is `done` in the transaction that stores its last rows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -114,7 +113,6 @@ export class BackfillBooks {
     )
   }
 
-  /** Records a new backfill with its planned windows. */
   begin(book: Omit<BackfillBook, 'state' | 'windows'>, plan: readonly PlannedWindow[], now: Instant): Promise<void> {
     const { backfillId, report, since, until } = book
     const id = text(backfillId)
@@ -203,8 +201,7 @@ export class BackfillBooks {
   }
 
   /**
-   * Cancels the backfill, so that it can commit nothing more, and ends the record of its run. Returns its report, or
-   * undefined if there is no unfinished backfill with this identifier.
+   * Cancels an unfinished backfill, which then can't commit, and ends its run. Returns its report; undefined if none.
    */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {

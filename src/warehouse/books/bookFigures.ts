@@ -1,7 +1,4 @@
-/**
- * Figures of each report for metrics, notices and the view `tidemark.freshness`. They are computed from the books
- * alone, so the cost of reading them does not depend on the number of rows in a warehouse.
- */
+/** Figures of each report for metrics, notices and `tidemark.freshness`, read from the books, not the large tables. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'

@@ -1,7 +1,4 @@
-/**
- * The books, the tables of schema `tidemark`: marks, windows, loads, runs, report states. A load writes its books in
- * its own transaction.
- */
+/** The books (schema `tidemark`): marks, windows, loads, runs, report states. A load writes them in its transaction. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -39,7 +36,6 @@ export interface RunCounts {
   readonly updated: number
   readonly deleted: number
   readonly rejected: number
-  /** Values that did not fit their columns. */
   readonly misfits: number
 }
 
@@ -164,10 +160,7 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. Undefined: every scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /**
-   * True if requests have filters. A row that a filter excludes looks like a deleted one, so its absence proves
-   * nothing.
-   */
+  /** True if requests have filters. Then a row's absence proves nothing, since a filter may have excluded the row. */
   readonly isFiltered?: boolean
   /** Whether every version of a row is kept; undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }

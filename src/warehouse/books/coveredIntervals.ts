@@ -1,7 +1,6 @@
 /**
- * The table `tidemark.covered`: the time ranges of all windows that were read, merged into intervals that do not touch.
- * It is updated when a window is closed, because a warehouse has millions of windows after a year. It has no audit
- * reports, because these have a window per record.
+ * The table `tidemark.covered`: the time ranges of all closed windows, merged into intervals that do not touch. Closing
+ * a window updates it, since a year has millions of windows. Audit reports (a window per record) are left out.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'

@@ -1,7 +1,6 @@
 /**
- * Fencing: each run takes the next epoch of its report and kind, and may commit only while that epoch is the newest. If
- * a run was frozen and continues after another one has begun, its next commit fails, because its epoch is outdated. So
- * two runs of one kind and report never both commit (product contract §5.6).
+ * Fencing: each run takes the next epoch of its report and kind, and may commit only while that epoch is the newest. So
+ * a run that was frozen while another one began can't commit any more (product contract §5.6).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'

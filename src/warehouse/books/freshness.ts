@@ -1,6 +1,5 @@
 /**
- * The view `tidemark.freshness`: one row per report with the time up to which it is complete, and the reasons why that
- * is not later. Its statement depends on the declarations, so it is created again whenever a warehouse is opened.
+ * The view `tidemark.freshness`: up to when each report is complete. Opening a warehouse creates it from declarations.
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'

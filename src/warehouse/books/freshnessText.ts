@@ -1,7 +1,4 @@
-/**
- * The column `explained` of `tidemark.freshness`: the state of a report in sentences. They contain the time up to which
- * it was read, late rows, how deletions are found, rejected rows, and why a report has no rows.
- */
+/** The column `explained` of `tidemark.freshness`: the state of a report in sentences, such as why it has no rows. */
 import { reports } from '../../../schema/index.ts'
 import { isConfigured, LATE_DAYS } from './bookFigures.ts'
 import { text } from '../database/sqlText.ts'

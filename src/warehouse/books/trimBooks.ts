@@ -1,7 +1,6 @@
 /**
- * Removes old entries from the books. Of old runs, the last one of each report, kind and outcome is kept. Old windows
- * that touch are joined, so the covered time does not change. Old loads are removed if they changed nothing and no
- * window or mark refers to them.
+ * Removes old entries from the books: runs, except the last one of each report, kind and outcome, and loads that
+ * changed nothing and to which no window or mark refers. Joins old windows that touch, so the covered time stays.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'

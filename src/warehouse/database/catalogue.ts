@@ -1,7 +1,4 @@
-/**
- * The tables and views of a database with their columns, types and comments, from DuckDB's own catalogue. So
- * documentation and exports also contain discovered columns.
- */
+/** The tables and views of a database, from DuckDB's catalogue, so documents and exports include discovered columns. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import type { Sql } from './duckdb.ts'
 import { name, text } from './sqlText.ts'

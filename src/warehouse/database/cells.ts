@@ -1,6 +1,5 @@
 /**
- * A value of a query's result as exact text: numbers with all digits, times in ISO 8601, nested values as JSON. No
- * number is converted to a double, which could change its digits.
+ * A result's value as exact text: times in ISO 8601, nested values as JSON, numbers with all digits (never doubles).
  */
 import { formatInstant, type Instant } from '../../instant.ts'
 
@@ -32,10 +31,7 @@ export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   return readable(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
 }
 
-/**
- * Returns the time in ISO 8601. Seconds and fraction are formatted separately, because microseconds after 2255 exceed
- * 2^53.
- */
+/** Returns the time in ISO 8601. Seconds and fraction are formatted separately: microseconds after 2255 exceed 2^53. */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n

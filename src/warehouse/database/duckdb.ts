@@ -1,7 +1,6 @@
 /**
- * The only file that uses DuckDB's driver. It opens a database with bounded memory and runs statements one at a time on
- * one connection. After an error a transaction is always rolled back, because DuckDB would report success for the
- * COMMIT of an aborted transaction and store nothing.
+ * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory. An
+ * error always rolls a transaction back: DuckDB would report success for the COMMIT of an aborted one, and lose it.
  */
 import {
   DuckDBArrayValue,
@@ -123,10 +122,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
-  /**
-   * Runs one reading statement and passes its rows to `take` in parts, until `take` returns false. Returns the names of
-   * the columns. Throws QUERY_FAILED and CANCELLED.
-   */
+  /** Runs one reading statement and passes its rows to `take`. Returns column names. Throws QUERY_FAILED, CANCELLED. */
   async query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       try {
@@ -147,10 +143,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /**
-   * Writes the result of one reading statement to a Parquet file. Returns the number of rows. Throws QUERY_FAILED,
-   * CANCELLED, DISK_FULL.
-   */
+  /** Writes a query's rows to a Parquet file. Returns their number. Throws QUERY_FAILED, CANCELLED, DISK_FULL. */
   async writeParquet(sql: string, file: string): Promise<number> {
     return this.#inTurn(async () => {
       try {

@@ -1,7 +1,4 @@
-/**
- * Loads DuckDB's extensions from the operator's directory, where their files are named NAME.duckdb_extension. Nothing
- * is downloaded (settings.ts forbids it to DuckDB as well): only extensions that the operator has checked may run.
- */
+/** Loads DuckDB's extensions from the operator's directory. Nothing is downloaded, so only checked extensions run. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SyncError } from '../../errors.ts'

@@ -1,8 +1,7 @@
 /**
- * A lake as the warehouse: a database in memory that uses an attached DuckLake catalogue, so that statements written
- * for a file also work for the lake's tables. Several processes load at the same time without a lock. DuckLake would
- * retry a commit if it finds other commits unrelated, although the transaction has read outdated rows. So these retries
- * are off, and after a conflict the whole transaction is run again (retryConflicts.ts).
+ * A lake as the warehouse: a database in memory that attaches a DuckLake catalogue, so that statements for a file also
+ * work for the lake's tables. Several processes load at once without a lock. DuckLake's retries of commits are off,
+ * since the transaction may have read outdated rows: after a conflict it is run again (retryConflicts.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'

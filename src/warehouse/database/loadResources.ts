@@ -5,10 +5,7 @@ import type { Database } from './duckdb.ts'
 /** Minimum size of a large load in bytes. During a large load, the walk usually reads the rows of the next one. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
-/**
- * Runs a load of `bytes` staged bytes. A large load leaves one thread to the walk, which fetches and scans pages
- * meanwhile. With all threads, DuckDB would use more memory, and the sync would not be faster.
- */
+/** Runs a load. If it is large, one thread is left to the walk: all threads use more memory and are not faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)

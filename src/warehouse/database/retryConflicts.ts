@@ -1,7 +1,4 @@
-/**
- * Transactions on a shared database. After a conflict with another commit, a transaction is run again from its
- * beginning. So its changes are based on rows that it has just read.
- */
+/** Repeats a transaction of a shared database after a conflict, so that its changes are based on rows just read. */
 import { systemClock } from '../../clock.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 

@@ -9,8 +9,7 @@ export interface FileOptions {
 }
 
 /**
- * Maximum number of rows that DuckDB looks up by their position (its default is 50). For more rows, reading whole
- * columns is cheaper.
+ * Maximum number of rows that DuckDB looks up by position (default: 50). For more, reading whole columns is cheaper.
  */
 const LOOKED_UP_MAX = 4_096
 

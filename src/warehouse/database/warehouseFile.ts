@@ -35,10 +35,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   }
 }
 
-/**
- * Remembers which file this process has open. If someone removes or replaces the file, for instance with a backup,
- * later commits would succeed and be lost.
- */
+/** Remembers which file this process has open. If someone removes or replaces the file, later commits would be lost. */
 export class OwnFile {
   readonly #path: string
   readonly #identity: string | undefined

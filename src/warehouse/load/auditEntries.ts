@@ -1,7 +1,6 @@
 /**
- * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Stored entries
- * that are read again keep their numbers, new entries get the next numbers, and stored entries that the service no
- * longer returns are deleted. Equal entries of one instant are counted, so that none is lost or stored twice.
+ * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Entries that are
+ * read again keep their numbers. Equal entries of one instant are counted, so that none is lost or stored twice.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -28,10 +27,9 @@ export interface GoneEntries {
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
- * Merges the staged entries. It needs the temporary table `asked_windows` (record columns, since, until): the windows
- * that this load replaces. A window with `until` before `since` means "only add": missing entries of the record are
- * added and none is deleted. Rejected entries are loaded again this way, because the others of their record were not
- * read.
+ * Merges the staged entries. They replace those in the windows of the temporary table `asked_windows` (record columns,
+ * since, until). A window with `until` before `since` means "only add": missing entries are added and none is deleted.
+ * Rejected entries are loaded again this way, because the others of their record were not read.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts

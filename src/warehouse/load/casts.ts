@@ -1,7 +1,6 @@
 /**
- * SQL that converts JSON text to typed values, by the rules of `schema/values.ts`. Values are read as text and cast
- * strictly: DuckDB's JSON reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time. A value
- * that does not fit becomes NULL.
+ * SQL that converts JSON text to typed values (`schema/values.ts`); a value that does not fit becomes NULL. Values are
+ * read as text: DuckDB's JSON reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time.
  */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'

@@ -1,9 +1,8 @@
 /**
- * Records which rows of a report have changed, so that audit reports about them read their audit trails again. Each
- * load stores this in its own transaction. A row is due until its trail was read after `ask_after`: the row's
- * modification stamp plus the settle time, or, for rows without a stamp, the service's clock when the row was read. A
- * row that the load wrote is always due, since the service may have shown the change late. A row that was read earlier
- * than its trail is due too, because the service's clock was set back.
+ * Records in a load's transaction which rows have changed, so that audit reports read their trails again. A row is due
+ * until its trail was read after `ask_after`. This is the row's modification stamp plus the settle time, or, without a
+ * stamp, the service's clock when the row was read. A row that the load wrote is always due, since the service may have
+ * shown the change late. A row that was read earlier than its trail is due too: the service's clock was set back.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'

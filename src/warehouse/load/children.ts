@@ -1,7 +1,6 @@
 /**
- * Stores collections in child tables. The children of a written row are replaced as a set: equal ones stay, changed
- * ones are written, and missing ones are marked as deleted. If a row does not contain a collection, the stored children
- * stay unchanged (product contract §4).
+ * Stores collections in child tables. The children of a written row are replaced as a set: equal ones stay, and missing
+ * ones are marked as deleted. A collection that the row does not contain stays unchanged (product contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
@@ -95,8 +94,7 @@ function kidsSql(parts: ChildMerge): string {
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /**
- * Corrects `child_key` in `kids`: the child's id if it is unique in its collection, else its position. Most loads need
- * no change, because no child has an id, or each has one that is unique.
+ * Corrects `child_key` in `kids`: an id that is unique in its collection, else the position. Most loads need no change.
  */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
@@ -115,10 +113,7 @@ async function mendKeys(sql: Sql): Promise<void> {
       FROM kids)`)
 }
 
-/**
- * Deletes stored children that are replaced, and marks those as deleted that the collection no longer has. Equal
- * children stay. Returns the table expression of the children in `kids` that have to be written.
- */
+/** Deletes replaced children and marks missing ones as deleted. Returns the table expression of those to write. */
 async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`

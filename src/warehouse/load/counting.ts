@@ -1,7 +1,4 @@
-/**
- * The tables for comparisons of counts (the service's total against the stored rows): in which range of creation times
- * the service returned each row, and which rows are absent from a range that was read completely (product contract §4).
- */
+/** The tables that compare the service's counts with the stored rows by creation time (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -80,7 +77,6 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
   }))
 }
 
-/** Maximum number of keys in one statement. */
 const KEYS_AT_ONCE = 10_000
 
 /** Stores for each row the requested range of creation times whose response contained it. */

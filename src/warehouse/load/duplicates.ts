@@ -1,7 +1,6 @@
 /**
- * Handles several rows of one key in one load, which a repeated walk causes. `staged` keeps only the newest row of each
- * key. An earlier row is still needed if it has fields or collections that the newest row lacks, because a missing
- * field keeps its last value (product contract §4). Such rows are moved to other tables, which are merged first.
+ * Handles several rows of one key in a load: a walk was repeated. `staged` keeps only the newest one. Earlier rows with
+ * fields that the newest lacks are merged first, since a missing field keeps its last value (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'

@@ -1,6 +1,5 @@
 /**
- * SQL that reads the fields of a load from the staged lines: the columns for DuckDB's JSON reader, and expressions for
- * the text of a field, its typed value, and the JSON that stays in `_extra`.
+ * SQL that reads a load's fields from the staged lines: their texts, typed values, and the JSON that stays in `_extra`.
  */
 import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -19,7 +18,6 @@ export interface FieldSource {
   readonly mark: string
 }
 
-/** One column of the staged table. */
 export interface StagedColumn {
   readonly name: string
   readonly value: string
@@ -177,10 +175,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /**
-   * Returns SQL of the hash of a value that is not NULL. DuckDB's type for the field depends on other rows, but the
-   * hash must not.
-   */
+  /** Returns SQL of a value's hash (not NULL). DuckDB's type for the field depends on other rows; the hash must not. */
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)

@@ -1,7 +1,4 @@
-/**
- * SQL that reads the items of a collection from the staged file (src/staging/childLines.ts): the ordinal of their
- * row, their position, their JSON text and the text of each field.
- */
+/** SQL that reads a collection's items from the staged file that src/staging/childLines.ts has written. */
 import { has, Kind, NESTED, only } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'

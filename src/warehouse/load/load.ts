@@ -1,7 +1,4 @@
-/**
- * One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction. Rows are staged before
- * the transaction begins; in it, only rows that have to be written are moved.
- */
+/** One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction, after staging. */
 import { assert } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { completeWindow } from '../books/backfills.ts'
@@ -23,10 +20,7 @@ import { type LoadRows, writeRows } from './writeRows.ts'
 export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
 export type { LoadRules } from './stage.ts'
 
-/**
- * Commits one load, and returns its figures and its changes of columns. If all rows are new, they are inserted into the
- * table directly. Otherwise all are staged and merged. Throws LOAD_REFUSED, FENCED and errors of the database.
- */
+/** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and errors of the database. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, mark } = place
   const { report, segment, rules = NO_RULES } = input
@@ -116,10 +110,7 @@ interface Settling {
   readonly staged: StagedRows | undefined
 }
 
-/**
- * Updates the stored rejected rows: removes rows that are loaded again, adds rows that this load rejects, and removes
- * rows whose key this load has stored.
- */
+/** Removes rejected rows that are loaded again or whose key was stored, and adds those that this load rejects. */
 async function settleRejected(
   sql: Sql,
   { input, staged, loadId }: Settling & { readonly loadId: number },

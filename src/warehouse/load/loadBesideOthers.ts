@@ -1,7 +1,6 @@
 /**
- * A load into a lake, into which other processes load at the same time. The columns for the load are planned before its
- * transaction. The transaction compares the plan with the present columns, and is started again with a new plan if
- * another process has changed them.
+ * A load into a lake, while other processes load. Its columns are planned before the transaction, which is started
+ * again with a new plan if another process has changed the columns.
  */
 import { SyncError } from '../../errors.ts'
 import type { Database, Sql } from '../database/duckdb.ts'

@@ -30,8 +30,7 @@ interface LoadBase {
 /** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
   /**
-   * The service's time when the rows are loaded. If a stored row was observed after this time, the service's clock was
-   * set back since then.
+   * The service's time at the load. If a stored row was observed later, the service's clock was set back since then.
    */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */

@@ -1,7 +1,6 @@
 /**
- * Merges staged rows into the report's table. It uses deletes and inserts without an index, so that the cost depends on
- * the number of changed rows, and not on the size of the table. The newest version of a row is stored, an equal row is
- * not written, and a field that a row does not contain keeps its value.
+ * Merges staged rows into the report's table, without an index: the cost depends on the changed rows, not on the table.
+ * The newest version of a row is stored, an equal row is not written, and a field that a row lacks keeps its value.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
@@ -50,7 +49,6 @@ export interface MergeCounts {
 
 export interface LoadCounts extends MergeCounts {
   readonly childrenWritten: number
-  /** Values of the written rows that do not fit their columns. */
   readonly misfits: number
 }
 
@@ -162,10 +160,7 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
 /** Whether a row without a deletion flag stays deleted: not if only its absence had shown the deletion. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/**
- * Returns the condition that a staged row is deleted: by its flag; without a flag, by the second read; without a second
- * read, by the condition `held` on the stored row.
- */
+/** Returns the condition that a staged row is deleted: by its flag, else the second read, else `held` (stored row). */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   const gone = parts.knowsGone ? goneSql(parts.table) : undefined
   return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`

@@ -1,7 +1,6 @@
 /**
  * The table `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries
- * of the rows that it writes, so an entry disappears when a later version of its row fits. Rows that are read again
- * unchanged keep their entries.
+ * of the rows that it writes, so a later version that fits removes them. Unchanged rows keep their entries.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'

@@ -1,7 +1,4 @@
-/**
- * Loads of new rows only need no staging: their rows are inserted from the file into the table, in half the time. The
- * transaction that inserts them also checks that all are new. If not, it is rolled back, and the load is staged.
- */
+/** Inserts a load's rows without staging, in half the time. If a row is not new, the load is rolled back and staged. */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Sql } from '../database/duckdb.ts'
 import { freshSql, type MergeCounts } from './merge.ts'
@@ -13,10 +10,7 @@ export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
-/**
- * Returns whether probably all rows are new: they have no items, and all earlier loads of the report had only new rows
- * without misfits, as in a first sync.
- */
+/** Returns whether probably all rows are new: no row has items, and all earlier loads had only new rows that fit. */
 export async function mayBeAllNew(
   sql: Sql,
   { report, segment }: Pick<StageInput, 'report' | 'segment'>,

@@ -1,7 +1,6 @@
 /**
- * The comparison of a whole report with the service. Each load stores the keys that the service returned on disk, so
- * memory stays bounded and a stopped reconcile can continue. A row that two successive complete reconciles did not
- * return is marked as deleted, unless too many rows would be (product contract §4).
+ * The comparison of a report with the service. Returned keys are stored on disk, so a stopped one can continue. A row
+ * absent from two successive complete reconciles is marked as deleted, unless too many are (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -85,8 +84,7 @@ export interface ReconcileStep {
 }
 
 /**
- * Records in the transaction of the load: which keys the service returned, how many rows were corrected, and how far
- * the reconcile has read.
+ * Records in the load's transaction: returned keys, the number of corrected rows, and how far the reconcile has read.
  */
 export async function recordReconcileStep(
   sql: Sql,

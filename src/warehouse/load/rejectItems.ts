@@ -1,6 +1,4 @@
-/**
- * The contract `reject` for collections: if an item has a field without a column, the row with that item is rejected.
- */
+/** The contract `reject` for collections: if an item has a field without a column, the item's row is rejected. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'

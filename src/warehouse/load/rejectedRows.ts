@@ -1,7 +1,6 @@
 /**
  * Rows that could not be stored. Each is kept once, in full and with the reason, until the service returns a correct
- * version or the row is loaded again on request (product contract §4). A row that is loaded again has the original time
- * of its response.
+ * version or the row is loaded again (product contract §4). The row keeps the time of its original response.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -25,10 +24,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/**
- * First words of the reason for a rejected row that was deleted at the service. The row itself does not show the
- * deletion, and loading it again must not restore it.
- */
+/** First words of the reason if the row was deleted at the service. Loading the row again must not restore it. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
@@ -79,10 +75,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/**
- * Deletes rejected rows that the service has deleted or restored since they were stored. The load stores them again
- * with a new reason, and would skip a row whose content is already stored.
- */
+/** Deletes rejected rows that the service has since deleted or restored, so that the load stores their new reason. */
 const dropToldOtherwiseSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -168,10 +161,7 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
   )
 }
 
-/**
- * Returns how many rejected rows are stored only as a fingerprint (`exclude_payload`), so that they can't be loaded
- * again.
- */
+/** Returns how many rejected rows can't be loaded again: only their fingerprint is stored (`exclude_payload`). */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
   return countOf(
     sql,

@@ -1,6 +1,5 @@
 /**
- * Splits long rows of a load into files of a few megabytes. DuckDB reads up to 2,048 rows of a file at once and needs
- * about ten times their bytes, so its memory would not suffice for one large file.
+ * Splits long rows into small files: DuckDB reads up to 2,048 rows of a file at once and needs ten times their bytes.
  */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'

@@ -1,8 +1,7 @@
 /**
- * Decides by SQL which of two versions of a row is newer (product contract §4): a staged or the stored row, or two rows
- * of one load. A version that was requested more than the settle time after the other was observed is newer, even with
- * an older stamp, because stamps can go back. Otherwise the row's own stamp decides, then the time of observation. If a
- * stamp is later than the row's observation, it is wrong, and only the time of observation decides.
+ * Decides by SQL which of two versions of a row is newer (product contract §4). A version that was requested more than
+ * the settle time after the other was observed is newer, even with an older stamp, since stamps can go back. Otherwise
+ * the stamp decides, then the time of observation. A stamp later than the row's observation is wrong and ignored.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -65,8 +64,7 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // In DuckDB, a name without a table means a column rather than an alias. So aliases begin with a ~, as no field of
-  // the service does.
+  // DuckDB reads a name without a table as a column rather than an alias. So aliases begin with ~, as no field does.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",

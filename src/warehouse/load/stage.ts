@@ -203,10 +203,7 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
-/**
- * Returns a handler for errors of statements that read the segment's file. The handler throws Tidemark's own errors
- * unchanged, and LOAD_REFUSED for all other errors.
- */
+/** Returns an error handler for reading a segment: it throws Tidemark's errors unchanged, others as LOAD_REFUSED. */
 export const refuses =
   ({ report, segment }: StageInput) =>
   (error: unknown): never => {

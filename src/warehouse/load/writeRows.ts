@@ -1,7 +1,4 @@
-/**
- * Writes the rows of a load and their items, in the load's transaction. New rows are inserted directly, audit entries
- * replace those of their record in a window, and all other rows are merged by key.
- */
+/** Writes a load's rows and items: inserts new rows, replaces audit entries in their windows, merges others by key. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

@@ -1,7 +1,4 @@
-/**
- * Compares the rows that the service now returns for a window with those in the readers' copy, by key and fingerprint.
- * The fingerprint depends only on the returned values, so equal rows have equal fingerprints in both databases.
- */
+/** Compares the service's rows of a window with the readers' copy, by key and by a fingerprint of the values sent. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'

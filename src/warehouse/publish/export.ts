@@ -1,8 +1,7 @@
 /**
  * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
- * ones, and then a rename replaces the manifest. So a reader has either the old or the new export, and a killed export
- * has changed nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old
- * manifest.
+ * ones, and then a rename replaces the manifest. So a reader has the old or the new export, and a killed one has
+ * changed nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old one.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -37,10 +36,7 @@ export interface ExportResult {
   readonly written: ReadonlySet<string>
 }
 
-/**
- * Exports `database`, which is the published copy opened for reading. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL,
- * the last export is unchanged.
- */
+/** Exports the published copy `database`. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL, the last export stays. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
   await using _claimed = await claimFolder(to)

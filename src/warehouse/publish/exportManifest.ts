@@ -1,7 +1,4 @@
-/**
- * The manifest of an export: which Parquet files belong together, and their warehouse and marks. Readers get the names
- * of files from the manifest and never list the folder. So replacing the manifest replaces all tables at once.
- */
+/** The manifest of an export. Readers take file names only from it, so replacing it replaces all tables at once. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'

@@ -1,7 +1,6 @@
 /**
- * The tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range, so an
- * edit changes one file of its table and one of each child table. Only ranges whose rows changed are written again
- * (docs/decisions/0016-export.md).
+ * The tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range, so only
+ * ranges with changed rows are written again (docs/decisions/0016-export.md).
  */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'

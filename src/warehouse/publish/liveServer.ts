@@ -136,10 +136,7 @@ async function held(published: string, file: string): Promise<boolean> {
   return true
 }
 
-/**
- * Functions by which a reading statement could do more than read: start or stop servers, or run a statement that is
- * composed at run time and so was not checked.
- */
+/** Functions by which a reading statement could start or stop servers, or run a statement that was not checked. */
 const DENIED = 'quack_[a-z_]*|query|query_table|json_execute_serialized_sql'
 
 /**

@@ -97,10 +97,7 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * Replaces `to` by a complete copy of `from` whose blocks were read. Throws PUBLISH_FAILED, DISK_FULL,
- * FILES_EXHAUSTED, WAREHOUSE_CORRUPT.
- */
+/** Replaces `to` by a checked copy of `from`. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
 export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {

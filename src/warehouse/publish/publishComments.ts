@@ -1,7 +1,4 @@
-/**
- * Adds or replaces comments in the database: on columns of tables, views, closed versions and books. A view loses its
- * comments whenever it is created again, and only readers need them, so they are added when the file is published.
- */
+/** Adds comments on columns when a file is published: only readers need them, and views lose theirs when recreated. */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'

@@ -16,8 +16,7 @@ import { discoveredColumns, retype } from './tables.ts'
 export interface Forgetting {
   readonly report: Declaration
   /**
-   * The part of the report with new rules: a currency, or the common start of the scopes of one audited entity, such as
-   * `3:`. An empty text means the whole report.
+   * The part with new rules: a currency, the start of an audited entity's scopes (`3:`), or '' for the whole report.
    */
   readonly scope: string
   readonly now: NowPrivate
@@ -91,9 +90,8 @@ async function emptied(sql: Sql, { table, target, now }: Place): Promise<ColumnR
 }
 
 /**
- * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2`. A column gets a number if
- * another field has the same column name. But rules apply to fields of pages, which have no such number, so the rule
- * would silently remove nothing.
+ * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2` (the second one of that name).
+ * Rules apply to fields, which have no such number, so the rule would silently remove nothing.
  */
 function refuseNumbered(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,

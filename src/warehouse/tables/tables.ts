@@ -1,7 +1,4 @@
-/**
- * Creates tables, comments and `current` views from the declarations, and adds discovered columns. A view is created
- * again in each transaction that changes the columns of its table.
- */
+/** Creates tables, comments and `current` views; adds columns. A change of columns creates the table's views again. */
 import {
   CHILD_COLUMNS,
   type ChildTable,
@@ -204,9 +201,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/**
- * Maximum number of frozen fields (contract `freeze`) recorded per table. Each row may have new ones, if names are data.
- */
+/** Maximum number of frozen fields (contract `freeze`) per table. Each row may have new ones if names are data. */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {

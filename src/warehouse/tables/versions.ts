@@ -1,7 +1,6 @@
 /**
- * History: when a row is replaced, its old version is moved to `history.closed_<table>` in the same transaction. The
- * view `history.<table>` has the closed versions and, as open versions, the present rows. So the open versions always
- * equal the table, and the cost depends only on what changed.
+ * History: when a row is replaced, the transaction moves its old version to `history.closed_<table>`. The view
+ * `history.<table>` adds the present rows as open versions, so they equal the table. The cost depends only on changes.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
