@@ -210,7 +210,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where the span is cut: no page of this report was ever longer than page 1. */
+/** Returns whether the total may decide where the span is cut. A page 1 shorter than earlier pages makes it doubtful. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

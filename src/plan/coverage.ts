@@ -30,7 +30,7 @@ export interface Coverage {
   readonly asked: Asked
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
-  /** The changed settings that make it necessary to read these rows again. */
+  /** The changed settings because of which rows up to `refillUntil` are read again. */
   readonly because: readonly Change[]
 }
 
@@ -48,8 +48,8 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`. Rows up to its `refillUntil` are read again.
- * `held`: the coverage of the previous run, which read everything up to `readUntil`; returned if nothing has changed.
+ * Returns the coverage to store for a run with the configuration `wanted`. `held`: the coverage of the previous run,
+ * which read everything up to `readUntil`. It is returned unchanged if the configuration is the same.
  */
 export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }

@@ -35,7 +35,10 @@ export interface WalkTerms {
 export interface Findings {
   readonly firstNumber?: 'asked'
   readonly pageZero?: 'asked'
-  /** The last page; or, if more than a load of rows is before that page, the parts into which to cut the span. */
+  /**
+   * The result of the search for the last page: that page, or the parts into which to cut the span if the pages before
+   * the last one have more rows than one load takes.
+   */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk

@@ -1,4 +1,4 @@
-/** A digest, not cryptographic. It replaces a collection in a staged row, so that rows with other items differ. */
+/** A digest that is not cryptographic. It replaces a collection in a staged row, so that other items make another row. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {

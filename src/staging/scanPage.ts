@@ -350,7 +350,7 @@ class PageScan {
   /** Number of items so far in the collection that is being parsed. Next: the identifiers of these items. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** The identifier of the item that is being parsed: null if none, undefined if no whole number of up to 15 digits. */
+  /** Identifier of the parsed item: null if it has none, undefined if that is no whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
   /** Positions of half surrogate pairs in the items of the row that is being parsed. */
@@ -376,7 +376,7 @@ class PageScan {
     return end
   }
 
-  /** Records a rejected row with its original text, and removes its items and replacements from the page's output. */
+  /** Records a rejected row with its original text, and removes the row's items and splices from the page's output. */
   #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]

@@ -18,7 +18,7 @@ export interface SpoolLimits {
   readonly cutsBetweenPages?: () => boolean
 }
 
-/** The service's times of a page. */
+/** When a page was requested and answered, by the service's clock. */
 export interface PageTimes {
   /** The time of the response. */
   readonly observedAt: Instant

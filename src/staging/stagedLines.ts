@@ -11,7 +11,7 @@ export interface StagedRow {
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index of the row's first replacement in the page's list of replacements (`JsonBytes.splices`). */
+  /** Index in `JsonBytes.splices` of the row's first splice: bytes of the page that staging writes differently. */
   readonly firstSplice: number
 }
 

@@ -90,7 +90,7 @@ interface Stopped extends Ending {
   readonly thrown: unknown
 }
 
-/** Handles an error that stopped the whole backfill. A cancelled backfill ends; a new request continues any other. */
+/** Handles an error that stopped the whole backfill. A new request can continue it, unless it was cancelled. */
 export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse

@@ -49,7 +49,7 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Returns the number of pages of the second reads so far. */
+  /** Returns how many pages were read so far without deleted rows, to compare them with the first read. */
   get pages(): number {
     return this.#pages.pages
   }

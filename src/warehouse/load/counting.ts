@@ -69,7 +69,7 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
     FROM (SELECT ${keySql(place)} AS key FROM ${aliveSql(place)}
       AND ${keySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
-  // Only recent rows were created after `until`, so the ranges of all other rows are cut there.
+  // These rows are not recent, so each of them was created before `until`: its range of creation times ends there.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
     until: Math.min(row.until ?? until, until) as Instant,

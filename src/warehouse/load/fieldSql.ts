@@ -166,7 +166,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL of the row's fingerprint, which depends on the row's own values, but not on the load's other rows. */
+  /** Returns SQL of the row's fingerprint. It uses only values of the row, so that it is the same in every load. */
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map((field) => {
       const raw = `r.${name(field.stagedName)}`

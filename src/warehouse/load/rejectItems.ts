@@ -15,7 +15,7 @@ export interface CollectionItems {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Sets `~reason`, why a row is rejected, in the rows of `staged` with an item that has an unknown field. */
+/** Rejects each row of `staged` that has an item with an unknown field: writes the reason to its column `~reason`. */
 export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)

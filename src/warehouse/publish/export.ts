@@ -1,7 +1,7 @@
 /**
  * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
- * ones, and then a rename replaces the manifest. So a reader has the old or the new export, and a killed one has
- * changed nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old one.
+ * ones, and then a rename replaces the manifest. So a reader has the old or the new export, and a killed export
+ * changes nothing. Files that are no longer in the manifest are kept until the next export, for readers of the old one.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'

@@ -16,8 +16,8 @@ export async function probePartTotals(source: SliceSource, parts: readonly Span[
 }
 
 /**
- * Returns whether the service has entries before or after all entries of two walks. Other requests would not return
- * them, because the span of an audit trail is never cut.
+ * Asks the service for entries that are earlier or later than all entries that two walks returned, and returns whether
+ * there are any. The span of an audit trail is never cut, so no request for another slice would return such entries.
  */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
