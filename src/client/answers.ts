@@ -55,7 +55,7 @@ export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncEr
   })
 }
 
-/** Returns the error for a 200 that is empty or a web page, such as a login page in front of the service. */
+/** Returns the error for a 200 that is empty or a web page (such as a login page); undefined for any other body. */
 export function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
@@ -66,7 +66,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // Rows may be sent with the content type of a web page. They are not part of the error, as columns may be private.
+  // Rows may be sent with the content type of a web page. The error never quotes rows, since columns may be private.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',
@@ -112,7 +112,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-/** Returns the problems in a refusal's body, with secrets masked. */
+/** Returns the problems in a refusal's body, singly and as one text. Secrets are masked. */
 export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),

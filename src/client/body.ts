@@ -1,4 +1,4 @@
-/** Reads and decompresses a response's body. Both steps have the same limit, so no small body becomes gigabytes. */
+/** Reads and decompresses a response's body. Both steps have a size limit: a small body may expand to gigabytes. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
@@ -13,14 +13,14 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** Maximum number of encodings of one body. More are an attack, or a loop of proxies. */
+/** Maximum number of compressions of one body. More are an attack, or come from a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // Ignores the error of a stream that an abort destroys before it is read: `raced` throws the abort's reason.
+  // An abort may destroy the stream before it is read. Its error is ignored, since `raced` throws the abort's reason.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()

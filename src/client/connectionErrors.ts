@@ -4,7 +4,7 @@ import { cancelled } from './cancellation.ts'
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** Errors of a wrong call of undici, never of the network. They are defects of Tidemark. */
+/** Codes with which undici rejects a wrong call. Such an error is a defect of Tidemark, not of the network. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -13,7 +13,7 @@ interface Destination {
   report: string | undefined
 }
 
-/** Returns an error of undici or node:net as SERVICE_UNREACHABLE or SERVICE_TIMEOUT. Any other error is a defect. */
+/** Converts an error of undici or node:net, usually to SERVICE_UNREACHABLE or SERVICE_TIMEOUT. */
 export function connectionError(error: unknown, { host, report }: Destination): SyncError {
   const reason = codeOf(error)
   if (reason === undefined || DEFECTS.has(reason)) return asSyncError(error)
@@ -30,7 +30,7 @@ export function connectionError(error: unknown, { host, report }: Destination): 
   return new SyncError('SERVICE_UNREACHABLE', what, { cure: cureOf(reason), ...details })
 }
 
-/** Returns the error for an answer that exceeded `answerMs`. */
+/** Returns the error for a response that was not complete after `answerMs` milliseconds. */
 export function timeoutError(report: string | undefined, answerMs: number): SyncError {
   return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
     cure: TIMEOUT_CURE,
@@ -49,7 +49,7 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns an error's code. If all addresses of a host fail, the error contains one for each, and the first counts. */
+/** Returns an error's code; undefined without one. If all addresses of a host fail, returns the first one's code. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

@@ -5,7 +5,7 @@ import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** The maximum number of concurrent requests. The limiter begins with fewer and adapts. */
+  /** Maximum number of concurrent requests. The limiter begins with 2 and allows more while the service keeps up. */
   concurrency: number
   requestsPerSecond?: number | undefined
   /** The longest pause (ms) that requests wait for. During a longer one they fail with RATE_LIMITED. */
@@ -32,7 +32,7 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** The earliest time of the next request, by our monotonic clock. Requests per second and pauses determine it. */
+  /** Earliest start of the next request (ms, monotonic clock). `requestsPerSecond` and pauses delay it. */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
@@ -46,7 +46,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit, after all earlier requests of the same priority. */
+  /** Returns a permit after all earlier requests of the same priority got theirs. Throws during a long pause. */
   async acquire(
     signal: AbortSignal,
     { priority = 'first' }: { priority?: Priority | undefined } = {},
@@ -114,7 +114,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#silence()
   }
 
-  /** Grants permits after `ms`. A sleep is used, because a timer would let the process end while a request waits. */
+  /** Grants permits after `ms`. Calls `sleep`, since a timer of `after` lets the process end while a request waits. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -140,7 +140,7 @@ export interface LongPause {
   readonly now: Instant
 }
 
-/** Returns the end of a pause, to the second. */
+/** Returns the time at which a pause ends, as text without fractions of a second. */
 export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
 
 const inLongPause = (pause: LongPause): SyncError =>
@@ -152,7 +152,7 @@ const inLongPause = (pause: LongPause): SyncError =>
 /** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After this many `first` requests in a row, one `behind` request is sent: backfills get at least one in eight. */
+/** After 7 `first` requests in a row, a waiting `behind` request is sent: backfills get at least 1 of 8 requests. */
 const FIRST_IN_A_ROW_MAX = 7
 
 /** A queue with two priorities, in which no item waits without end. */
@@ -186,14 +186,14 @@ export class FairQueue<T> {
   }
 }
 
-/** The first limit of concurrent requests: one walk and one token request, so that a service can start slowly. */
+/** Concurrent requests at the start. Few, because it is not known yet how many the service can handle. */
 const START = 2
 
 /** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, each success raises the limit by 1. Above it, a raise takes as many successes as the limit. */
+  /** The limit after the last halving. Below it, each success adds 1 to the limit; from there on, 1 / limit. */
   #slowFrom: number
   #halvings = 0
 
@@ -213,7 +213,7 @@ export class AdaptiveConcurrency {
     return this.#halvings
   }
 
-  /** Reports a success. Raises the limit only if it was reached; otherwise a higher limit is not needed. */
+  /** Raises the limit after a success if it was reached. Requests that stay below the limit need no higher one. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit

@@ -37,7 +37,7 @@ export const DEFAULT_LIMITS: ClientLimits = {
   answerMs: 5 * MINUTE_MS,
   // Enough for 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
-  // Without Retry-After, the delays between six attempts are 15 seconds at most. Then the next run tries again.
+  // Without Retry-After, the five delays between six attempts last at most 15.5 s in total. The next run tries again.
   attemptsMax: 6,
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
@@ -47,15 +47,15 @@ export const DEFAULT_LIMITS: ClientLimits = {
   pauseMsMax: DAY_MS,
 }
 
-/** A token is renewed this long before its end, so that it does not expire before the service checks it. */
+/** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** For a short-lived token, the margin is at most this share of its lifetime. */
+/** Maximum share of a token's lifetime for that margin: a token of one minute is renewed 12 seconds before its end. */
 export const TOKEN_MARGIN_SHARE = 0.2
-/** A longer lifetime is shortened to this, so that a revoked secret stops working within a day. */
+/** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
-/** A token response has a JWT and two fields. Proxies refuse longer headers than this anyway. */
+/** Maximum number of bytes of a token response. A longer token would not be accepted as a header of requests. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/** Maximum number of tokens to try if the service answers 401: the token in a shared store may be outdated too. */
+/** Maximum number of tokens that a request tries after 401s. Two tokens from a shared store may both have expired. */
 export const TOKENS_TRIED_MAX = 3
 /** Maximum number of bytes to read of a refusal's body, which is used for the error text only. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024

@@ -1,4 +1,4 @@
-/** Reads property-level errors in a refusal. The spec shows no layout (§7, gaps), so this file reads common layouts. */
+/** Reads errors of single properties in a 400 or 422. The spec shows no layout (§7, gaps): common ones are accepted. */
 export interface Problem {
   property: string | undefined
   message: string

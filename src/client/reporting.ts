@@ -1,6 +1,6 @@
 /**
  * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
- * a POST. The client knows no reports: a request has its path, its body and a function that parses the response.
+ * a POST. The client contains no list of reports: each request brings its path, its body and its parser.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -42,13 +42,13 @@ export type ClientEvent =
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {
-  /** URL of the service's root. If it has a path, that is the beginning of all paths. */
+  /** URL of the service's root. If it has a path, each request's path is appended to that path. */
   baseUrl: URL
   clientId: string
   clientSecret: Secret
   /** OAuth scopes to request. Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
-  /** The maximum number of concurrent requests. The client begins with fewer and adapts. */
+  /** Maximum number of concurrent requests. The client begins with 2 and allows more while the service keeps up. */
   concurrency: number
   requestsPerSecond?: number | undefined
   limits?: Partial<ClientLimits> | undefined
@@ -58,7 +58,7 @@ export interface ClientDependencies {
   clock: Clock
   /** Receives events for logs and metrics; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
-  /** Called around each request, including token requests, to observe it. */
+  /** Wraps each request, including token requests, for metrics and traces. */
   observe?: Observe | undefined
   /** The caller's connection pool, which the caller closes; undefined: the client opens its own. */
   dispatcher?: Dispatcher | undefined
@@ -73,7 +73,7 @@ export interface ReportRequest<T> {
   /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
-  /** The OAuth scope that grants this report. The error SCOPE_MISSING names it in its cure. */
+  /** The OAuth scope that grants this report, for the advice of SCOPE_MISSING. Undefined if the spec names none. */
   scope?: string | undefined
   /**
    * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only
@@ -82,15 +82,15 @@ export interface ReportRequest<T> {
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
   priority?: Priority | undefined
-  /** Converts the body to a value. A transient SyncError (ANSWER_MALFORMED) is retried; any other error is thrown. */
+  /** Parses the body. If `parse` throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
   value: T
-  /** The time in the response's Date header (whole seconds). Without the header: an estimate, or our clock's time. */
+  /** The response's Date header (whole seconds). Without it: an estimate from earlier headers, or our clock's time. */
   servedAt: Instant
-  /** The service's clock when the request was sent, or an earlier time. */
+  /** A lower bound of the service's clock when the request was sent. */
   askedAt: Instant
   /** The decompressed size of the answer. */
   bytes: number
@@ -108,15 +108,15 @@ export interface ClientCounters {
 export interface ReportingClient extends AsyncDisposable {
   /** Sends a request, with retries, and returns the parsed answer. */
   read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
-  /** Returns a lower bound of the service's clock; our clock if there is no Date; undefined before any response. */
+  /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
   serviceNow(): Instant | undefined
-  /** True when answers have no Date header, so that our own clock is used. */
+  /** True if responses have no Date header, so that our own clock is used. */
   readonly clockIsOurs: boolean
   /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** Forgets refusals of the report (undefined: of all reports) and of the credentials, after an operator has acted. */
+  /** Called after an operator has acted. Forgets the refusals of the report (or of all) and of the credentials. */
   resume(report?: string): Promise<void>
-  /** Forgets a refusal of this report, because another process has ended the report's pause. */
+  /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
   forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
   /** Cancels all requests and closes the connections. */
@@ -154,7 +154,7 @@ class Client implements ReportingClient {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** By report, the error with which the service refused it. No request for it is sent until an operator acts. */
+  /** For each refused report, its error (401 or 403). Further reads throw this error until an operator has acted. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -203,7 +203,7 @@ class Client implements ReportingClient {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // A cached token only has the scopes with which it was issued.
+    // A cached token lacks scopes that were granted after it was issued.
     await this.#tokens.forget()
   }
 
@@ -233,9 +233,9 @@ class Client implements ReportingClient {
   }
 
   /**
-   * Sends the request, and after a 401 sends it again with a new token: the old one was missing, expired or without the
-   * scope (spec §5, rule 4). If this client requested the token after the first refused request was sent, only the
-   * scope can be missing. Another process's token may also have expired, so it proves nothing.
+   * Sends the request. After a 401, sends it again with a new token, since the old one may have expired (spec §5, rule
+   * 4). If this client requested the new token after the first refused request was sent, a second 401 means that the
+   * scope is missing. A token from another process may have expired too, so a third token is tried.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
@@ -252,7 +252,7 @@ class Client implements ReportingClient {
     throw refusal
   }
 
-  /** Gets a token and sends one POST. Throws at once if another request was refused while this one waited. */
+  /** Gets a token and sends one POST. Throws the report's refusal if another request got it while this one waited. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -311,7 +311,7 @@ class Client implements ReportingClient {
     }
   }
 
-  /** A 429 or a Retry-After pauses the whole client and all processes that share pauses, also after the last attempt. */
+  /** A 429 or a Retry-After, even of the last attempt, pauses the whole client and all processes that share pauses. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

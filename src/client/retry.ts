@@ -1,4 +1,4 @@
-/** Decides whether and when a request is sent again. All are safe to repeat: reads (spec §1) and token requests. */
+/** Decides whether and when a request is sent again. Every request may be repeated: it reads rows or gets a token. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'
@@ -51,7 +51,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
   return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Returns the error with the hint that the service requests a longer pause than a run waits for. */
+/** Adds to an error when the pause ends that the service requests. A run does not wait for so long a pause. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
   return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })
@@ -62,14 +62,14 @@ function extended({ code, message, cure, data, cause, report }: SyncError, addit
   return new SyncError(code, message + addition, details)
 }
 
-/** True for errors of a token request that an attempt sent. It had its own retries, so the attempt is not repeated. */
+/** True for the error of a token request within an attempt. It was retried there, so the attempt is not repeated. */
 const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
   rules: RetryRules
   signal: AbortSignal
-  /** Waits for a permit. The attempt keeps it until `onPause` has run, so no other request is sent before the pause. */
+  /** Waits for a permit. It is returned after `onPause`, so that no other request is sent before the pause begins. */
   permit: () => Promise<Permit>
   /** Called with each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void

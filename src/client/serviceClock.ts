@@ -1,5 +1,5 @@
 /**
- * A lower bound of the service's clock. The service writes the `Date` header between our sending and its arrival, in
+ * A lower bound of the service's clock. The service writes `Date` after we send a request and before we get `Date`, in
  * whole seconds rounded down. So each response bounds the offset between the service's clock and our monotonic clock:
  *
  *   Date − arrived  ≤  offset  <  Date + 1 s − sent
@@ -48,7 +48,7 @@ export class ServiceClock {
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records a response. Returns the time at which the service sent it. */
+  /** Records a response. Returns its Date; without the header, the lower bound or, before any Date, our clock. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

@@ -11,7 +11,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds between reads of the store. After a 429, other processes may send requests for this long. */
+/** Milliseconds between reads of the store. For this long, requests may be sent after another process got a 429. */
 const CHECK_EVERY_MS = 250
 /** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
 const CHECK_MS_MAX = 500
@@ -27,12 +27,12 @@ export class PauseWatch {
     this.#clock = clock
   }
 
-  /** Stores a pause for the other processes. Never throws. */
+  /** Stores a pause for the other processes. Ignores errors of the store. */
   share(ms: number): void {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns how many milliseconds of the shared pause are left; 0 if the store was read less than 250 ms ago. */
+  /** Returns how many ms of the shared pause are left. Returns 0 within 250 ms of a read: the limiter has its pause. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -58,7 +58,7 @@ function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | u
   const data = statusData(answer)
   switch (answer.status) {
     case 200:
-      // The schema rejects an empty body, as a response without a token.
+      // For an empty body, the schema reports a missing token (TOKEN_UNUSABLE).
       return answer.bytes.length === 0 ? undefined : unusableBody(answer, request)
     case 400: {
       const { text, problems } = shownProblems(answer, request)

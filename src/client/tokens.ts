@@ -1,7 +1,7 @@
 /**
  * The token cache (spec §5, rules 1, 4 and 6). A token is cached until shortly before its end and dropped when the service
  * refuses it. All requests that need a token share one token request. A token's age counts from before its request was
- * sent, on the monotonic clock. After refused credentials, no token request is sent.
+ * sent, on the monotonic clock. After refused credentials, no token request is sent until an operator has acted.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -27,7 +27,7 @@ export interface TokenStore {
   drop(accessToken: Secret): Promise<void>
   /** Runs `refresh`, in only one process at a time. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Returns whether the service has recently refused these credentials to any process. */
+  /** Returns whether the service has recently refused these credentials, sent by this or another process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
   /** Deletes the refusal after an operator has acted. */
@@ -120,7 +120,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Ends a token request: it has settled, or all of its callers were cancelled. */
+  /** Called when no caller waits for a token request: it has settled, or all of its callers were cancelled. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -156,7 +156,7 @@ export class TokenCache {
     }
   }
 
-  /** Shares the refusal. An error of the store is ignored: it would replace the refusal and cause a token request. */
+  /** Stores the refusal. Ignores an error of the store; else callers would get it instead of CREDENTIALS_REFUSED. */
   async #share(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {
@@ -207,6 +207,6 @@ export class TokenCache {
   }
 }
 
-/** Returns how long before its end a token is renewed: a minute, or a fifth of a short lifetime. */
+/** Returns how long (ms) before its end a token is renewed: a minute, or a fifth of a lifetime below five minutes. */
 export const tokenMarginMs = (lifetimeMs: number): number =>
   Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

@@ -99,7 +99,7 @@ export class Transport {
     })
   }
 
-  /** Reads the body. If the body of a refusal cannot be read, the error is ignored, because its status is enough. */
+  /** Reads the body. Returns no bytes if a refusal's body can't be read, because the refusal's status is enough. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -149,7 +149,7 @@ function hostOf(location: string | undefined, baseUrl: URL): string | undefined 
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** The latest date that is read from a header. A later date is an error of the sender; an Instant ends in 2255. */
+/** Later dates in headers are ignored as errors of the sender. An Instant can't represent times after 2255. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */

@@ -6,7 +6,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** The greatest value allowed for `overlap` or `settle` (ms): ten years, so that sums with instants are exact. */
+/** Maximum of `overlap` and of `settle`, ten years in ms: added to an instant, the result is still an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -123,11 +123,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long the bookkeeping keeps entries. The minimum is a day, because runs read the last day's entries. */
+/** Checks how long the books keep runs and windows. The minimum is a day, because runs read those of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the lag that causes a notice. Refuses 0s, because each mark is a little behind the present. */
+/** Checks the lag that causes a notice. Rejects 0s, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

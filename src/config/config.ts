@@ -74,7 +74,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** Returns the variable or line that sets a key, for messages. Without a file: the variable that could set it. */
+/** Returns a function that names, for messages, what sets a key: a variable, or else a line of the file. */
 function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)

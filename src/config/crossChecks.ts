@@ -1,4 +1,4 @@
-/** Checks for which the file's schema is not enough: a variable may set the value, or two settings contradict. */
+/** Checks that the file's schema can't make: required values may come from variables, and settings may contradict. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'

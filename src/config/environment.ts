@@ -56,7 +56,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the set variable for the key at `path`, or for a section around it; undefined if no variable sets it. */
+  /** Returns the name of the variable that has set the key at `path`, or its section; undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 
@@ -82,7 +82,7 @@ function valueOf({ name, as }: Variable, env: Environment): unknown {
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns the settings with a value set at `path`. A section that is not a map is unchanged: the schema rejects it. */
+/** Returns the settings with `value` at `path`. If a section on the path is no map, the schema will reject it. */
 function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -14,7 +14,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. If limits are added to it, issues.ts writes their error messages. */
+/** Returns a schema for whole numbers. For limits such as `.min(1)`, issues.ts writes the error messages. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 

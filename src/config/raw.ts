@@ -95,7 +95,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns a schema for an amount of memory. DuckDB parses the text. */
+/** Returns a schema for an amount of memory. The value stays text, since DuckDB parses it. */
 const memory = (usual: string, purpose: string) =>
   z
     .string()

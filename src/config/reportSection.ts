@@ -11,7 +11,7 @@ import {
 } from './checks.ts'
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
-/** The reports whose rows can be audited: all except audit reports, which need one request per record. */
+/** The reports whose rows can be audited: all except the audit reports themselves. */
 export const followable: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -87,7 +87,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A section that `reportSection` has checked. Keys that the report does not support are always missing. */
+/** A section that the schema of `reportSection` has accepted, so without keys that the report does not support. */
 export interface RawReport {
   readonly enabled: boolean
   readonly every?: string

@@ -47,7 +47,7 @@ export function resolve(raw: RawConfig, given: Surroundings): Config {
   }
 }
 
-/** Returns absolute paths. By default, the published copy is in the warehouse's folder. */
+/** Returns the absolute paths of warehouse and published copy. By default, the copy is in the warehouse's folder. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')

@@ -1,6 +1,6 @@
 /**
- * Reads the three secrets of the configuration. Each is in an environment variable, or in a file. A setting or the
- * variable with the ending `_FILE` names that file. `tidemark.yaml` never contains a secret.
+ * Reads the three secrets of the configuration. Each is in an environment variable or in a file. The file's path is in
+ * a setting, or in a variable such as REPORTING_CLIENT_SECRET_FILE. `tidemark.yaml` never contains a secret.
  */
 import path from 'node:path'
 import { Secret } from '../secret.ts'

@@ -51,13 +51,13 @@ export interface ReportConfig extends Rhythm {
   /** The `expand` flags that requests contain: all flags, unless the settings list some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** Whether new fields and types are added to the tables. */
+  /** What new fields and types do: `evolve` changes columns, `freeze` fills `_extra`, `reject` rejects the row. */
   readonly contract: SchemaContract
   /** Whether every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
   /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /** Whether incremental runs also request rows by creation time. False if the report does not support that. */
+  /** Whether incremental runs also request by creation time, since rows never edited may match no modified window. */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
@@ -106,7 +106,7 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** Memory that DuckDB may use for the warehouse. DuckDB parses the text. Example: `1GB`. */
+  /** Memory that DuckDB may use for loads, as text that DuckDB parses. Example: `1GB`. */
   readonly warehouseMemory: string
   readonly queryMemory: string
   readonly warehouseThreads?: number
@@ -126,7 +126,7 @@ export interface Config {
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the books keep single runs and windows. Older runs are removed, and older windows are joined. */
+  /** How long (ms) the books keep single runs and windows. Older runs are deleted; older windows become larger ones. */
   readonly historyMs: number
   /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret

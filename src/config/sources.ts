@@ -44,7 +44,7 @@ export async function readSecretFile(file: string, name: string): Promise<Secret
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While a secret's file is replaced, it may be missing or empty for a moment. Then the old secret is used.
+  // While a secret's file is being replaced, it may be missing or empty. In that case the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

@@ -1,6 +1,6 @@
 /** Finds the known word that a mistyped word was probably meant to be, if one is similar enough. */
 
-/** At most 1/3 of the letters may differ, because a less similar suggestion would confuse. */
+/** At most one letter in `FAR` may differ, because a less similar suggestion would confuse. */
 const FAR = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {

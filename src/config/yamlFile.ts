@@ -26,7 +26,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Returns the value with aliases replaced; the text `ALIASES` if an alias is unknown or they would make it huge. */
+/** Replaces aliases by their values. Returns the text `ALIASES` if one is unknown or the result would be huge. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))
@@ -35,7 +35,7 @@ function plainValueOf(document: Document): unknown {
   }
 }
 
-/** Removes keys without a value (sections whose lines are commented out). Integers beyond 2^53 become text. */
+/** Removes keys without a value, such as a section whose lines are all comments. Integers beyond 2^53 become text. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (Array.isArray(value)) return value.map((item) => (item === null ? null : plain(item)))

@@ -1,6 +1,6 @@
 /**
- * Audit entries: who changed what in which row (spec §2). Entries from before the sandbox's start are computed from
- * `history`; later ones are stored. Some exist twice at the same instant, as the specification allows.
+ * Audit entries: who changed what in which row (spec §2). Entries from before the sandbox's start are computed from the
+ * rows' `history`; later entries are stored. Some exist twice at the same instant, as the specification allows.
  */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'

@@ -66,7 +66,7 @@ export class Auth {
     })
   }
 
-  /** Checks the token (spec §5). An invalid token or a missing scope leads to 401, a forbidden report to 403. */
+  /** Checks the token (spec §5). Rejects an invalid token or a missing scope with 401, a forbidden report with 403. */
   async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)

@@ -1,6 +1,6 @@
 /**
- * Changes rows with their modification times and audit entries. Random choices come from one seeded sequence, times
- * from the clock. An edit of an event's child changes only `aggregateRecordModified` (spec §2).
+ * Changes rows with their modification times and audit entries. Random choices depend on the seed, times on the clock.
+ * An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -34,7 +34,7 @@ interface ItemsChange {
   readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
 }
 
-/** Kinds of changes with cumulative percentages. Example: 62 − 40 = 22 % of the random changes edit a child. */
+/** Kinds of random changes with cumulative percentages. Example: `editChild` has 62 − 40 = 22 %. */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -48,7 +48,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** Returns how far (in ticks) an edit's modification time is before the present. */
+  /** Returns how far (in ticks) edits are dated back by the fault `stamps-back`; else 0. */
   readonly back: () => Ticks
 }
 
@@ -75,7 +75,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without changing its modification time, so that no window contains the edit. */
+  /** Edits a row without changing its modification time, so that incremental runs can't find the edit. */
   silentEdit(report: WorldReport, key: number): ChangeMade {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -182,7 +182,7 @@ export class Changes {
     return { ...made, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Sets fields and both modification times of a row, and adds an audit entry. Not for changes of child items. */
+  /** Sets fields and modification times of a row and adds an audit entry. Items are changed by `#changeItems`. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -201,7 +201,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // A row without items gets one. Otherwise its modification time would change without a changed item.
+    // If the row has no item to change, an item is added; else the modification time would change without any content.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -213,7 +213,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
-  /** Returns the name of a random collection. If the change needs items, prefers collections that have some. */
+  /** Returns the name of a random collection. If the change needs items, prefers a collection that has items. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -248,7 +248,7 @@ export class Changes {
     return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the present time. The clock only has microseconds, so the seventh fractional digit is random. */
+  /** Returns the present time in ticks. The clock has microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -94,7 +94,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Makes the named change to the row with the key. Without a key, changes the live row modified least recently. */
+/** Makes the requested change. Without a `key` in the body, changes the live row that was modified least recently. */
 function change(world: World, body: Body): ChangeMade {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

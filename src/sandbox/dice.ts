@@ -1,4 +1,4 @@
-/** Random numbers as hashes of seed, row number and purpose, so that equal seeds create equal rows, in any order. */
+/** Random numbers, computed as hashes of seed, row number and purpose. Equal seeds create equal rows in any order. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
@@ -41,7 +41,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row, or of one item of a collection. The same purpose always has the same value. */
+/** The random values of one row or item. A purpose, such as the name of a field, always leads to the same value. */
 export class Dice {
   readonly makings: Makings
   readonly #seed: number
@@ -75,7 +75,7 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount that JSON.stringify writes with all digits. The range `euros` is used only for `cents`. */
+  /** Returns an amount that JSON.stringify writes with all digits. Without `cents`, the range `euros` has no effect. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
@@ -104,7 +104,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Each field has one style, unless the style is `mixed`: then each row has one. */
+  /** Returns a date-time as text. Without the option `timeStyle`, each field has a style; `mixed` differs by row. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.makings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -152,12 +152,12 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns the argument of an active fault without counting a request; undefined if the fault is not active. */
+  /** Returns an active fault's argument; undefined if the fault is not active. Does not count as a use of the fault. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }
 
-  /** Finds an active fault for an endpoint. A fault without an endpoint applies to reports, not to tokens. */
+  /** Returns the active fault of that name. A fault without an endpoint applies to all reports, not to tokens. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

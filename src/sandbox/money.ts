@@ -2,7 +2,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Types for two features of Node that TypeScript lacks: `JSON.rawJSON` and the source text of parsed values. */
+/** Types that TypeScript lacks for `JSON.rawJSON`, and for the reviver's access to a value's source text. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(

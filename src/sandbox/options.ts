@@ -59,14 +59,14 @@ const Options = z.object({
   collections: z.boolean().default(true),
   /** How date-times are written. Default: a random style per field. */
   timeStyle: oneOf(TIME_STYLES).optional(),
-  /** `cents`: realistic prices. `long` (the default): amounts that lose digits in a reader that uses doubles. */
+  /** `cents`: realistic prices. `long` (the default): also amounts whose digits a double can't store. */
   amounts: oneOf(AMOUNTS).default('long'),
   /** If true, the service rejects parameters that the specification lacks. If false, the service ignores them. */
   strictParameters: z.boolean().default(true),
 })
 export type SandboxOptions = z.input<typeof Options>
 
-/** The options with their defaults. If an option is still undefined, the seed decides. */
+/** The options with their defaults. The seed determines what an undefined option (such as `timeStyle`) leaves open. */
 export type Settings = z.output<typeof Options>
 
 export function settingsFrom(options: SandboxOptions): Settings {

@@ -1,4 +1,4 @@
-/** Makes random changes at a rate per second, in small portions, until `stop` is called. */
+/** Makes random changes at a rate per second: every 50 ms, as many as are due. */
 import type { Clock } from '../clock.ts'
 
 const PORTION_MS = 50

@@ -11,7 +11,7 @@ export interface Page {
   readonly pageNumber: number
   readonly pageSize: number
   readonly totalCount: number
-  /** True if other pages have rows too. */
+  /** True if the rows need more than one page. */
   readonly isPartial: boolean
   /** True if the page begins after the last row, or ends after the last row that the fault `cap` allows. */
   readonly isBeyond: boolean
@@ -55,7 +55,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the positions of a page's rows, in an order that differs in each request. */
+/** Returns the positions of a page's rows for the fault `unordered`: each request has another order. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -63,7 +63,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a stride without a common divisor with `total`, so that its multiples reach every position once. */
+/** Returns a stride that shares no divisor with `total`, so that its multiples modulo `total` are all positions. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

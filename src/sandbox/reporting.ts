@@ -121,7 +121,7 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Returns whether the event has the summary shape. With `mixed`, that depends on the event's number alone. */
+/** Returns whether the event has the summary shape. With `mixed`, an event has the same shape in every response. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
@@ -134,8 +134,8 @@ function summaryText(world: World, row: Row, values: Values): string {
 }
 
 /**
- * Malformed fields for the fault `bad-rows`, chosen by the row's number. An empty text removes the field. A text that
- * continues after the value adds a second field of the same name.
+ * Malformed fields for the fault `bad-rows`; the row's number chooses one. `key`, `second` and `third` are field names.
+ * An empty text removes the field. A text with a comma after the value adds the field a second time.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

@@ -1,4 +1,4 @@
-/** Logs requests to the sandbox: the last ones in full, all of them as counts per path. */
+/** Logs requests to the sandbox: keeps the last 2,000 requests, and counts all requests per path. */
 import type { Instant } from '../instant.ts'
 
 export interface LoggedRequest {
@@ -7,7 +7,7 @@ export interface LoggedRequest {
   readonly status: number
   readonly body: string
   readonly client?: string
-  /** Parameters that the specification does not document, and values of a wrong type. */
+  /** The errors that validation found, such as undocumented parameters and values of a wrong type. */
   readonly problems: readonly string[]
 }
 

@@ -17,8 +17,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window. Without a window, returns undefined: then rows that were never edited match too. An
- * event matches by either of its modification times (spec §4, events report); other rows have one.
+ * Returns the test for the window, or undefined without a window, so that rows that were never edited match too. An
+ * event matches if either of its two modification times is in the window (spec §4, events report).
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]

@@ -67,7 +67,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Applies a fault of the body, if one is active. Returns true if the body must not be sent any more. */
+  /** Sends the body with an active fault and returns true. If no such fault is active, sends nothing, returns false. */
   #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)

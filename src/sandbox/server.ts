@@ -38,7 +38,7 @@ export interface Sandbox extends AsyncDisposable {
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
 const BODY_BYTES_MAX = 1_024 * 1_024
-/** Milliseconds after which an idle connection is closed. Clients close theirs earlier. */
+/** Milliseconds after which an idle connection is closed. Clients close idle connections earlier than that. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -138,7 +138,7 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
   return { served: { answer, problems: [] }, place: undefined }
 }
 
-/** Returns the body; undefined if the client disconnected or sent more than `BODY_BYTES_MAX` bytes. */
+/** Returns the body, without the chunks after `BODY_BYTES_MAX` bytes; undefined if the client disconnected. */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0

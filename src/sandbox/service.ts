@@ -1,4 +1,4 @@
-/** Decides the response to a request: route, replacing faults, authentication, validation, report. */
+/** Responds to a request, in this order: faults that replace the response, authentication, validation, rows. */
 import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace, Faults } from './faults.ts'

@@ -1,4 +1,4 @@
-/** One report's rows in memory and as JSON. Each change sorts all rows again: fast enough for some thousands. */
+/** One report's rows in memory and as JSON. Reading after a change sorts all rows: fast enough for some thousands. */
 import { Dice, draw, hashOf, type Makings } from './dice.ts'
 import { History } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -8,10 +8,10 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-/** JSON text by field name. A field with an empty text is missing from the row. */
+/** Maps field names to JSON text. A field with an empty text is left out of the row. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item, or one JSON text for the whole collection. */
+/** A collection: the JSON text of each item, or one JSON text for the whole collection, which may be malformed. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
@@ -52,7 +52,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Maximum number of generated items per row. An item's number is its `id`, and the seed of its content. */
+/** Reserved item numbers per row and collection. An item's number is its `id`, and determines its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -64,7 +64,7 @@ export class Table {
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. The array stays sorted between changes, so that sorting it again is fast. */
+  /** All rows in the order of responses. After a change, the array is almost sorted, so that sorting it is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -89,7 +89,7 @@ export class Table {
     }
   }
 
-  /** Returns the rows that the report can return, by modification time. Rows that were never edited are first. */
+  /** Returns the rows that a response may contain, by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -108,7 +108,7 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Replaces fields of a row. Must also be called when the row's times or `deleted` have changed. */
+  /** Replaces fields of a row. Must also be called after a change of the row's times or of `deleted`. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
     row.made = undefined

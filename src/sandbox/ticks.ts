@@ -1,6 +1,6 @@
 /**
- * The service's times in ticks of 100 ns since 2020. With ticks, times have a seventh fractional digit, and a client
- * that misses an inclusive bound (spec §4, rule 1) by one tick loses rows. Ticks since 1970 would exceed 2^53.
+ * The service's times in ticks of 100 ns since 2020, so with a seventh fractional digit. A client whose window ends one
+ * tick too early (spec §4, rule 1) loses rows. Ticks since 1970 would exceed 2^53.
  */
 import { parseInstant, type Instant } from '../instant.ts'
 

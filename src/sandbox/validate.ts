@@ -20,7 +20,7 @@ export interface Checked {
   readonly request: ReportRequest
   /** Errors by property. If there are any, the service rejects the request. */
   readonly errors: PropertyErrors
-  /** Errors about unspecified parameters. Only a strict service rejects a request because of them. */
+  /** Errors about unspecified parameters. With `strictParameters: false`, the service ignores these parameters. */
   readonly unknown: PropertyErrors
 }
 
@@ -54,7 +54,7 @@ function readInto(
   else values.set(name, value)
 }
 
-/** Returns whether the value is a 64-bit integer. Beyond 2^53, an integer is a bigint. */
+/** Returns whether the value is a 64-bit integer. The parser returns a bigint for integers beyond 2^53. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

@@ -1,4 +1,4 @@
-/** The service's data. HTTP requests of clients only read them. Equal seeds and equal calls lead to equal worlds. */
+/** The service's data, which clients can only read. Equal seeds and equal calls lead to equal data. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
 import type { Amounts, Makings } from './dice.ts'
@@ -16,7 +16,7 @@ export interface WorldOptions {
   readonly seed: number
   /** Returns the service's time, including the fault `skew`. */
   readonly now: () => Ticks
-  /** Returns how far (in ticks) an edit's modification time is before the present. Default: 0. */
+  /** Returns how far (in ticks) edits are dated back by the fault `stamps-back`. Default: 0. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -45,7 +45,7 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Returns the keys of all rows that the report can return, including deleted ones. */
+  /** Returns the keys of all rows that a response may contain, including rows deleted but still returned. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }
@@ -55,7 +55,7 @@ export class World extends Changes {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the row's JSON text as the service returns it now; undefined if the service does not return it. */
+  /** Returns the row's JSON text as a response contains it now; undefined if no response contains the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

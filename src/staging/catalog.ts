@@ -1,7 +1,7 @@
 /**
  * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set
  * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in
- * the order of the rows. So a row with the same fields as the previous row costs one byte comparison per field.
+ * the order of the rows. If a row has the same fields as the previous row, each name is only compared byte by byte.
  */
 import type { Kinds } from '../plan/kinds.ts'
 
@@ -37,7 +37,7 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** The name of a field that occurs twice on the path to this node; undefined if none does. */
+  /** The name of a field that occurs twice on the path to this node, so that its rows are rejected; else undefined. */
   readonly twice: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
@@ -75,7 +75,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from `toText`, with its staged names and shape numbers. It has no trie: for loads only. */
+  /** Restores a catalogue from `toText`, with its staged names and shape numbers. It lacks a trie: for loads only. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -117,7 +117,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair is replaced in each row. `likely` would skip that, so it is not set.
+    // A name with half a surrogate pair must be replaced in each row. `likely` would skip the replacement.
     if (!/\\u[dD]/.test(spelling)) from.likely = node
     return node
   }

@@ -1,7 +1,7 @@
 /**
  * Writes the items of a page's collections as lines, with one file for each collection. A line has the row's ordinal,
- * the position in the collection, the item as sent, and the values of its fields, separated by tabs. So an item is
- * parsed only once. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
+ * the position in the collection, the item as sent, and the values of its fields, separated by tabs. So DuckDB need not
+ * parse the item again. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
@@ -9,7 +9,7 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** `none`: no item of the collection has an identifier. `unique`: each has its own. `unsure`: the load has to check. */
+/** `none`: no item has an identifier. `unique`: each has one, distinct in its row. `unsure`: the load must check. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 /** The items of one collection in one page. */
@@ -71,7 +71,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** For each item, the number of its row on the page. Next: the position at which the item's line begins. */
+  /** `#rowOf` has, for each item, the number of its row on the page; `#starts` the position of the item's line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -135,7 +135,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of one row's items: null without one, undefined if it is no integer of up to 15 digits. */
+  /** Records one row's item identifiers: null if missing, undefined if not an integer of up to 15 digits. */
   sawIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -178,7 +178,7 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** Positions of halves of surrogate pairs in the item. */
+  /** Insertions of a backslash before each half of a surrogate pair in the item. */
   readonly halves: readonly Splice[]
 }
 

@@ -1,4 +1,4 @@
-/** A digest that is not cryptographic. It replaces a collection in a staged row, so that other items make another row. */
+/** A digest (not cryptographic) that replaces a collection in a staged row. If an item changes, so does the row. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {

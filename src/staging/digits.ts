@@ -1,4 +1,4 @@
-/** Writes whole numbers as ASCII digits into a buffer. A page has tens of thousands, so strings would be too slow. */
+/** Writes whole numbers as ASCII digits into a buffer. Making a string for each of a page's numbers is too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 
 const ZERO = 0x30

@@ -73,7 +73,7 @@ export function copySpliced(
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes (such as `\n`) in all strings so far. */
+  /** Number of escapes (such as `\n`) in all strings so far. A value that raises the number contains escapes. */
   escapes = 0
   kind: Kinds = 0
   /** The last number, if it is a whole one of at most 15 digits; else NaN. */
@@ -81,7 +81,7 @@ export class JsonBytes {
   readonly #markOpen: Buffer
   readonly #markClose = Buffer.from('"')
 
-  /** `mark` is written before each number that a double can't store, so that it is read as text and stays exact. */
+  /** A number that a double can't store is written as a string that begins with `mark`. So it keeps all digits. */
   constructor(bytes: Buffer, mark: string) {
     this.bytes = bytes
     this.#markOpen = Buffer.from(`"${mark}`)
@@ -179,7 +179,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // Half a pair is no valid character. It is stored as the text of its escape; otherwise the whole page would fail.
+    // Half a pair is no valid character. It is stored as the text of its escape; else DuckDB would reject the page.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -248,7 +248,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether DuckDB would write the number with an exponent, whose form differs between text and JSON. */
+  /** Returns whether DuckDB would write the number with an exponent, which looks different in text and in JSON. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

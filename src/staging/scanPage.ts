@@ -1,6 +1,6 @@
 /**
  * Scans a page's bytes once, without building rows in JavaScript: finds keys, fields and kinds, and writes one row per
- * line for DuckDB. The result also has the envelope (spec §2) and rejected rows: a bad row does not reject its page.
+ * line for DuckDB. The result also has the envelope (spec §2) and rejected rows: the page's other rows are loaded.
  */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -17,12 +17,12 @@ export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Names of the key fields that the row itself contains; empty for audit entries. */
+  /** Names of the key's fields in the row, so without a requested currency; empty for audit entries. */
   readonly key: readonly string[]
-  /** The service's name of the deletion flag; undefined if rows have none. */
+  /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** The prefix of numbers that are staged as text: a random text that no service can send. */
+  /** The prefix of numbers that are staged as text: a random text that the service can't know and send. */
   readonly mark: string
 }
 
@@ -48,7 +48,7 @@ export interface ScannedPage {
   readonly rowCount: number
   /** The keys of all rows that have one, in the page's order, including rejected rows. */
   readonly keys: readonly RowKey[]
-  /** The keys of rows without the deletion flag. */
+  /** The keys of rows that lack the field of the deletion flag; the keys of all rows if the report has no flag. */
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   /** Number of rows to load: all except rejected ones. */
@@ -176,7 +176,7 @@ class PageScan {
       } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
-    // Some services send null for an empty list. Without a total, null could also stand for a list that can't be read.
+    // Some services send null for an empty list. Without a total, null could also mean that the service failed.
     if (nullItems !== undefined && this.#envelope.totalCount === undefined)
       throw json.malformed(nullItems, 'an array of rows')
     return i + 1
@@ -314,7 +314,7 @@ class PageScan {
   }
 
   /**
-   * Parses a collection. Its items are written to separate lines; in the row, a digest replaces it unless it is empty.
+   * Parses a collection. Its items are written to separate lines. In the row, a digest replaces a non-empty collection.
    */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
@@ -347,13 +347,13 @@ class PageScan {
     return i + 1
   }
 
-  /** Number of items so far in the collection that is being parsed. Next: the identifiers of these items. */
+  /** `#position` is the number of items so far in the parsed collection; `#ids` has the identifiers of these items. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** Identifier of the parsed item: null if it has none, undefined if that is no whole number of at most 15 digits. */
+  /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Positions of half surrogate pairs in the items of the row that is being parsed. */
+  /** Insertions of a backslash before each half surrogate pair in the items of the row that is being parsed. */
   readonly #halvesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {

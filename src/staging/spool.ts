@@ -1,4 +1,4 @@
-/** Writes scanned rows to disk in segments of limited size, one per load: its memory does not depend on the window. */
+/** Writes scanned rows to disk in segments, one per load. Segments are limited, so long windows need no more memory. */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -12,7 +12,7 @@ import { stagedMissing } from './stagedFiles.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** The maximum size of the first load in bytes. Each later load may be twice as large as the one before. */
+  /** Maximum bytes of the first load. Each later load may be twice as large as the one before, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
   /** While this returns false, the pages' rows must be in one load, so only `cutWhenFull` may end a segment. */
   readonly cutsBetweenPages?: () => boolean
@@ -22,7 +22,7 @@ export interface SpoolLimits {
 export interface PageTimes {
   /** The time of the response. */
   readonly observedAt: Instant
-  /** The service's time of the request of the page, or somewhat earlier. */
+  /** A lower bound of the service's clock when the page was requested. */
   readonly askedAt: Instant
 }
 
@@ -101,7 +101,7 @@ const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections:
 
 /** Flag for opening files. Each write appends to the end of the file, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
-/** With rows longer than this (bytes), loads are small, because DuckDB has 2,048 rows in memory at once. */
+/** If a row is longer than this (bytes), its load is small, because DuckDB has 2,048 rows in memory at once. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
@@ -144,7 +144,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Called after the last of several pages whose rows must be in one load. */
+  /** Ends the segment if it is full. Called after the last of the pages whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
@@ -228,7 +228,7 @@ export class Spool implements AsyncDisposable {
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
-    // The first load is small, so that it begins soon. Later loads are large, so that full row groups are written once.
+    // The first load is small, so that rows are stored soon. Later loads are large, so that they fill row groups.
     const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     const bytesMax = this.#open.rowBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
@@ -272,7 +272,7 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
 
 /** Frees the buffer's memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
-  // A small buffer shares its memory with others.
+  // A small buffer shares its memory with other buffers, so that memory must stay.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 

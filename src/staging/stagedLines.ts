@@ -1,17 +1,17 @@
 /**
- * Writes a page's rows as lines for DuckDB: each begins with the row's position and shape. Replacements keep digits and
- * characters that DuckDB would lose. A digest replaces each collection, whose items are in separate lines.
+ * Writes a page's rows as lines for DuckDB. Each line begins with the row's ordinal and shape. Splices (replacements of
+ * bytes) keep digits and characters that DuckDB would lose, and put a digest in place of each collection.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Position of the row's `{` in the page. Next: the position after its `}`. */
+  /** The row's bytes in the page: `from` is the position of its `{`, `to` the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index in `JsonBytes.splices` of the row's first splice: bytes of the page that staging writes differently. */
+  /** Index in `JsonBytes.splices` of the row's first splice (replacement of bytes). */
   readonly firstSplice: number
 }
 
@@ -20,7 +20,7 @@ const COMMA = 0x2c
 const NEWLINE = 0x0a
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Maximum number of bytes that staging adds to a row: two names, their numbers, a comma and a line break. */
+/** Maximum number of bytes before and after a row in its line: ordinal and shape with their names, and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove

@@ -15,8 +15,8 @@ function digitsAt(bytes: Buffer, from: number, count: number): number {
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
 /**
- * Returns the kind of a string: a date-time or a text. Only an existing time in full, extended ISO 8601 is a date-time,
- * because a discovered column then becomes TIMESTAMPTZ and keeps that type.
+ * Returns the kind of a string: date-time or text. A date-time is a valid ISO 8601 time as `2026-03-01T12:00:00Z`. The
+ * rule is strict, because an undocumented field with date-times becomes a column of type TIMESTAMPTZ for good.
  */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1

@@ -1,4 +1,4 @@
-/** The common part of enquiries, automated bookings and office reservations (spec §2). Rows lack modification times. */
+/** The common part of enquiries, automated bookings and office reservations (spec §2): no modification time in rows. */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY } from '../ticks.ts'
 import { companyOf, currencyOf } from './contents.ts'
@@ -11,7 +11,7 @@ interface Booked {
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** Fields that only this report has. */
+  /** Returns the fields that only this report has. */
   readonly own: (row: RowSource) => Fields
   readonly amount: string
   readonly amountEuros: Range

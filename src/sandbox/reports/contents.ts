@@ -11,14 +11,14 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the number of the affiliate group. About a third of the rows has none ("if applicable", spec §2): null. */
+/** Returns the affiliate group's number, or null in about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
 /** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of a random event or, with the row's `number`, of an event slightly older than the row. */
+/** Returns the identifier of a random event. With the row's `number`, the event is slightly older than the row. */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
   const { events } = dice.makings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')

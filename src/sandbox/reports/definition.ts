@@ -14,7 +14,7 @@ export interface Endpoint {
   readonly required: readonly string[]
 }
 
-/** Several reports share these groups of parameters (spec §4). */
+/** Groups of parameters that several reports share (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
@@ -37,11 +37,11 @@ export interface RowSource {
 
 export interface Definition {
   readonly endpoint: Endpoint
-  /** The name of the field with the row's identifier. `firstKey` is the first row's identifier. */
+  /** The name of the field that identifies a row. `firstKey` is that field's value in the first row. */
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The kind of the rows in audit entries. The specification defines no numbers, so `id` is arbitrary. */
+  /** The report's `entityId` and `entityType` in audits. The specification defines no numbers, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted: boolean
@@ -50,9 +50,9 @@ export interface Definition {
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
-  /** The range of `amount`, in euros. Used only with the option `amounts: cents` (amounts with two decimals). */
+  /** The range of `amount`, in euros, for the option `amounts: cents`. With `long`, amounts have no such range. */
   readonly amountEuros?: Range
-  /** Maps a parameter to the field that is compared with it, if their names differ. */
+  /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to the arrival. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
