@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
-import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
+import type { Figures, ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { Progress } from '../../src/sync/context.ts'
 import type { RunKind } from '../../src/warehouse/books/books.ts'
 
@@ -95,6 +95,14 @@ export class Runs {
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 
+type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'misfits'>
+
+/** Returns the figures of a run that are not zero, besides the number of rows. Example: `['3 new', '1 rejected']`. */
+export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
+  const counted = { new: inserted, changed: updated, deleted, rejected, misfits }
+  return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
+}
+
 /** Writes one log line for a run that ended; its level depends on the outcome. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
@@ -110,14 +118,7 @@ export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): voi
   }
   const { rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late } = figures
   const counts = { pages, rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late }
-  const parts = [
-    `${inserted} new`,
-    `${updated} changed`,
-    `${deleted} deleted`,
-    `${rejected} rejected`,
-    `${misfits} misfits`,
-  ]
-  const shown = parts.filter((part) => !part.startsWith('0 '))
+  const shown = notableFigures(figures)
   const what = `${pages} pages, ${rows} rows${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`
   log.info({ ...fields, ...counts }, `${name}: ${what} in ${(elapsedMs / 1_000).toFixed(1)} s`)
 }

@@ -33,7 +33,10 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
 
 /** Returns the time in whole seconds for people. JSON output has all digits. */
 export const timeText = (instant: Instant | undefined): string =>
-  instant === undefined ? '' : formatInstant(instant).replace(/\.\d+Z$/, 'Z')
+  instant === undefined ? '' : wholeSeconds(formatInstant(instant))
+
+/** Returns a time in ISO 8601 without its fraction of a second; an empty text for null. */
+export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''
 
 /** Replaces the line breaks of a message by spaces. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')

@@ -1,6 +1,7 @@
 /** Returns what needs attention, worst first, each item with its reason and what to do. Pure. */
 import { isPerRecord } from '../../schema/index.ts'
-import type { Attention, Standing } from './api/schemas.ts'
+import type { Attention } from './api/schemas.ts'
+import type { Standing } from '../status/standing.ts'
 import { DAY_MS } from '../instant.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'

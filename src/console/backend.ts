@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
-import type { Standing } from './api/schemas.ts'
+import type { Standing } from '../status/standing.ts'
 
 export interface Reader {
   rows<T>(sql: string): Promise<T[]>

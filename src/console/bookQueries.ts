@@ -1,28 +1,19 @@
 /** Queries of the console on the bookkeeping tables. Each returns a limited number of rows, with times as text. */
 import type { ReportName } from '../../schema/index.ts'
-import { text } from '../warehouse/database/sqlText.ts'
+import { iso, text } from '../warehouse/database/sqlText.ts'
+import { type ErrorColumns, problemIn } from '../status/standing.ts'
 import type { Reader } from './backend.ts'
 import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'
-
-/** Returns SQL that formats a TIMESTAMPTZ in UTC, like all times of the API. Example: `2026-01-31T12:00:00.000000Z`. */
-const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
 
 const RUN = `
   SELECT run_id, report, kind, state, ${iso('started_at')} AS started_at, ${iso('ended_at')} AS ended_at,
     epoch(ended_at - started_at) AS seconds, pages, rows, inserted, updated, deleted, rejected, coalesce(misfits, 0) AS misfits,
-    error_code, error, cure
+    error_code AS code, error AS message, cure
   FROM tidemark.runs`
 
-interface RunRow extends Omit<Run, 'error'> {
-  readonly error_code: string | null
-  readonly error: string | null
-  readonly cure: string | null
-}
+type RunRow = Omit<Run, 'error'> & ErrorColumns
 
-const runOf = ({ error_code: code, error: message, cure, ...run }: RunRow): Run => ({
-  ...run,
-  error: code === null ? null : { code, message: message ?? '', cure: cure ?? '' },
-})
+const runOf = ({ code, message, cure, ...run }: RunRow): Run => ({ ...run, error: problemIn({ code, message, cure }) })
 
 export async function runsOf(books: Reader, { report, state, before, limit }: RunQuery): Promise<Run[]> {
   const conditions = [

@@ -1,7 +1,9 @@
 /** Converts the answers of operations, and active runs, into the form of the API and of the live events. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
-import type { Outcome, Problem, RunningRun } from './api/schemas.ts'
+import { notableFigures } from '../../jobs/runs/runs.ts'
+import type { Problem } from '../status/standing.ts'
+import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
@@ -38,17 +40,8 @@ function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
   if (error !== undefined) {
     return { report, state, text: `${report}: ${state}: ${error.message}`, error: problemOf(error) }
   }
-  const { rows, inserted, updated, deleted, rejected, misfits } = figures
-  const figuresText = [
-    `${rows} rows`,
-    `${inserted} new`,
-    `${updated} changed`,
-    `${deleted} deleted`,
-    `${rejected} rejected`,
-    `${misfits} misfits`,
-  ]
-  const notable = figuresText.filter((text, index) => index === 0 || !text.startsWith('0 '))
-  return { report, state, text: `${report}: ${state}, ${notable.join(', ')}`, error: null }
+  const text = [`${report}: ${state}`, `${figures.rows} rows`, ...notableFigures(figures)].join(', ')
+  return { report, state, text, error: null }
 }
 
 function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: RetriedReport): Outcome {

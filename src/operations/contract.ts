@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
-import type { Standing } from '../status/standing.ts'
+import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
 import type { Planned } from '../sync/backfill/backfillPreview.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
@@ -185,7 +185,7 @@ export const ANSWERS = {
   'dismiss-rejected': Unpublished.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
   'plan-backfill': z.object({ plans: z.array(plain<Planned>()) }),
   status: Activity.extend({
-    standings: z.array(plain<Standing>()),
+    standings: z.array(Standing),
     next: z.array(NextTick),
     console: z.string().optional(),
   }),

@@ -1,33 +1,31 @@
 /** The coverage of each report: completely read times, gaps, and ranges to read again (product contract §3). */
-import { reportOf, type ReportName } from '../../schema/index.ts'
+import { z } from 'zod'
+import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import { type Asked, type Change, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { type Asked, CHANGES, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
 
-export interface ScopeCoverage {
-  /** A currency, or ''. For audit reports, the common start of the records' scopes. Example: `3:` for entity 3. */
-  readonly scope: string
-  /** Whether runs still read this scope: false for a currency that was removed from the configuration. */
-  readonly asked: boolean
-  readonly covered: readonly Span[]
-  /** Empty for a scope that is no longer configured, since no run would close its gaps. */
-  readonly gaps: readonly Span[]
-  readonly reread: Reread | undefined
-}
+export const Report = z.enum(reportNames)
+export const time = z.iso.datetime({ precision: 6 }).describe('UTC, to the microsecond')
+export const SpanText = z.object({ since: time.nullable().describe('Null: from the beginning'), until: time })
 
-/** The range of time that the present or next run reads again, because the configuration changed. */
-export interface Reread {
-  /** Start of the range; undefined if the range has no lower bound. */
-  readonly since: Instant | undefined
-  readonly until: Instant
-  readonly because: readonly Change[]
-  /** Audit reports only: the number of records whose trails are still to be read again. */
-  readonly records: number | undefined
-}
+export const ScopeCoverage = z.object({
+  scope: z.string().describe("A currency, or ''. For audit reports, the common start of the records' scopes"),
+  asked: z.boolean().describe('False: its currency was removed from the configuration'),
+  covered: z.array(SpanText),
+  gaps: z.array(SpanText).describe('Empty for a scope that is no longer configured, since no run would close its gaps'),
+  reading_again: SpanText.extend({
+    because: z.array(z.enum(CHANGES)).readonly(),
+    records: z.int().min(0).nullable().describe('Audit reports only: the number of records still to be read again'),
+  })
+    .nullable()
+    .describe('What the present or next run reads again, because the configuration changed'),
+})
+export type ScopeCoverage = z.infer<typeof ScopeCoverage>
 
 interface SpanRow {
   readonly report: ReportName
@@ -65,7 +63,7 @@ const ASKED = `
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: AskingConfig,
-): Promise<ReadonlyMap<ReportName, readonly ScopeCoverage[]>> {
+): Promise<ReadonlyMap<ReportName, ScopeCoverage[]>> {
   const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
   const asked = Map.groupBy(await database.rows<AskedRow>(ASKED), ({ report }) => report)
   const names = new Set([...spans.keys(), ...asked.keys()])
@@ -91,15 +89,16 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
     const row = rows.find((each) => each.scope === scope)
     const asked = isConfigured(asks, scope)
     const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
-    return { scope, asked, covered, gaps, reread: row === undefined || !asked ? undefined : rereadOf(row, asks) }
+    const again = row === undefined || !asked ? null : readingAgain(row, asks)
+    return { scope, asked, covered: covered.map(spanText), gaps: gaps.map(spanText), reading_again: again }
   })
 }
 
 const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** Returns the range that is read again because the configuration changed; undefined when there is none. */
-function rereadOf(row: AskedRow, { config, report }: Asks): Reread | undefined {
+/** Returns the range that is read again because the configuration changed; null when there is none. */
+function readingAgain(row: AskedRow, { config, report }: Asks): ScopeCoverage['reading_again'] {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
   const held: Coverage = {
@@ -114,21 +113,12 @@ function rereadOf(row: AskedRow, { config, report }: Asks): Reread | undefined {
     columns: privacyTextOf(config, name),
   }
   const { refillUntil, because } = enabled ? nextCoverage(held, wanted, row.read_until ?? undefined) : held
-  if (refillUntil === undefined) return undefined
-  const records = perRecord === undefined ? undefined : row.records
-  return { since: window.required ? start : undefined, until: refillUntil, because, records }
+  if (refillUntil === undefined) return null
+  const records = perRecord === undefined ? null : row.records
+  return { ...spanText({ since: window.required ? start : undefined, until: refillUntil }), because, records }
 }
 
-export const coverageDocument = ({ scope, asked, covered, gaps, reread }: ScopeCoverage) => ({
-  scope,
-  asked,
-  covered: covered.map(spanDocument),
-  gaps: gaps.map(spanDocument),
-  reading_again:
-    reread === undefined ? null : { ...spanDocument(reread), because: reread.because, records: reread.records ?? null },
-})
-
-const spanDocument = ({ since, until }: Span) => ({
+const spanText = ({ since, until }: Span) => ({
   since: since === undefined ? null : formatInstant(since),
   until: formatInstant(until),
 })

@@ -12,7 +12,7 @@ import { problemOf } from '../operations/contract.ts'
 import { findWorker } from '../operations/worker.ts'
 import type { WorkerOperations } from '../operations/workerOperations.ts'
 import { openPublished } from '../wiring/published.ts'
-import { standingDocument, standingsOf } from '../status/standing.ts'
+import { standingsOf } from '../status/standing.ts'
 
 export interface OwnerBackendParts {
   readonly config: Config
@@ -28,7 +28,7 @@ export function ownerBackend({ config, clock, warehouse, operations, runs }: Own
     isOwner: true,
     answer: (request, caller) => operations.answer(request, caller),
     books,
-    standings: () => standingsIn(books, config),
+    standings: () => standingsOf(books, config),
     running: () => runs.running,
     begun: () => runs.begun,
   }
@@ -48,7 +48,7 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
       }
     },
     books,
-    standings: () => standingsIn(books, config),
+    standings: () => standingsOf(books, config),
     running: () => [],
     begun: () => 0,
   }
@@ -58,8 +58,6 @@ const nobody = (): SyncError =>
   new SyncError('WORKER_LOST', 'no worker owns the warehouse now', {
     cure: 'Start a worker with the role load, or wait: one that stands by takes over within seconds.',
   })
-
-const standingsIn = async (books: Reader, config: Config) => (await standingsOf(books, config)).map(standingDocument)
 
 /** Milliseconds to wait for the warehouse during a load. After that, the published copy is read. */
 const BUSY_MS_MAX = 2_000

@@ -1,7 +1,7 @@
 /** What the console calls somebody to look at: what is wrong, and nothing that only looks so. */
 import { describe, expect, it } from 'vitest'
 import { type ReportName, reportNames } from '../../schema/index.ts'
-import type { Standing } from '../../src/console/api/schemas.ts'
+import type { Standing } from '../../src/status/standing.ts'
 import { attentionOf } from '../../src/console/attention.ts'
 import type { AllSettings } from '../../src/console/backend.ts'
 

@@ -73,7 +73,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     cure: 'Move the work to src/sync.',
   },
   'src/console': {
-    mayImport: ['src/operations', 'jobs', 'src/warehouse', 'schema'],
+    mayImport: ['src/operations', 'src/status', 'jobs', 'src/warehouse', 'schema'],
     is: 'the console only shows and asks',
     cure: 'Read through src/warehouse, act through src/operations.',
   },

@@ -1,6 +1,5 @@
 /** `tidemark status`: prints how fresh each report is, and what the worker does. */
 import { readStatus, type Status } from '../../operations/readStatus.ts'
-import { standingDocument } from '../../status/standing.ts'
 import { printDocument } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
@@ -14,10 +13,12 @@ export async function status(shell: Shell, { config, json = false }: CommandOpti
   if (json) printDocument(shell, documentOf(found))
   else if (found.from === null) out.write('nothing was synced yet: run "tidemark sync"\n')
   else if (found.from === 'worker')
-    out.write(`${standingsText(found.standings)}\n${nextText(found, clock.now())}\n${activityText(found)}`)
+    out.write(
+      `${standingsText(found.standings, config.reports)}\n${nextText(found, clock.now())}\n${activityText(found)}`,
+    )
   else {
     const note = found.from === 'published' ? PUBLISHED_ONLY : await unownedText(shell, config)
-    out.write(`${standingsText(found.standings)}\n${note}`)
+    out.write(`${standingsText(found.standings, config.reports)}\n${note}`)
   }
   return 0
 }
@@ -25,9 +26,4 @@ export async function status(shell: Shell, { config, json = false }: CommandOpti
 const PUBLISHED_ONLY =
   'Another process is writing the warehouse, or this user may not open it; this is the published copy.\n'
 
-const documentOf = ({ from, path, standings, ...more }: Status): object => ({
-  from,
-  path,
-  reports: standings.map(standingDocument),
-  ...more,
-})
+const documentOf = ({ from, path, standings, ...more }: Status): object => ({ from, path, reports: standings, ...more })

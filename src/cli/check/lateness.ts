@@ -1,7 +1,6 @@
 /** Checks whether the overlap of each report is long enough for rows that the service returns late. */
 import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
-import { advisedOverlap } from '../../status/lateness.ts'
 import { latenessText, overlapCure } from '../standingText.ts'
 import { openNewest } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
@@ -14,15 +13,12 @@ export async function checkOverlap(config: Config): Promise<Finding[]> {
     if (newest === undefined) return []
     await using database = newest.database
     const standings = (await standingsOf(database, config)).filter(({ state }) => state !== 'off')
-    const advices = standings.flatMap((standing) => {
-      const { report, overlapMs, largestLatenessMs = 0 } = standing
-      const overlap = advisedOverlap(standing, overlapMs)
-      if (overlap === undefined) return []
-      return [
-        warn('overlap', `${report}: ${latenessText(largestLatenessMs)}`, `${report}: ${overlapCure(report, overlap)}`),
-      ]
+    const advices = standings.flatMap(({ report, advised_overlap: overlap, largest_lateness_seconds: seconds }) => {
+      if (overlap === null) return []
+      const found = `${report}: ${latenessText((seconds ?? 0) * 1_000)}`
+      return [warn('overlap', found, `${report}: ${overlapCure(report, overlap)}`)]
     })
-    const late = standings.reduce((sum, { lateRows = 0 }) => sum + lateRows, 0)
+    const late = standings.reduce((sum, { late_rows: rows }) => sum + (rows ?? 0), 0)
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
   } catch (error) {

@@ -7,7 +7,8 @@ import { type AnswerOf, errorFrom, type OperationRequest } from '../../operation
 import type { ConsoleBackend } from '../backend.ts'
 import type { Errands } from '../errands.ts'
 import { type Api, answers } from './api.ts'
-import { Errand, Plan, Report } from './schemas.ts'
+import { Report } from '../../status/coverage.ts'
+import { Errand, Plan } from './schemas.ts'
 
 const reports = z.array(Report).min(1).max(reportNames.length)
 const Reports = z.strictObject({ reports })

@@ -9,7 +9,7 @@ import {
   type ZodTypeProvider,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { Problem } from './schemas.ts'
+import { Problem } from '../../status/standing.ts'
 
 /** A Fastify instance that infers the types of its handlers from the zod schemas. */
 export type Api = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
+import { Report } from '../../status/coverage.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -20,7 +21,6 @@ import {
   Overview,
   RejectedQuery,
   RejectedRow,
-  Report,
   ReportDetail,
   Run,
   RunDetail,

@@ -1,51 +1,9 @@
 /** Schemas of the API's answers. The OpenAPI document contains them, and a test compares real answers with them. */
 import { z } from 'zod'
-import { reportNames } from '../../../schema/index.ts'
+import { Report, SpanText, time } from '../../status/coverage.ts'
+import { Problem, Standing } from '../../status/standing.ts'
 
-export const Report = z.enum(reportNames)
-const time = z.iso.datetime({ precision: 6 }).describe('UTC, to the microsecond')
 const count = z.int().min(0)
-
-export const Problem = z.object({
-  code: z.string(),
-  message: z.string(),
-  cure: z.string().describe('What to do about it'),
-})
-export type Problem = z.infer<typeof Problem>
-
-const Span = z.object({ since: time.nullable().describe('Null: from the beginning'), until: time })
-
-export const ScopeCoverage = z.object({
-  scope: z.string(),
-  asked: z.boolean().describe('False: its currency was removed from the configuration'),
-  covered: z.array(Span),
-  gaps: z.array(Span),
-  reading_again: Span.extend({ because: z.array(z.string()).readonly(), records: count.nullable() }).nullable(),
-})
-
-export const Standing = z.object({
-  report: Report,
-  state: z.enum(['done', 'failed', 'stopped', 'running', 'paused', 'off', 'never run']),
-  mark: time.nullable(),
-  lag_seconds: z.int().nullable(),
-  last_run: time.nullable(),
-  rows: count,
-  deleted: count,
-  rejected: count,
-  misfits: count,
-  deletes_visible: z.string().nullable(),
-  not_running_because: z.string().nullable(),
-  error: Problem.nullable(),
-  late_rows: count.nullable(),
-  largest_lateness_seconds: z.number().nullable(),
-  advised_overlap: z.string().nullable(),
-  future_rows: count.nullable(),
-  unstamped_rows: count.nullable(),
-  skipped_records: z.string().nullable(),
-  coverage: z.array(ScopeCoverage),
-  explained: z.string().nullable().describe('The same in words'),
-})
-export type Standing = z.infer<typeof Standing>
 
 export const RunningRun = z.object({
   run_id: z.string(),
@@ -196,7 +154,7 @@ export const Plan = z.object({
   until: time,
   goes_on: z.boolean().describe('A backfill of this range was begun before'),
   requests: count.describe('Estimated number of requests'),
-  windows: z.array(Span.extend({ number: count, scope: z.string(), rows: count.nullable(), requests: count })),
+  windows: z.array(SpanText.extend({ number: count, scope: z.string(), rows: count.nullable(), requests: count })),
 })
 
 export const Outcome = z.object({

@@ -3,7 +3,7 @@ import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').ScopeCoverage>} Coverage */
+/** @typedef {import('../../status/coverage.ts').ScopeCoverage} Coverage */
 /** @typedef {Coverage['gaps'][number]} Span */
 
 const WIDTH = 1_000

@@ -18,3 +18,6 @@ export const pointer = (member: string): string => text(`/${member.replaceAll('~
 
 /** Returns SQL of a time, given in microseconds since 1970. */
 export const time = (micros: number): string => `make_timestamptz(${micros})`
+
+/** Returns SQL that formats a TIMESTAMPTZ as `formatInstant` does. Example: `2026-01-31T12:00:00.000000Z`. */
+export const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
