@@ -28,7 +28,7 @@ const DELETIONS: Record<Deletes, string> = {
   flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have none: they are read with and without deleted rows, as budgets are',
   diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it: then it was edited between the two',
   absence:
-    'within two runs: the total of the service is compared with the rows held, and a row that is absent twice is marked with `is_deleted = true`. Reconciles find it too. Never while the report has filters',
+    'within two runs, a row that the service no longer returns is marked with `is_deleted = true`, because the total of the service is compared with the rows held. Reconciles find it too. Never while the report has filters',
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
@@ -58,7 +58,7 @@ export function dictionary(books: readonly BookTable[], held?: WarehouseColumns)
     '',
     '| schema | contains |',
     '|---|---|',
-    '| `current` | the rows that are not deleted, without the system columns: begin there |',
+    '| `current` | the rows that are not deleted, without the [system columns](#system-columns): begin there |',
     '| `main` | all rows, deleted ones too, with the [system columns](#system-columns) |',
     '| `history` | every version of every row, for reports with [history](#history) |',
     '| `tidemark` | the [books](#books) |',
@@ -184,7 +184,7 @@ function booksChapter(books: readonly BookTable[]): string[] {
     '|---|---|',
     ...QUESTIONS.map(([question, name]) => `| ${question} | [${name}](#tidemark${name}) |`),
     '',
-    'The other tables are how Tidemark remembers its work, and can change between versions.',
+    'The other tables are for Tidemark itself, and can change between versions.',
     '',
     ...books
       .toSorted((a, b) => Number(b.name === 'freshness') - Number(a.name === 'freshness'))

@@ -73,7 +73,7 @@ export const VERSION_COLUMNS: readonly Column[] = [
   {
     name: '_valid_to',
     type: 'TIMESTAMPTZ',
-    comment: 'Service time at which the next one was seen; null: it is the open one',
+    comment: 'Service time at which the next version was seen; null: the present version',
   },
 ]
 
@@ -81,17 +81,17 @@ export const CHILD_COLUMNS: readonly Column[] = [
   {
     name: '_child_key',
     type: 'VARCHAR',
-    comment: "The child's id where it is unique in its collection, else its position",
+    comment: "The item's id if it is unique in its collection, else its position",
   },
   { name: '_position', type: 'INTEGER', comment: 'Position in the collection, from 0' },
-  { name: '_payload', type: 'JSON', comment: 'The child as it was sent' },
+  { name: '_payload', type: 'JSON', comment: 'The item as it was sent' },
 ]
 
 /** The column with the number of an audit entry within its record: the service's entries have no identifier. */
 export const ENTRY_NUMBER: Column = {
   name: 'entry_number',
   type: 'BIGINT',
-  comment: 'Number of the entry within its record, from 1, given here in order of time',
+  comment: 'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
 }
 
 /** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. Acronyms are one word. */

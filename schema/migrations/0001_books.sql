@@ -15,9 +15,10 @@ CREATE TABLE tidemark.marks (
   load_id BIGINT NOT NULL,
   updated_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.marks IS 'High-water marks: the windows up to value were read, and all that the service showed in them is in the warehouse';
+COMMENT ON TABLE tidemark.marks IS 'High-water marks: the windows up to the time in value were read, and all rows that the service showed in them are stored';
 COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency, or the record that the mark belongs to';
-COMMENT ON COLUMN tidemark.marks.mark IS 'modified_since, aggregate_record_modified, or since (audits)';
+COMMENT ON COLUMN tidemark.marks.mark IS 'The time that is compared: modified_since, aggregate_record_modified, or since (audits)';
+COMMENT ON COLUMN tidemark.marks.value IS 'The mark: a service time';
 
 CREATE TABLE tidemark.windows (
   report VARCHAR NOT NULL,
@@ -61,8 +62,8 @@ CREATE TABLE tidemark.loads (
   lateness INTERVAL
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
-COMMENT ON COLUMN tidemark.loads.late IS 'Rows that came late: an earlier window covered their stamp and the service did not show them. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
-COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of these rows, from stamp to answer, at least; null: no late row';
+COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: an earlier window covered their stamp, and the service did not show them then. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
+COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of the late rows, from stamp to answer, at least; null: no late row';
 
 CREATE TABLE tidemark.runs (
   run_id VARCHAR NOT NULL,
@@ -105,7 +106,7 @@ CREATE TABLE tidemark.schema_changes (
   load_id BIGINT NOT NULL,
   changed_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.schema_changes IS 'Columns that were added or widened for new data, or could not be';
+COMMENT ON TABLE tidemark.schema_changes IS 'Changes of columns for new data, and changes that were not possible';
 
 CREATE TABLE tidemark.columns (
   table_name VARCHAR NOT NULL,
@@ -140,8 +141,8 @@ CREATE TABLE tidemark.reconciles (
   asked JSON
 );
 COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the service; one without ended_at continues where it stopped';
-COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock when it began';
-COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of its requests; if the configuration has others, it begins again';
+COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock at the beginning';
+COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of the requests. If the configuration changes them, the reconcile begins again';
 COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service returned and the warehouse lacked, although their windows were read';
 COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows with other values than the service''s, although no window brought the change';
 COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows of the table that the service did not return, for the first time';
@@ -150,7 +151,8 @@ CREATE TABLE tidemark.reconcile_keys (reconcile_id VARCHAR NOT NULL, key VARCHAR
 COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a reconcile that has not ended';
 
 CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
-COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not find. If the next one does not find them, they are marked as deleted';
+COMMENT ON TABLE tidemark.absences IS 'Rows that the service did not return to the last reconcile or comparison of counts. If the next one does not find them either, they are marked as deleted';
+COMMENT ON COLUMN tidemark.absences.reconcile_id IS 'The reconcile, or the run that compared counts';
 
 CREATE TABLE tidemark.coverage (
   report VARCHAR NOT NULL,
@@ -159,7 +161,7 @@ CREATE TABLE tidemark.coverage (
   refill_until TIMESTAMPTZ,
   because VARCHAR
 );
-COMMENT ON TABLE tidemark.coverage IS 'What the last requests of each report asked for';
+COMMENT ON TABLE tidemark.coverage IS 'The settings of the last requests of each report';
 COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or the entity of audited records (entity:)';
 COMMENT ON COLUMN tidemark.coverage.refill_until IS 'Rows modified up to here (audits: trails read up to here) are read again, because the configuration changed; null: none';
 COMMENT ON COLUMN tidemark.coverage.because IS 'The setting that changed: start, filters, expand, entities, columns';
@@ -170,8 +172,9 @@ CREATE TABLE tidemark.page_sizes (
   full_min BIGINT,
   seen_max BIGINT NOT NULL
 );
-COMMENT ON TABLE tidemark.page_sizes IS 'What is known of how the service pages, by the page size of the request';
+COMMENT ON TABLE tidemark.page_sizes IS 'The paging profile of each report (docs/PROOFS.md, appendix A), by requested page size';
 COMMENT ON COLUMN tidemark.page_sizes.full_min IS 'Rows of the smallest page that was followed by another';
+COMMENT ON COLUMN tidemark.page_sizes.asked IS 'The requested page size';
 
 CREATE TABLE tidemark.fences (
   report VARCHAR NOT NULL,
@@ -182,7 +185,7 @@ CREATE TABLE tidemark.fences (
 );
 COMMENT ON TABLE tidemark.fences IS 'The newest run of each report and kind: an older run can commit nothing any more';
 COMMENT ON COLUMN tidemark.fences.epoch IS 'Grows with each run; a load has the epoch of its run';
-COMMENT ON COLUMN tidemark.fences.holder IS 'The run that took it';
+COMMENT ON COLUMN tidemark.fences.holder IS 'The newest run';
 
 CREATE TABLE tidemark.backfills (
   backfill_id VARCHAR NOT NULL,
@@ -195,7 +198,7 @@ CREATE TABLE tidemark.backfills (
   started_at TIMESTAMPTZ,
   ended_at TIMESTAMPTZ
 );
-COMMENT ON TABLE tidemark.backfills IS 'Backfills: ranges that an operator had read again. A pending one continues where it stopped';
+COMMENT ON TABLE tidemark.backfills IS 'Backfills: past ranges that are read again on request. A pending backfill continues where it stopped';
 COMMENT ON COLUMN tidemark.backfills.state IS 'pending, running, done, failed (some windows; they are tried again), cancelled';
 
 CREATE TABLE tidemark.backfill_windows (
@@ -217,13 +220,13 @@ CREATE TABLE tidemark.backfill_windows (
 COMMENT ON TABLE tidemark.backfill_windows IS 'The windows of each backfill. A window becomes done in the transaction of its last rows';
 COMMENT ON COLUMN tidemark.backfill_windows.state IS 'pending, done, failed, cancelled';
 COMMENT ON COLUMN tidemark.backfill_windows.number IS 'From 1, newest first';
-COMMENT ON COLUMN tidemark.backfill_windows.planned_rows IS 'Rows that were expected when it was planned; null: unknown';
-COMMENT ON COLUMN tidemark.backfill_windows.load_id IS 'The load that closed it (tidemark.loads)';
+COMMENT ON COLUMN tidemark.backfill_windows.planned_rows IS 'Rows that the plan expects; null: unknown';
+COMMENT ON COLUMN tidemark.backfill_windows.load_id IS 'The load that completed the window (tidemark.loads)';
 
 CREATE TABLE tidemark.histories (report VARCHAR NOT NULL, since TIMESTAMPTZ NOT NULL, ended_at TIMESTAMPTZ);
 COMMENT ON TABLE tidemark.histories IS 'Since when every version of a report''s rows is kept in schema history';
-COMMENT ON COLUMN tidemark.histories.since IS 'When it was switched on; the rows of that time are the first versions';
-COMMENT ON COLUMN tidemark.histories.ended_at IS 'When it was switched off and all versions were closed; null: it is on';
+COMMENT ON COLUMN tidemark.histories.since IS 'When the history was switched on; the rows of that time are the first versions';
+COMMENT ON COLUMN tidemark.histories.ended_at IS 'When the history was switched off and all versions were closed; null: it is on';
 
 CREATE TABLE tidemark.settings (name VARCHAR NOT NULL, value VARCHAR NOT NULL);
 COMMENT ON TABLE tidemark.settings IS 'Facts of this warehouse that never change';
@@ -239,5 +242,5 @@ CREATE TABLE tidemark.report_states (
   paused_at TIMESTAMPTZ,
   paused_with VARCHAR
 );
-COMMENT ON COLUMN tidemark.report_states.paused_with IS 'Client and scopes that were refused; other ones are tried again by themselves';
+COMMENT ON COLUMN tidemark.report_states.paused_with IS 'Client and scopes that were refused; other ones end the pause';
 COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, and why not; which deletions it can show';

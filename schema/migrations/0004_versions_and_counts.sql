@@ -1,6 +1,6 @@
 -- If a row's stamp goes back, the time of the request decides which version is newer. Earlier loads have no such time.
 ALTER TABLE tidemark.loads ADD COLUMN asked_at TIMESTAMPTZ;
-COMMENT ON COLUMN tidemark.loads.asked_at IS 'Service time of the first request of its rows, at the earliest; null: not known';
+COMMENT ON COLUMN tidemark.loads.asked_at IS 'Lower bound of the service time of the requests for these rows; null: not known';
 ALTER TABLE tidemark.loads ADD COLUMN unflagged BIGINT;
 COMMENT ON COLUMN tidemark.loads.unflagged IS 'Rows without the deletion flag that the report has; null: not known, or the report has none';
 
@@ -29,10 +29,10 @@ CREATE TABLE tidemark.creations (
   until TIMESTAMPTZ,
   read_by VARCHAR
 );
-COMMENT ON TABLE tidemark.creations IS 'In which span of creation the service returned a row: the narrowest one so far';
+COMMENT ON TABLE tidemark.creations IS 'The notes of counting (docs/PROOFS.md): the narrowest span of creation in which the service returned a row';
 COMMENT ON COLUMN tidemark.creations.since IS 'Start of the span of creation, included; null: without a lower bound';
 COMMENT ON COLUMN tidemark.creations.until IS 'End of the span of creation, included';
-COMMENT ON COLUMN tidemark.creations.read_by IS 'The run that last read the row by its time of creation, where that run compared counts';
+COMMENT ON COLUMN tidemark.creations.read_by IS 'The last run that compared counts and read the row by its time of creation';
 
 CREATE TABLE tidemark.countings (
   report VARCHAR NOT NULL,
@@ -42,11 +42,11 @@ CREATE TABLE tidemark.countings (
   failures BIGINT NOT NULL,
   stopped VARCHAR
 );
-COMMENT ON TABLE tidemark.countings IS 'Comparisons of the service''s totals with the rows held, where they were not equal or ended';
-COMMENT ON COLUMN tidemark.countings.counted_at IS 'The service''s clock at the last comparison that is recorded here';
-COMMENT ON COLUMN tidemark.countings.unexplained IS 'Rows that the service counts beyond those held, although no row is missing';
-COMMENT ON COLUMN tidemark.countings.failures IS 'Comparisons in a row that found a difference and no row that explains it';
-COMMENT ON COLUMN tidemark.countings.stopped IS 'Why rows are not counted for a day; null: they are';
+COMMENT ON TABLE tidemark.countings IS 'The last comparison of each report''s total with the rows held, if the numbers differed or comparing ended for a day';
+COMMENT ON COLUMN tidemark.countings.counted_at IS 'The service''s clock at that comparison';
+COMMENT ON COLUMN tidemark.countings.unexplained IS 'The difference, total minus rows held, that no row explains';
+COMMENT ON COLUMN tidemark.countings.failures IS 'Number of comparisons in a row that found no row to explain the difference';
+COMMENT ON COLUMN tidemark.countings.stopped IS 'Why the report is not counted for a day; null: it is counted';
 
 ALTER TABLE tidemark.absences ADD COLUMN again_from TIMESTAMPTZ;
-COMMENT ON COLUMN tidemark.absences.again_from IS 'From when on a second absence counts; null: at once';
+COMMENT ON COLUMN tidemark.absences.again_from IS 'A comparison of counts from this time on counts as the second absence; null: a reconcile wrote the row';

@@ -11,8 +11,8 @@ export const auditEntries = defineReport({
   answer: 'envelope',
   key: ['entity_id', 'entity_record_id', 'entry_number'],
   asked: [
-    { column: 'entity_id', type: 'integer', meaning: 'Number of the entity type that was asked about' },
-    { column: 'entity_record_id', type: 'integer', meaning: 'Identifier of the record that was asked about' },
+    { column: 'entity_id', type: 'integer', meaning: 'Number of the entity of the requested record' },
+    { column: 'entity_record_id', type: 'integer', meaning: 'Identifier of the requested record' },
   ],
   fields: {
     timestamp: dateTime('When the action occurred'),

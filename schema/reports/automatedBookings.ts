@@ -7,7 +7,7 @@ export const automatedBookings = defineReport({
   path: '/v1/AutomatedBookingReport/GetAutomatedBookings',
   answer: 'envelope',
   key: ['reservation_id', 'target_currency'],
-  asked: [{ column: 'target_currency', type: 'string', meaning: 'Currency that the amounts were asked for in' }],
+  asked: [{ column: 'target_currency', type: 'string', meaning: 'Currency of the amounts in the request' }],
   currency: 'currencyCode',
   fields: {
     reservationId: integer('Unique reservation identifier'),

@@ -10,7 +10,7 @@ export const budgets = defineReport({
   path: '/v1/BudgetReport/GetBudgetsReport',
   answer: 'array',
   key: ['budget_id', 'target_currency'],
-  asked: [{ column: 'target_currency', type: 'string', meaning: 'Currency that the amounts were asked for in' }],
+  asked: [{ column: 'target_currency', type: 'string', meaning: 'Currency of the amounts in the request' }],
   currency: 'targetCurrencyCode',
   fields: {
     budgetId: integer('Unique budget identifier'),

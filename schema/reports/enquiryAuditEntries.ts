@@ -7,7 +7,7 @@ export const enquiryAuditEntries = defineReport({
   path: '/v1/EnquiryReport/{enquiryId}/Audit',
   answer: 'envelope',
   key: ['enquiry_id', 'entry_number'],
-  asked: [{ column: 'enquiry_id', type: 'integer', meaning: 'Identifier of the enquiry that was asked about' }],
+  asked: [{ column: 'enquiry_id', type: 'integer', meaning: 'Identifier of the requested enquiry' }],
   fields: {
     timestamp: dateTime('When the action occurred'),
     userId: integer('User who performed the action'),
