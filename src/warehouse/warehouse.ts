@@ -150,7 +150,7 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
-  /** Returns the scope's mark and the end of the window that set it (service's time), and when its run began (ours). */
+  /** Returns the scope's mark and the end of its window (service's time), and when its run began (our time). */
   lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
     return lastWindowOf(this.#database, report, scope)
   }
@@ -230,7 +230,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
   }
 
-  /** Returns when a trail was last read, of records whose scope begins with this prefix; undefined if none was. */
+  /** Returns when a trail was last read, of any record whose scope has this prefix; undefined if none was read. */
   lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
     return lastAsked(this.#database, report, scopePrefix)
   }

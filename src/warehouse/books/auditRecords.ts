@@ -32,7 +32,7 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** Time from the first failed attempt to the second. The time doubles after each further failure, up to a day. */
+/** Time between the first two attempts to read a trail. The time doubles after each further failure, up to a day. */
 const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
 const DOUBLED_MAX = 9
 
@@ -61,7 +61,7 @@ export interface DueRecord {
   readonly recordId: string
   /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
-  /** The service's time when the trail was last read. */
+  /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
   /**
    * Start of the run that last read the trail, by this machine's clock. If that run is no longer in the books: when
@@ -78,11 +78,11 @@ export interface RecordsRequest {
   /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** The report whose changed rows are the records, which is also the name of its table. Next: its key column. */
+  /** The report whose rows are the records, such as `enquiries`; also its table's name. Next: its key column. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails last read up to this time were read with another configuration. Undefined: no trail was. */
+  /** Trails last read at or before this time were read with another configuration. Undefined: no trail was. */
   readonly again?: Instant | undefined
 }
 
@@ -131,7 +131,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns the last time at which a trail was read for a scope with this prefix; undefined if none was. */
+/** Returns when a trail was last read, of any record whose scope has this prefix; undefined if none was read. */
 export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

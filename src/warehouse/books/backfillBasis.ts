@@ -1,6 +1,6 @@
 /**
- * The facts for the plan of a backfill, from a warehouse or the published copy: above all, how the report's rows are
- * distributed over time. A report without totals is cut into windows by its stored rows.
+ * The facts from which a backfill is planned, read from a warehouse or the published copy. If responses have no totals,
+ * the times of the stored rows are used to cut a backfill into windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -40,10 +40,10 @@ export const EMPTY_BASIS: BackfillBasis = {
   pauses: () => Promise.resolve([]),
 }
 
-/** Approximate number of parts into which a span with many stored rows is cut. */
+/** Approximate number of spans into which the times of the stored rows are divided. */
 const STRETCHES = 512
 
-/** Cuts the span into parts with about equally many stored rows; undefined if no row has a time in the span. */
+/** Divides the span into spans with about equally many stored rows; undefined if no row has a time in the span. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<Counted[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
@@ -59,7 +59,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / STRETCHES)
-  // A row with its two modification times in different windows is returned in both (spec §4), so it counts twice.
+  // If the two modification times of a row are in different windows (spec §4), both windows return the row.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

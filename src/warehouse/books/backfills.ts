@@ -1,5 +1,5 @@
 /**
- * Books of backfills, which continue after a restart: a window is `done` in the transaction that stores its last rows.
+ * The books of backfills. A window is `done` in the transaction of its last rows; a restart reads only other windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -201,7 +201,7 @@ export class BackfillBooks {
   }
 
   /**
-   * Cancels an unfinished backfill, which then can't commit, and ends its run. Returns its report; undefined if none.
+   * Cancels a backfill and ends its run; its later commits fail. Returns its report; undefined if it has already ended.
    */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {

@@ -11,7 +11,7 @@ export const LATE_DAYS = 30
 /** Returns the SQL condition that the scope is still configured. Needs `tidemark.report_states` with the alias `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition on `tidemark.marks m`, which has several kinds of marks: the time up to which the scope was read. */
+/** SQL condition on `tidemark.marks m`: the mark is the one that contains the time up to which the scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /**

@@ -222,8 +222,8 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
 }
 
 /**
- * Ends the pauses of the named reports, and returns their names. `onlyRefused` leaves out reports that no error has
- * paused. Refused credentials pause all reports, so these pauses always end together.
+ * Ends the pauses of the named reports, and returns their names. With `onlyRefused`, pauses by an operator do not end.
+ * Pauses for refused credentials end for all reports together, since all reports use one client.
  */
 export async function clearPauses(
   sql: Sql,

@@ -22,7 +22,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** Returns, as texts, the different privacy rules with which the report's scopes were read; undefined for no rules. */
+/** Returns the distinct privacy rules, as texts, with which scopes of the report were read; undefined: no rules. */
 export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

@@ -1,6 +1,6 @@
 /**
- * The table `tidemark.covered`: the time ranges of all closed windows, merged into intervals that do not touch. Closing
- * a window updates it, since a year has millions of windows. Audit reports (a window per record) are left out.
+ * The table `tidemark.covered`: the time ranges of all closed windows, merged into intervals that do not touch. Each
+ * window is added when it is closed: a year has millions, too many to merge later. Audit reports are left out.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'

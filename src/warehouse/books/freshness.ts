@@ -1,5 +1,5 @@
 /**
- * The view `tidemark.freshness`: up to when each report is complete. Opening a warehouse creates it from declarations.
+ * The view `tidemark.freshness`: up to when each report is complete. It is created again when a warehouse is opened.
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'

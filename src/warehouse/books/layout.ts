@@ -16,9 +16,9 @@ const MIGRATIONS = [
 ] as const
 
 /**
- * Compression of columns for which DuckDB's default costs more than it saves. Only new tables of a file get it; a lake
- * stores Parquet. Zstd makes payloads smaller and faster to write. Child keys are not compressed: a load that replaces
- * rows reads them in the whole table, and decompression would be most of its work.
+ * Compression of the columns for which DuckDB's default is worse. It is set when a table is created, but not in a lake,
+ * which stores Parquet. Zstd writes payloads faster, and smaller. Child keys are not compressed: a load that replaces
+ * rows reads all of them, and decompression would take most of its time.
  */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 

@@ -1,6 +1,6 @@
 /**
- * Removes old entries from the books: runs, except the last one of each report, kind and outcome, and loads that
- * changed nothing and to which no window or mark refers. Joins old windows that touch, so the covered time stays.
+ * Removes old entries from the books. Kept are the last run of each report, kind and outcome, loads that changed rows,
+ * and loads of a window or mark. Old windows that touch are joined, so the covered time stays.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'

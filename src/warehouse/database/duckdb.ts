@@ -1,6 +1,6 @@
 /**
- * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory. An
- * error always rolls a transaction back: DuckDB would report success for the COMMIT of an aborted one, and lose it.
+ * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory.
+ * After an error, a transaction is always rolled back: DuckDB would report success for its COMMIT, yet lose it.
  */
 import {
   DuckDBArrayValue,
@@ -27,7 +27,7 @@ import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name for messages, if other processes write it too. A transaction that conflicts is run again. */
+  /** Set if other processes write the database too: its name for messages. Conflicting transactions are repeated. */
   readonly shared?: string
 }
 
@@ -64,7 +64,7 @@ export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
 /** Returns how many compactions of row groups the COMMIT may do per table. `clearedBy` is such a function. */
 export type Clears<T> = (result: T) => number
 
-/** Keeps the order of joins. DuckDB expects 42 rows in any staged file, and would read a large one into memory. */
+/** Keeps the order of joins. DuckDB expects 42 rows in any staged file, so it would read a large file into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 

@@ -49,7 +49,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory needed to parse a row, as a multiple of its bytes: DuckDB parses it several times and keeps the results. */
+/** Memory to parse a row, as a multiple of its bytes. DuckDB parses each row several times and keeps the results. */
 const COPIES_OF_A_ROW = 14
 /** Memory needed to replace rows, as a multiple of their bytes: up to 2,048 rows are in memory in several copies. */
 const COPIES_OF_A_VECTOR = 5

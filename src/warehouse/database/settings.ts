@@ -9,7 +9,7 @@ export interface FileOptions {
 }
 
 /**
- * Maximum number of rows that DuckDB looks up by position (default: 50). For more, reading whole columns is cheaper.
+ * Up to this number of rows, DuckDB reads rows by their positions (its default: 50). For more, it reads whole columns.
  */
 const LOOKED_UP_MAX = 4_096
 
@@ -29,12 +29,12 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * The minimum number of compactions per table and COMMIT. At a checkpoint, DuckDB compacts adjacent row groups, by
- * default up to a hundred times per table: after a COMMIT of a thousand rows it rewrote tables of millions. One
- * compaction frees at least one row group (122,880 rows), so few are enough.
+ * Minimum for the number of compactions per table and COMMIT. A compaction joins adjacent row groups (122,880 rows).
+ * DuckDB's default allows a hundred, so that a COMMIT of a thousand rows would rewrite millions of rows. One compaction
+ * frees at least one row group, so few are enough.
  */
 export const CLEARED_MIN = 1
-/** Replaced rows leave unused space. One more compaction is allowed per this number of replaced rows. */
+/** Replaced rows leave unused space in the file. Per this number of replaced rows, one more compaction is allowed. */
 const REPLACED_A_CLEARING = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction: its row groups are large. */
 const ADDED_MANY = 10_000

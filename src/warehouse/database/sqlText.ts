@@ -9,7 +9,7 @@ export const text = (value: string): string => {
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
 }
 
-/** Returns a list of quoted identifiers, each with the alias before it if there is one. */
+/** Returns quoted identifiers, separated by commas. Example with the alias `s`: `s."event_id", s."name"`. */
 export const names = (identifiers: readonly string[], alias?: string): string =>
   identifiers.map((each) => (alias === undefined ? name(each) : `${alias}.${name(each)}`)).join(', ')
 

@@ -27,9 +27,9 @@ export interface GoneEntries {
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
- * Merges the staged entries. They replace those in the windows of the temporary table `asked_windows` (record columns,
- * since, until). A window with `until` before `since` means "only add": missing entries are added and none is deleted.
- * Rejected entries are loaded again this way, because the others of their record were not read.
+ * Stores the staged entries. They replace the stored entries in the windows of the temporary table `asked_windows`
+ * (record columns, since, until). A window whose `until` is before its `since` replaces no entry: entries are only
+ * added. Rejected entries are loaded again in this way, since the other entries of their record were not read again.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts

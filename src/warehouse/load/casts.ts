@@ -52,8 +52,8 @@ const bound = (value: string, as: string, body: (bound: string) => string): stri
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
- * Returns SQL of `body` for a number rewritten without exponent, plus sign and white space; NULL for a text that is no
- * number. Text is rewritten as text, because a conversion to a double would lose digits.
+ * Rewrites a number's text without exponent, plus sign and white space, and returns SQL of `body` for the result; NULL
+ * if the text is no number. The text is never converted to a double, which would lose digits.
  */
 const withPlain = (value: string, body: (plain: string) => string): string =>
   bound(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => bound(plainOf(n), 'p', body))
@@ -71,8 +71,8 @@ function plainOf(n: string): string {
 }
 
 /**
- * Returns SQL that casts text to DECIMAL(38,9), which takes DuckDB a hundred times longer than a cast to at most 18
- * digits. So that cast is tried first, then casts of the whole part and the fraction, which are as exact.
+ * Returns SQL that casts text to DECIMAL(38,9). This cast is a hundred times slower than a cast to at most 18 digits.
+ * So the SQL first tries 18 digits, then casts the whole part and the fraction separately; both are exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -127,7 +127,7 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the condition that a column of this type rounds the number; undefined if it rounds no number. */
+/** Returns the condition that a column of this type rounds the number; undefined if no number needs rounding. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined

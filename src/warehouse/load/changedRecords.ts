@@ -2,7 +2,7 @@
  * Records in a load's transaction which rows have changed, so that audit reports read their trails again. A row is due
  * until its trail was read after `ask_after`. This is the row's modification stamp plus the settle time, or, without a
  * stamp, the service's clock when the row was read. A row that the load wrote is always due, since the service may have
- * shown the change late. A row that was read earlier than its trail is due too: the service's clock was set back.
+ * shown the change late. If a trail is newer than the present time, the service's clock was set back: its row is due.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -34,7 +34,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // If the trail was read later than this row by the service's clock (whole seconds), that clock was set back.
+  // If the trail was read at a later time than this row, just now, then the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -1,6 +1,7 @@
 /**
- * Stores collections in child tables. The children of a written row are replaced as a set: equal ones stay, and missing
- * ones are marked as deleted. A collection that the row does not contain stays unchanged (product contract §4).
+ * Stores collections in child tables. Children of a written row are compared with its items: equal ones stay, others
+ * are replaced, missing ones are marked as deleted. If the row lacks the collection, its children stay (product
+ * contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
@@ -93,9 +94,7 @@ function kidsSql(parts: ChildMerge): string {
 /** SQL of the number of # characters at the beginning of an id. */
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
-/**
- * Corrects `child_key` in `kids`: an id that is unique in its collection, else the position. Most loads need no change.
- */
+/** Sets `child_key` in `kids` to the id, or to the position if the id is missing or not unique in its collection. */
 async function mendKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
     SELECT count(*) AS kids, count(id_sent) AS "withId",
@@ -113,7 +112,7 @@ async function mendKeys(sql: Sql): Promise<void> {
       FROM kids)`)
 }
 
-/** Deletes replaced children and marks missing ones as deleted. Returns the table expression of those to write. */
+/** Deletes replaced children, marks those that left as deleted. Returns a table expression of the children to write. */
 async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
@@ -140,7 +139,7 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
   }
-  // Older versions of Tidemark could store two children with one key. Each child of `kids` is written only once.
+  // Older versions of Tidemark could store two children with one key. Without GROUP BY, a child would be written twice.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
     FROM kids k LEFT JOIN (

@@ -1,4 +1,4 @@
-/** The tables that compare the service's counts with the stored rows by creation time (product contract §4). */
+/** Reads and writes the tables for comparisons of counts by creation time (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -35,7 +35,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** Number of rows by which the service's total exceeds the stored rows, although reading again found none missing. */
+  /** The service's total minus the stored rows, accepted as normal because reading again found no missing row. */
   readonly unexplained: number
   /** Number of successive comparisons whose counts differed, although reading again found no changed row. */
   readonly failures: number
@@ -48,7 +48,7 @@ const aliveSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE NOT t.is_deleted${scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`}`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the temporary table `gone_keys` with these keys, typed like the report's. */
+/** Returns the statements that create the temporary table `gone_keys` with these keys, typed like the key columns. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -61,7 +61,7 @@ async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<numb
   return row?.held ?? 0
 }
 
-/** Counts stored rows, except deleted and recent ones, by the requested range of creation times that returned them. */
+/** Returns ranges of creation times with the number of stored rows in each. Leaves out deleted and recent rows. */
 async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
@@ -69,7 +69,7 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
     FROM (SELECT ${keySql(place)} AS key FROM ${aliveSql(place)}
       AND ${keySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
-  // These rows are not recent, so each of them was created before `until`: its range of creation times ends there.
+  // The counted rows were created before `until`, so no range extends beyond `until`.
   return rows.map((row) => ({
     since: row.since === null ? undefined : (Math.min(row.since, until) as Instant),
     until: Math.min(row.until ?? until, until) as Instant,
@@ -79,12 +79,12 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores for each row the requested range of creation times whose response contained it. */
+/** Stores for each returned key the requested range of creation times: its row was created in that range. */
 async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<void> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
-    // A row's creation time is in every range whose response had the row. If two are disjoint, the later one counts.
+    // A row was created in every range that returned the row, so ranges are intersected. If disjoint, the later counts.
     await sql.run(`
       ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -115,7 +115,7 @@ export interface CellEnd extends CountPlace {
 
 /**
  * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
- * are absent for the first time. Throws MASS_DELETE_STOPPED before any row is marked.
+ * are absent for the first time. Throws MASS_DELETE_STOPPED instead of marking too many rows.
  */
 async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, cell, isWhole, runId, startedAt, now, settleMs } = end
@@ -147,7 +147,7 @@ async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; delete
   return counts
 }
 
-/** Returns the state after the last comparison of counts; undefined if the counts were equal. */
+/** Returns the result of the last recorded comparison of counts; undefined if none was recorded. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
   const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained, failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)

@@ -1,5 +1,5 @@
 /**
- * Handles several rows of one key in a load: a walk was repeated. `staged` keeps only the newest one. Earlier rows with
+ * A repeated walk brings several rows of one key into a load. `staged` keeps only the newest row. Earlier rows with
  * fields that the newest lacks are merged first, since a missing field keeps its last value (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
@@ -55,7 +55,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns pairs (earlier row's shape, newest row's shape) if the earlier row has a field that the newest lacks. */
+/** Returns SQL pairs of shapes (earlier row's, newest row's) if the earlier row has a field that the newest lacks. */
 async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

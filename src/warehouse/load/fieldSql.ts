@@ -88,7 +88,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns SQL checks for fields that have no column. The contract `reject` allows no new one. */
+  /** Returns SQL checks for fields without a column: the contract `reject` rejects rows that have such a field. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -218,7 +218,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value as JSON text, NULL if a column stores it exactly; undefined if that is so in all rows. */
+  /** Returns SQL of the value as JSON text, NULL if a column stores it exactly; undefined if columns store them all. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {

@@ -11,7 +11,7 @@ import { stampSql } from '../tables/tables.ts'
 
 export interface Late {
   readonly late: number
-  /** The least time (ms) by which the row with the oldest stamp was late; undefined if no row is late. */
+  /** How late (ms) the row with the oldest stamp was, or more; undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 

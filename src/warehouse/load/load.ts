@@ -30,7 +30,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   await using rows = segment && (await splitRows(segment))
   const files = rows?.files ?? []
   const parts = segment && { report, table, segment, files, discovered, mark, rules, discoveredOf: plan.columns }
-  // DuckDB would otherwise collect the long rows of several part files in memory again.
+  // The long rows are read from several files. DuckDB would otherwise collect the rows of all files in memory.
   const isSplit = rows?.isSplit === true
   if (isSplit) await database.run('SET enable_caching_operators = false')
   try {
@@ -46,7 +46,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Returns whether the load only writes its rows. If it also compares or counts them, they have to be staged. */
+/** Returns whether the load only writes its rows. A load that also compares or counts its rows has to stage them. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false

@@ -43,7 +43,7 @@ interface RunLoad extends LoadBase {
 
 /** Fields of a load of rows that have a key; audit entries have none. */
 interface KeyedRows {
-  /** Keys of deleted rows, if rows have no deletion flag and were read a second time. Example: `[[1001, 'EUR']]`. */
+  /** Keys of the rows that a second read, without deleted rows, did not return. Example: `[[1001, 'EUR']]`. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined
@@ -81,7 +81,7 @@ export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
   /** The rows to remove from `tidemark.rejected_rows`. A row that is rejected again is stored there again. */
   readonly batch: RejectedBatch
-  /** Audit reports only: the records of the entries, each with an empty window, so that other entries are kept. */
+  /** Audit reports only: the records of the entries, each with an empty window, so that no stored entry is deleted. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 

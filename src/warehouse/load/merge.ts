@@ -29,8 +29,8 @@ export interface RowMerge {
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
   /**
-   * True: of two versions with the same time, the stored one is kept. The staged rows were read before this load, and
-   * times of observation are in whole seconds. A change within that second is after the mark, so the next run reads it.
+   * True: if two versions have the same time, the stored one is kept, since the staged one was read before this load.
+   * Times of observation have whole seconds. A change later in that second is after the mark, so the next run reads it.
    */
   readonly yields?: boolean
   readonly history: History | undefined
@@ -106,7 +106,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Converts a condition on a row's shape: from the staged file (`r`) to the temporary table `staged` (`s`). */
 export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** Returns SQL of the new `_extra`: the new row's values, and the replaced row's values of fields that it lacks. */
+/** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
@@ -139,14 +139,14 @@ function winSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the condition that the staged row is newer than the stored one. If the stored row was observed later than now,
- * the service's clock was set back. Then the staged row is newer if the difference is large or rows have no stamp; else
- * the stamps decide.
+ * Returns the condition that the staged row is newer than the stored one. If the stored row was observed after the
+ * present time, the service's clock was set back. If it was set back far, or rows have no stamp, the staged row is
+ * newer; else the stamps decide.
  */
 function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
   const columns = staged.columns.map((column) => column.name)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // `asked_at` is the time of the load's first request, which may be minutes before this row's. Old loads have none.
+  // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   const isAhead = (byMs: number) =>
@@ -157,10 +157,10 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
     ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
 }
 
-/** Whether a row without a deletion flag stays deleted: not if only its absence had shown the deletion. */
+/** SQL condition: the stored row stays deleted if it is returned without a flag. A deletion by absence ends then. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the condition that a staged row is deleted: by its flag, else the second read, else `held` (stored row). */
+/** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `held`, as SQL. */
 function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
   const gone = parts.knowsGone ? goneSql(parts.table) : undefined
   return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`

@@ -45,7 +45,7 @@ export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCou
       SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
-  // If a row is repeated or does not fit its column, there are fewer keys than staged rows.
+  // A repeated key, or a row that was left out because it does not fit, makes fewer keys than rows.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) return undefined
   return { inserted: segment.rows, updated: 0, unchanged: 0, deleted: found.deleted }
 }

@@ -1,6 +1,6 @@
 /**
- * The comparison of a report with the service. Returned keys are stored on disk, so a stopped one can continue. A row
- * absent from two successive complete reconciles is marked as deleted, unless too many are (product contract §4).
+ * A reconcile compares a report with the service. It stores returned keys on disk, so it can continue after a stop. A
+ * row absent from two successive complete reconciles is marked as deleted, unless too many are (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -21,7 +21,7 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** All rows up to this creation or modification time (as requested) were read; undefined: none yet. */
+  /** All rows up to this creation or modification time (by which requests filter) were read; undefined: none yet. */
   readonly reached: Instant | undefined
 }
 
@@ -219,7 +219,7 @@ export async function markAbsent(sql: Sql, { report, loadId, startedAt }: Markin
     DROP TABLE gone_rows`)
 }
 
-/** Throws MASS_DELETE_STOPPED if too many of the `live` rows would be marked as deleted at once. */
+/** Throws MASS_DELETE_STOPPED if too many of the `live` (not deleted) rows would be marked as deleted at once. */
 export function checkBrake(report: string, deleted: number, live: number): void {
   const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return

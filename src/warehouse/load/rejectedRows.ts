@@ -75,7 +75,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Deletes rejected rows that the service has since deleted or restored, so that the load stores their new reason. */
+/** Deletes rejected rows that the service has since deleted or restored, so that they are stored with a new reason. */
 const dropToldOtherwiseSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -98,8 +98,8 @@ function scopeSql(report: Declaration): string {
 }
 
 /**
- * Returns SQL of a rejected row's key as text. Another form of a whole number, such as 7.0, becomes 7, the text of the
- * stored key. So a reconcile does not count the stored row as absent.
+ * Returns SQL of a rejected row's key as text. Another form of a whole number, such as 7.0, becomes 7, as in stored
+ * keys. Otherwise a reconcile would not find the key of the stored row, and count that row as absent.
  */
 export function keySql(report: Declaration): string {
   const field = keyField(report)

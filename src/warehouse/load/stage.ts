@@ -36,7 +36,7 @@ export interface StageInput {
 /** What the configuration of the report allows: which columns may change, and what may be stored. */
 export interface LoadRules {
   readonly contract: SchemaContract
-  /** How long the service may return an older state. A version that was requested later than that is newer. */
+  /** How long after a change (ms) the service may still return the older state. */
   readonly settleMs: number
   /** True: rows are stored in columns only. False: their original text is stored too. */
   readonly excludePayload: boolean
@@ -57,7 +57,7 @@ export interface CarriedCollection {
 export interface StagedRows {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** The number of rejected rows. Equal ones count once. */
+  /** The number of rejected rows. Equal rows count once. */
   readonly rejected: number
   /** The number of rows in `staged`, which has one per key. */
   readonly rows: number
@@ -148,7 +148,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL of a hash of the row's shape. It depends only on the names of the fields, so all loads have the same. */
+/** Returns SQL of a hash of the row's shape, computed from the names of its fields: equal shapes have equal hashes. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -164,7 +164,7 @@ interface Refusal {
   readonly refused: number
 }
 
-/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Counts equal ones once. */
+/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
 async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS

@@ -57,7 +57,7 @@ const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayloa
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** Returns the service's time of the load; by this machine's clock if the load does not have it. */
+/** Returns the service's time at the load, or this machine's time if the service's is not known. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 

@@ -1,4 +1,4 @@
-/** Compares the service's rows of a window with the readers' copy, by key and by a fingerprint of the values sent. */
+/** Compares the service's rows of a window with the readers' copy, by key and by a fingerprint of the row's values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
@@ -21,11 +21,11 @@ export interface WindowComparison {
   readonly missing: Deviation
   /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
   readonly different: Deviation
-  /** Readers' rows with a modification time in the window that the service did not return. Empty without such times. */
+  /** Readers' rows that the service did not return, although their modification time is in the window. */
   readonly extra: Deviation
-  /** Whether `extra` could be found: false if the report's rows have no modification time. */
+  /** False if `extra` could not be searched, because the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of readers' rows that can't be compared: they have no modification time and were not returned. */
+  /** Number of readers' rows that were not returned but may be outside the window: they have no modification time. */
   readonly unmatched: number
   /** Number of rows in the readers' table that are not deleted. */
   readonly held: number
@@ -46,7 +46,7 @@ export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
 
-/** Compares the tables of this database with those of the attached copy. */
+/** Compares this database, which has just read the window from the service, with the attached readers' copy. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
@@ -63,7 +63,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // An event has two modification times (spec §4). Even if one is in the window, the other may be after the mark.
+  // An event has two modification times (spec §4). If one is after the mark, the readers may not have that edit yet.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'

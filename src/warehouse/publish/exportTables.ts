@@ -52,9 +52,9 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** For the table itself, which is always exported. Its versions (`HISTORY`) are exported if history is or was on. */
+/** The schema of the report's tables, which are always exported; their versions (`HISTORY`) if history is or was on. */
 const MAIN = { schema: 'main', state: '' } as const
-/** When a version ends, its load number stays the same, so its times of validity are part of the state. */
+/** When a version ends, its load number stays the same, so the fingerprint also needs the times of validity. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
@@ -100,7 +100,7 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL of further values for a range's fingerprint, which always has the rows' load numbers and hashes. */
+  /** SQL of values in a range's fingerprint, in addition to the load numbers and hashes of its rows. */
   readonly state: string
   readonly column: string
   readonly width: bigint

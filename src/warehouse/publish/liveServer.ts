@@ -121,7 +121,7 @@ const folderOf = ({ published }: LiveServerSettings): string => `${published}.se
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Makes `file` a link to the present copy, which the next publication then does not remove. False without a copy. */
+/** Links `file` to the present copy, so that the copy survives the next publication. Returns false without a copy. */
 async function held(published: string, file: string): Promise<boolean> {
   try {
     await mkdir(dirname(file), { recursive: true })

@@ -77,7 +77,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes when the warehouse changes: the books record each load, finished run and dismissal. */
+/** Returns a text that changes with the warehouse, computed from loads, runs, states and dismissals in the books. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -115,7 +115,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
   }
 }
 
-/** Reads all rows of the copy at `path`. Throws WAREHOUSE_CORRUPT if DuckDB can't, which names the warehouse `from`. */
+/** Reads all rows of the copy at `path`. If DuckDB can't, throws WAREHOUSE_CORRUPT about the warehouse `from`. */
 async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })

@@ -1,4 +1,4 @@
-/** Adds comments on columns when a file is published: only readers need them, and views lose theirs when recreated. */
+/** Adds comments on columns before a publication: only readers need them, and a view that is created again has none. */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'

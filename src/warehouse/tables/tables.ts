@@ -76,7 +76,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. DuckDB refuses this if the transaction has already written rows to it. */
+/** Applies changes of columns to one table. DuckDB refuses them if the transaction has already written rows to it. */
 export async function applyChanges(
   sql: Sql,
   { report, table }: Omit<ChangePlace, 'loadId'>,
@@ -201,7 +201,7 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   })
 }
 
-/** Maximum number of frozen fields (contract `freeze`) per table. Each row may have new ones if names are data. */
+/** Maximum number of `frozen` fields recorded per table. If field names are data, each row may have new ones. */
 const FROZEN_TOLD_MAX = 500
 
 function historySql(change: ColumnChange): string {

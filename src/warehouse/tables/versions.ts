@@ -1,6 +1,6 @@
 /**
  * History: when a row is replaced, the transaction moves its old version to `history.closed_<table>`. The view
- * `history.<table>` adds the present rows as open versions, so they equal the table. The cost depends only on changes.
+ * `history.<table>` adds the present rows as open versions. So the cost depends only on the number of changes.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -10,7 +10,7 @@ import { name, text, time } from '../database/sqlText.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was last switched off. Open versions are valid from then on at the earliest. */
+  /** SQL of the time when the history was last switched off. No open version is valid from an earlier time. */
   readonly reopened: string
 }
 
@@ -61,7 +61,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
-    // A newer version may have been read earlier than the stored one. Then the stored one was valid for no time.
+    // The new version may have been observed before the stored one. Then the stored one was valid for no time.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
@@ -89,7 +89,7 @@ export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The open versions end at the present time of the service.
+    // The open versions end now, or when they began, if that time is later.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
