@@ -8,6 +8,7 @@ import { defineConfig } from 'vitest/config'
 const LONG = 'test/**/*.long.test.ts'
 const ELSEWHERE = ['test/containers/**', 'test/install/**', 'test/lake/**']
 const SETUP = ['redis', 'chromium', 'templatesFolder'].map((name) => `./test/support/${name}.ts`)
+const TIMES = process.env['TIDEMARK_TEST_TIMES'] === undefined ? [] : ['./test/support/timesReporter.ts']
 /** The tests of whole runs are repeated with a lake as the warehouse, also with history and privacy. */
 const WHOLE_RUNS = 'test/sync/conformance*.test.ts'
 
@@ -18,7 +19,7 @@ export default defineConfig({
     hookTimeout: 300_000,
     setupFiles: ['./test/support/processorTime.ts'],
     tags: [{ name: 'long', description: 'runs in `npm run test:long`, not in `npm test` (docs/TESTING.md)' }],
-    reporters: ['default', './test/support/countReporter.ts'],
+    reporters: ['default', './test/support/countReporter.ts', ...TIMES],
     projects: [
       {
         extends: true,
