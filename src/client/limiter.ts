@@ -74,7 +74,7 @@ export class Limiter {
     const refusal = this.#refusal()
     if (refusal === undefined) return
     while (this.#queue.length > 0) this.#queue.next()?.refuse(refusal)
-    this.#silence()
+    this.#cancelAlarm()
   }
 
   #refusal(): Error | undefined {
@@ -111,7 +111,7 @@ export class Limiter {
   #leave(waiter: Waiter, reason: Error): void {
     if (!this.#queue.remove(waiter)) return
     waiter.refuse(reason)
-    if (this.#queue.length === 0) this.#silence()
+    if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
   /** Grants permits after `ms`. Calls `sleep`, since a timer of `after` lets the process end while a request waits. */
@@ -127,7 +127,7 @@ export class Limiter {
     this.#clock.sleep(ms, alarm.signal).then(wake, wake)
   }
 
-  #silence(): void {
+  #cancelAlarm(): void {
     const alarm = this.#alarm
     this.#alarm = undefined
     alarm?.abort()
@@ -187,21 +187,21 @@ export class FairQueue<T> {
 }
 
 /** Concurrent requests at the start. Few, because it is not known yet how many the service can handle. */
-const START = 2
+const INITIAL_LIMIT = 2
 
 /** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
   /** The limit after the last halving. Below it, each success adds 1 to the limit; from there on, 1 / limit. */
-  #slowFrom: number
+  #slowGrowthFrom: number
   #halvings = 0
 
   constructor(max: number) {
     assert(Number.isInteger(max) && max > 0, 'concurrency must be a positive whole number')
     this.#max = max
-    this.#slowFrom = max
-    this.#limit = Math.min(START, max)
+    this.#slowGrowthFrom = max
+    this.#limit = Math.min(INITIAL_LIMIT, max)
   }
 
   get limit(): number {
@@ -216,7 +216,7 @@ export class AdaptiveConcurrency {
   /** Raises the limit after a success if it was reached. Requests that stay below the limit need no higher one. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
-    const step = this.#limit < this.#slowFrom ? 1 : 1 / this.#limit
+    const step = this.#limit < this.#slowGrowthFrom ? 1 : 1 / this.#limit
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
@@ -225,6 +225,6 @@ export class AdaptiveConcurrency {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1
     this.#limit = Math.max(1, this.#limit / 2)
-    this.#slowFrom = this.#limit
+    this.#slowGrowthFrom = this.#limit
   }
 }

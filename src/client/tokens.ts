@@ -81,7 +81,7 @@ export class TokenCache {
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
-    return this.#fresh(this.#cached) ?? this.#shared(signal)
+    return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }
 
   /** Drops a token that the service refused, unless the cache has a newer one. */
@@ -104,7 +104,7 @@ export class TokenCache {
     return !this.#refused
   }
 
-  async #shared(signal: AbortSignal): Promise<Token> {
+  async #awaitRefresh(signal: AbortSignal): Promise<Token> {
     const refresh = (this.#refresh ??= this.#start())
     refresh.waiting += 1
     try {
@@ -129,9 +129,9 @@ export class TokenCache {
   async #renew(signal: AbortSignal): Promise<Token> {
     try {
       const { store } = this.#dependencies
-      if (store === undefined) return this.#keep(await this.#ask(signal))
+      if (store === undefined) return this.#keep(await this.#requestToken(signal))
       // Usually another process has already stored a token. This process then need not wait for its turn.
-      const shared = await this.#sharedIn(store)
+      const shared = await this.#tokenIn(store)
       if (shared !== undefined) return this.#keep(shared)
       return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
     } catch (error) {
@@ -142,22 +142,22 @@ export class TokenCache {
 
   /** Requests a token in this process's turn, unless the process before has stored a token or a refusal. */
   async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
-    const shared = await this.#sharedIn(store)
+    const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
     if ((await store.refused?.()) === true) {
       this.#refusalIsShared = true
       throw credentialsRefused()
     }
     try {
-      return await this.#ask(signal)
+      return await this.#requestToken(signal)
     } catch (error) {
-      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#share(store)
+      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#storeRefusal(store)
       throw error
     }
   }
 
   /** Stores the refusal. Ignores an error of the store; else callers would get it instead of CREDENTIALS_REFUSED. */
-  async #share(store: TokenStore): Promise<void> {
+  async #storeRefusal(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {
       await store.refuse?.()
@@ -167,12 +167,12 @@ export class TokenCache {
     }
   }
 
-  async #sharedIn(store: TokenStore): Promise<Token | undefined> {
+  async #tokenIn(store: TokenStore): Promise<Token | undefined> {
     const known = await store.read()
     return known === undefined ? undefined : this.#fresh(this.#tokenOf(known, 0))
   }
 
-  async #ask(signal: AbortSignal): Promise<Token> {
+  async #requestToken(signal: AbortSignal): Promise<Token> {
     const { clock, store, request, onRefreshed } = this.#dependencies
     const { secret, lifetimeMs, sentMs, scopes } = await request(signal)
     const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - sentMs))

@@ -64,7 +64,7 @@ export interface MergedSettings {
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
-    (whole, variable) => placed(whole, variable.path, valueOf(variable, env)),
+    (whole, variable) => withValueAt(whole, variable.path, valueOf(variable, env)),
     fileValue ?? {},
   )
   const variableAt = (path: Path) =>
@@ -83,11 +83,11 @@ function valueOf({ name, as }: Variable, env: Environment): unknown {
 }
 
 /** Returns the settings with `value` at `path`. If a section on the path is no map, the schema will reject it. */
-function placed(whole: unknown, path: readonly string[], value: unknown): unknown {
+function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
   if (whole !== undefined && !isMap(whole)) return whole
-  return { ...whole, [step]: placed(whole?.[step], rest, value) }
+  return { ...whole, [step]: withValueAt(whole?.[step], rest, value) }
 }
 
 const isMap = (value: unknown): value is Record<string, unknown> =>

@@ -13,7 +13,7 @@ export interface Finding {
 export function findingsOf(error: z.ZodError): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
-    if (issue.code !== 'unrecognized_keys') return [{ path, problem: `${subject(path)} ${wordsOf(issue)}` }]
+    if (issue.code !== 'unrecognized_keys') return [{ path, problem: `${subject(path)} ${messageOf(issue)}` }]
     return issue.keys.map((key) => ({ path: [...path, key], problem: unknownKey(path, key) }))
   })
 }
@@ -34,18 +34,18 @@ function unknownKey(path: Path, key: string): string {
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
-    const inner = bare(schema)
+    const inner = unwrapped(schema)
     if (inner instanceof z.ZodObject) schema = (inner.shape as Record<string, unknown>)[step]
     else if (inner instanceof z.ZodArray) schema = inner.element
   }
-  const found = bare(schema)
+  const found = unwrapped(schema)
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
 /** Returns the schema inside zod's wrappers for optional keys and default values. */
-function bare(schema: unknown): unknown {
+function unwrapped(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
-  return wrapped ? bare(schema.unwrap()) : schema
+  return wrapped ? unwrapped(schema.unwrap()) : schema
 }
 
 const TYPE_WORDS: Readonly<Record<string, string>> = {
@@ -57,7 +57,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Returns the message of an error. Keeps our own messages, which begin with "must", and replaces zod's. */
-function wordsOf(issue: z.core.$ZodIssue): string {
+function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`

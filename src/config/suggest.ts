@@ -1,12 +1,12 @@
 /** Finds the known word that a mistyped word was probably meant to be, if one is similar enough. */
 
-/** At most one letter in `FAR` may differ, because a less similar suggestion would confuse. */
-const FAR = 3
+/** At most one letter in `LETTERS_PER_TYPO_MIN` may differ, because a less similar suggestion would confuse. */
+const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, distance: distanceBetween(plain(word), plain(candidate)) }))
-    .filter(({ candidate, distance }) => distance <= Math.max(word.length, candidate.length) / FAR)
+    .filter(({ candidate, distance }) => distance <= Math.max(word.length, candidate.length) / LETTERS_PER_TYPO_MIN)
     .toSorted((a, b) => a.distance - b.distance)
   return ranked[0]?.candidate
 }

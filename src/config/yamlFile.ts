@@ -16,7 +16,7 @@ export function parseYaml(text: string): YamlFile {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true })
   const malformed = [...document.errors, ...document.warnings].map((error) => ({
     line: lines.linePos(error.pos[0]).line,
-    problem: wordsOf(error),
+    problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
   const value = plainValueOf(document)
@@ -72,7 +72,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
 /** Returns the parser's message without quotations of the text, which may contain a secret. */
-function wordsOf(error: YAMLError): string {
+function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')
     return 'tags (!name) are not supported'

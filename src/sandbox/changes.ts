@@ -7,13 +7,13 @@ import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
 import { SyncError } from '../errors.ts'
 import { type Action, AuditTrail } from './auditTrail.ts'
-import { Dice, type Makings } from './dice.ts'
+import { Dice, type WorldSettings } from './dice.ts'
 import { currencyOf } from './reports/contents.ts'
 import { WORLD_REPORTS, type WorldReport } from './reports/index.ts'
 import type { RawFields, Row, Table } from './table.ts'
 import { TICKS_PER_MS, type Ticks } from './ticks.ts'
 
-export interface ChangeMade {
+export interface WorldChange {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
@@ -55,28 +55,28 @@ export interface ChangeClock {
 export class Changes {
   readonly tables: Readonly<Record<WorldReport, Table>>
   protected readonly audit: AuditTrail
-  readonly #makings: Makings
+  readonly #worldSettings: WorldSettings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
   /** Deleted rows, oldest first. Some random changes restore one of these rows. */
   readonly #deleted: Target[] = []
 
-  constructor(tables: Readonly<Record<WorldReport, Table>>, makings: Makings, clock: ChangeClock) {
+  constructor(tables: Readonly<Record<WorldReport, Table>>, worldSettings: WorldSettings, clock: ChangeClock) {
     this.tables = tables
-    this.audit = new AuditTrail(tables, makings.seed)
-    this.#makings = makings
+    this.audit = new AuditTrail(tables, worldSettings.seed)
+    this.#worldSettings = worldSettings
     this.#clock = clock
-    this.#random = xoroshiro128plus(makings.seed)
+    this.#random = xoroshiro128plus(worldSettings.seed)
   }
 
-  edit(report: WorldReport, key: number): ChangeMade {
+  edit(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     const [field, raw] = this.#newValue(target)
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
   /** Edits a row without changing its modification time, so that incremental runs can't find the edit. */
-  silentEdit(report: WorldReport, key: number): ChangeMade {
+  silentEdit(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
     if (amount !== undefined) {
@@ -89,7 +89,7 @@ export class Changes {
   }
 
   /** Sets fields and collections to raw JSON text and updates the modification time. Empty text removes a field. */
-  putRow(report: WorldReport, key: number, fields: RawFields): ChangeMade {
+  putRow(report: WorldReport, key: number, fields: RawFields): WorldChange {
     const target = this.#target(report, key)
     const collections = new Set(target.table.definition.collections.map(({ field }) => field))
     const [whole, own] = [true, false].map((wanted) =>
@@ -99,7 +99,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: Object.fromEntries(own) }), action: 'putRow' }
   }
 
-  editChild(report: WorldReport, key: number, field?: string): ChangeMade {
+  editChild(report: WorldReport, key: number, field?: string): WorldChange {
     const next = (items: readonly string[]): readonly string[] => {
       const at = this.#below(items.length)
       return items.map((item, index) => (index === at ? nextRevision(item) : item))
@@ -107,40 +107,40 @@ export class Changes {
     return this.#changeItems(report, key, { action: 'editChild', field, needsItems: true, next })
   }
 
-  addChild(report: WorldReport, key: number, field?: string): ChangeMade {
+  addChild(report: WorldReport, key: number, field?: string): WorldChange {
     return this.#changeItems(report, key, { action: 'addChild', field, needsItems: false, next: withNewItem })
   }
 
-  removeChild(report: WorldReport, key: number, field?: string): ChangeMade {
+  removeChild(report: WorldReport, key: number, field?: string): WorldChange {
     const next = (items: readonly string[]): readonly string[] => items.toSpliced(this.#below(items.length), 1)
     return this.#changeItems(report, key, { action: 'removeChild', field, needsItems: true, next })
   }
 
-  clearChildren(report: WorldReport, key: number, field?: string): ChangeMade {
+  clearChildren(report: WorldReport, key: number, field?: string): WorldChange {
     return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
   }
 
   /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`; other deleted rows never. */
-  softDelete(report: WorldReport, key: number): ChangeMade {
+  softDelete(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     this.#deleted.push(target)
     return this.#setDeleted(target, true)
   }
 
-  undelete(report: WorldReport, key: number): ChangeMade {
+  undelete(report: WorldReport, key: number): WorldChange {
     return this.#setDeleted(this.#target(report, key), false)
   }
 
-  insert(report: WorldReport): ChangeMade {
+  insert(report: WorldReport): WorldChange {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
   /** Inserts a row whose modification time is `ageMs` in the past, like a transaction that was committed late. */
-  lateCommit(report: WorldReport, ageMs: number): ChangeMade {
+  lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
 
-  stampFuture(report: WorldReport, key: number, ms: number): ChangeMade {
+  stampFuture(report: WorldReport, key: number, ms: number): WorldChange {
     const at = this.#nowTicks() + Math.trunc(ms * TICKS_PER_MS)
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
@@ -154,7 +154,7 @@ export class Changes {
   }
 
   /** Makes one random change, in a random report unless one is named. */
-  tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): ChangeMade {
+  tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): WorldChange {
     const drawn = this.#below(100)
     const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
     if (action === 'insert') return this.insert(report)
@@ -164,29 +164,29 @@ export class Changes {
     return row === undefined ? this.insert(report) : this[action](report, row.key)
   }
 
-  #undeleteOne(report: WorldReport): ChangeMade | undefined {
+  #undeleteOne(report: WorldReport): WorldChange | undefined {
     const at = this.#deleted.findIndex(({ table }) => table.report === report)
     const [target] = at < 0 ? [] : this.#deleted.splice(at, 1)
     return target === undefined ? undefined : this.#setDeleted(target, false)
   }
 
-  #insertAt(report: WorldReport, at: Ticks, action: string): ChangeMade {
+  #insertAt(report: WorldReport, at: Ticks, action: string): WorldChange {
     const row = this.tables[report].insert(at)
     this.audit.record(report, row.number, { at, action: 'Created', payload: { source: 'live' } })
     return { report, key: row.key, action }
   }
 
-  #setDeleted(target: Target, deleted: boolean): ChangeMade {
+  #setDeleted(target: Target, deleted: boolean): WorldChange {
     target.row.deleted = deleted
-    const made = this.#stamp(target, { action: deleted ? 'Deleted' : 'Restored' })
-    return { ...made, action: deleted ? 'softDelete' : 'undelete' }
+    const change = this.#stamp(target, { action: deleted ? 'Deleted' : 'Restored' })
+    return { ...change, action: deleted ? 'softDelete' : 'undelete' }
   }
 
   /** Sets fields and modification times of a row and adds an audit entry. Items are changed by `#changeItems`. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
-  ): ChangeMade {
+  ): WorldChange {
     const back = at - this.#clock.back()
     row.modified = table.report === 'events' ? at : back
     row.aggregate = back
@@ -196,7 +196,7 @@ export class Changes {
     return { report: table.report, key: row.key, action: 'edit' }
   }
 
-  #changeItems(report: WorldReport, key: number, { action, needsItems, next, ...change }: ItemsChange): ChangeMade {
+  #changeItems(report: WorldReport, key: number, { action, needsItems, next, ...change }: ItemsChange): WorldChange {
     const { table, row } = this.#target(report, key)
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
@@ -245,7 +245,7 @@ export class Changes {
   }
 
   #dice(): Dice {
-    return new Dice(this.#makings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
+    return new Dice(this.#worldSettings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
   /** Returns the present time in ticks. The clock has microseconds, so the seventh fractional digit is random. */

@@ -4,7 +4,7 @@ import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
 import { isWorldReport, WORLD_REPORTS } from './reports/index.ts'
 import type { RequestLog } from './requestLog.ts'
-import type { ChangeMade } from './changes.ts'
+import type { WorldChange } from './changes.ts'
 import type { Faults } from './faults.ts'
 import { Pace } from './pace.ts'
 import type { World } from './world.ts'
@@ -95,7 +95,7 @@ const KEYED = [
 ] as const
 
 /** Makes the requested change. Without a `key` in the body, changes the live row that was modified least recently. */
-function change(world: World, body: Body): ChangeMade {
+function change(world: World, body: Body): WorldChange {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''
   if (action === 'tick' && report === '') return world.tick()

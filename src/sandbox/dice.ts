@@ -27,7 +27,7 @@ export const AMOUNTS = ['cents', 'long'] as const
 export type Amounts = (typeof AMOUNTS)[number]
 
 /** The settings that all rows of a world share. */
-export interface Makings {
+export interface WorldSettings {
   readonly seed: number
   readonly pools: Pools
   /** Number of events at the start. Rows of other reports refer to events. */
@@ -43,18 +43,18 @@ const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
 /** The random values of one row or item. A purpose, such as the name of a field, always leads to the same value. */
 export class Dice {
-  readonly makings: Makings
+  readonly worldSettings: WorldSettings
   readonly #seed: number
   readonly #number: number
 
-  constructor(makings: Makings, place: string, number: number) {
-    this.makings = makings
-    this.#seed = (makings.seed ^ hashOf(place)) | 0
+  constructor(worldSettings: WorldSettings, place: string, number: number) {
+    this.worldSettings = worldSettings
+    this.#seed = (worldSettings.seed ^ hashOf(place)) | 0
     this.#number = number
   }
 
   get pools(): Pools {
-    return this.makings.pools
+    return this.worldSettings.pools
   }
 
   /** Returns a whole number from 0 to `limit - 1`. */
@@ -83,7 +83,7 @@ export class Dice {
   /** Returns an amount of money in nano-units (10⁻⁹ of the currency). */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
-    if (this.makings.amounts === 'cents') {
+    if (this.worldSettings.amounts === 'cents') {
       const cents = least * 100 + (whole % ((most - least) * 100))
       return BigInt(Math.round((cents * PER_EURO_MICROS[currency]) / 1e6)) * BigInt(NANO_PER_CENT)
     }
@@ -106,7 +106,7 @@ export class Dice {
 
   /** Returns a date-time as text. Without the option `timeStyle`, each field has a style; `mixed` differs by row. */
   time(field: string, ticks: Ticks): string {
-    const { seed, timeStyle } = this.makings
+    const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)
     const style = timeStyle ?? pick<TimeStyle>(['zulu', 'offset', 'bare', 'mixed'], drawn)
     return formatTicks(ticks, style === 'mixed' ? pick(PLAIN_STYLES, draw(seed, this.#number, 4)) : style)

@@ -39,20 +39,20 @@ export class History {
 
   modified(row: number): Ticks {
     const created = this.created(row)
-    if (!this.#was(EDITED_PERCENT, row, 2)) return this.#options.keepsDeleted ? created : NEVER
+    if (!this.#chance(EDITED_PERCENT, row, 2)) return this.#options.keepsDeleted ? created : NEVER
     // A bulk import: many rows have the same modification time, so that no window can separate them.
-    if (this.#was(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
+    if (this.#chance(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }
 
   /** Returns the time of the last change of the row or, for events, of its child records (spec §2). */
   aggregate(row: number): Ticks {
     const modified = this.modified(row)
-    return this.#was(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
+    return this.#chance(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
   }
 
   deleted(row: number): boolean {
-    return this.#options.keepsDeleted && this.#was(DELETED_PERCENT, row, 7)
+    return this.#options.keepsDeleted && this.#chance(DELETED_PERCENT, row, 7)
   }
 
   /** Returns the times of edits between creation and last modification, oldest first, for the audit trail. */
@@ -68,10 +68,10 @@ export class History {
   }
 
   #rounded(row: number, ticks: Ticks): Ticks {
-    return this.#was(WHOLE_SECOND_PERCENT, row, 9) ? Math.floor(ticks / TICKS_PER_SECOND) * TICKS_PER_SECOND : ticks
+    return this.#chance(WHOLE_SECOND_PERCENT, row, 9) ? Math.floor(ticks / TICKS_PER_SECOND) * TICKS_PER_SECOND : ticks
   }
 
-  #was(percent: number, row: number, purpose: number): boolean {
+  #chance(percent: number, row: number, purpose: number): boolean {
     return draw(this.#seed, row, purpose) % 100 < percent
   }
 

@@ -8,7 +8,7 @@ export class Pace {
   readonly #clock: Clock
   readonly #change: () => void
   #perSecond = 0
-  #owed = 0
+  #pending = 0
   #lastMs = 0
   #cancel: (() => void) | undefined
 
@@ -24,7 +24,7 @@ export class Pace {
   set(perSecond: number): void {
     this.stop()
     this.#perSecond = perSecond
-    this.#owed = 0
+    this.#pending = 0
     this.#lastMs = this.#clock.monotonicMs()
     if (perSecond > 0) this.#schedule()
   }
@@ -44,10 +44,10 @@ export class Pace {
 
   #portion(): void {
     const nowMs = this.#clock.monotonicMs()
-    this.#owed += ((nowMs - this.#lastMs) / 1_000) * this.#perSecond
+    this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.#perSecond
     this.#lastMs = nowMs
-    const due = Math.min(Math.floor(this.#owed), PORTION_CHANGES_MAX)
-    this.#owed -= Math.floor(this.#owed)
+    const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
+    this.#pending -= Math.floor(this.#pending)
     for (let i = 0; i < due; i += 1) this.#change()
   }
 }

@@ -17,14 +17,14 @@ export interface Page {
   readonly isBeyond: boolean
 }
 
-export interface PageAsked {
+export interface PageRequest {
   readonly values: ReadonlyMap<string, Value>
   readonly total: number
   readonly limits: Pick<Settings, 'pageSizeDefault' | 'pageSizeMax'>
   readonly report: ReportName
 }
 
-export function pageOf({ values, total, limits, report }: PageAsked, faults: Faults): Page {
+export function pageOf({ values, total, limits, report }: PageRequest, faults: Faults): Page {
   const first = faults.take('from-zero', report) === undefined ? 1 : 0
   const number = Number(values.get('pageNumber') ?? first) - first + 1
   const asked = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)

@@ -49,13 +49,13 @@ const REMARKS = [
   ' leading and trailing blanks ',
 ]
 
-const made = new Map<number, Pools>()
+const poolsBySeed = new Map<number, Pools>()
 
 export function poolsFor(seed: number): Pools {
-  const known = made.get(seed)
+  const known = poolsBySeed.get(seed)
   if (known !== undefined) return known
   const pools = makePools(seed)
-  made.set(seed, pools)
+  poolsBySeed.set(seed, pools)
   return pools
 }
 

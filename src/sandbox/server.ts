@@ -14,14 +14,14 @@ import { settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
 import { routeOf } from './reports/index.ts'
 import { Sender } from './send.ts'
-import { type Received, type Served, Service } from './service.ts'
+import { type ReceivedRequest, type ServedResponse, Service } from './service.ts'
 import { TICKS_PER_MS, ticksOf, type Ticks } from './ticks.ts'
 import { World } from './world.ts'
 
 export { ENDPOINTS, ENTITY_IDS, type ReportName, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
 export type { SandboxClient, SandboxOptions } from './options.ts'
 export type { LoggedRequest, RequestLog } from './requestLog.ts'
-export type { ChangeMade } from './changes.ts'
+export type { WorldChange } from './changes.ts'
 export type { TrailEntry } from './auditTrail.ts'
 export type { World } from './world.ts'
 
@@ -95,7 +95,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
 }
 
 interface PlacedAnswer {
-  readonly served: Served
+  readonly served: ServedResponse
   readonly place: FaultPlace | undefined
 }
 
@@ -125,7 +125,7 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
   })
 }
 
-async function serve({ service }: Parts, path: string, received: Received): Promise<PlacedAnswer> {
+async function serve({ service }: Parts, path: string, received: ReceivedRequest): Promise<PlacedAnswer> {
   if (path === TOKEN_PATH) return { served: await service.token(received), place: 'token' }
   const route = routeOf(path)
   if (route === undefined) return { served: { answer: plainStatus(404, 'Not found'), problems: [] }, place: undefined }

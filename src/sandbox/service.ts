@@ -6,16 +6,16 @@ import { parseExact } from './money.ts'
 import type { Settings } from './options.ts'
 import { Reporting } from './reporting.ts'
 import type { Route } from './reports/index.ts'
-import { checkBody, type Checked } from './validate.ts'
+import { checkBody, type Validation } from './validate.ts'
 import type { World } from './world.ts'
 
-export interface Received {
+export interface ReceivedRequest {
   readonly method: string
   readonly authorization: string | undefined
   readonly body: string
 }
 
-export interface Served {
+export interface ServedResponse {
   readonly answer: Answer
   readonly client?: string
   readonly problems: readonly string[]
@@ -30,7 +30,7 @@ export interface ServiceParts {
   readonly closing: AbortSignal
 }
 
-type Parsed =
+type ParsedBody =
   | { readonly ok: true; readonly body: Readonly<Record<string, unknown>> }
   | { readonly ok: false; readonly answer: Answer }
 
@@ -43,7 +43,7 @@ export class Service {
     this.#reporting = new Reporting(parts)
   }
 
-  async token({ method, body }: Received): Promise<Served> {
+  async token({ method, body }: ReceivedRequest): Promise<ServedResponse> {
     if (method !== 'POST') return refused(notAllowed())
     const replaced = await this.#replacedBy('token')
     if (replaced !== undefined) return refused(replaced)
@@ -55,7 +55,7 @@ export class Service {
     return { answer, problems: [], ...(typeof client === 'string' ? { client } : {}) }
   }
 
-  async report(route: Route, received: Received): Promise<Served> {
+  async report(route: Route, received: ReceivedRequest): Promise<ServedResponse> {
     const { endpoint } = route
     if (received.method !== 'POST') return refused(notAllowed())
     const replaced = await this.#replacedBy(endpoint.report)
@@ -66,7 +66,7 @@ export class Service {
     return client === undefined ? served : { ...served, client }
   }
 
-  #answer({ endpoint, enquiryId }: Route, text: string): Served {
+  #answer({ endpoint, enquiryId }: Route, text: string): ServedResponse {
     const parsed = parseBody(text)
     if (!parsed.ok) return refused(parsed.answer)
     const isFromZero = this.#parts.faults.peek('from-zero', endpoint.report) !== undefined
@@ -78,7 +78,7 @@ export class Service {
     return { answer: this.#reporting.answer(endpoint, checked.request, recordId), problems }
   }
 
-  #refusalOf({ errors, unknown }: Checked): Answer | undefined {
+  #refusalOf({ errors, unknown }: Validation): Answer | undefined {
     const all = this.#parts.settings.strictParameters ? { ...errors, ...unknown } : errors
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
@@ -114,11 +114,11 @@ const HTML: Answer = {
   body: '<!doctype html><html><body><h1>Scheduled maintenance</h1><p>We will be back soon.</p></body></html>',
 }
 
-const refused = (answer: Answer): Served => ({ answer, problems: [] })
+const refused = (answer: Answer): ServedResponse => ({ answer, problems: [] })
 
 const notAllowed = (): Answer => plainStatus(405, 'Method not allowed', { Allow: 'POST' })
 
-function parseBody(text: string): Parsed {
+function parseBody(text: string): ParsedBody {
   if (text === '') return { ok: false, answer: invalid({ $: ['A non-empty request body is required.'] }) }
   try {
     const body = parseExact(text)
@@ -138,7 +138,7 @@ const tokenBodyInvalid = (): Answer =>
   })
 
 /** Returns the enquiry's number from the path. Adds an error if the body contains a different number. */
-function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Checked): number {
+function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']
   else if (given !== '' && errors['enquiryId'] === undefined && BigInt(given as number) !== BigInt(text))

@@ -1,5 +1,5 @@
 /** One report's rows in memory and as JSON. Reading after a change sorts all rows: fast enough for some thousands. */
-import { Dice, draw, hashOf, type Makings } from './dice.ts'
+import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { History } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
 import type { RateTable } from './rates.ts'
@@ -27,7 +27,7 @@ export interface Row extends RowSource {
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
   /** Cache of the row's generated fields; undefined after a change, until the fields are needed again. */
-  made: ReadonlyMap<string, string> | undefined
+  generated: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
@@ -37,7 +37,7 @@ export interface CollectionRules {
   readonly filled: boolean
 }
 
-export interface Manner {
+export interface RowFormat {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
   /** Malformed fields that replace those of the row, for the fault `bad-rows`. */
@@ -45,7 +45,7 @@ export interface Manner {
 }
 
 export interface TableOptions {
-  readonly makings: Makings
+  readonly worldSettings: WorldSettings
   readonly rules: CollectionRules
   readonly historyEnd: Ticks
   readonly rates: RateTable
@@ -70,13 +70,13 @@ export class Table {
   #nextItem = FIRST_NEW_ITEM
 
   constructor(report: WorldReport, options: TableOptions) {
-    const { makings, historyEnd } = options
+    const { seed, events } = options.worldSettings
     this.report = report
     this.definition = DEFINITIONS[report]
     this.#options = options
-    this.initialRows = Math.max(1, Math.floor(makings.events * this.definition.rowsPerEvent))
+    this.initialRows = Math.max(1, Math.floor(events * this.definition.rowsPerEvent))
     const { keepsDeleted } = this.definition
-    this.history = new History({ seed: makings.seed, report, rows: this.initialRows, end: historyEnd, keepsDeleted })
+    this.history = new History({ seed, report, rows: this.initialRows, end: options.historyEnd, keepsDeleted })
     for (let number = 0; number < this.initialRows; number += 1) {
       const modified = this.history.modified(number)
       this.#add({
@@ -97,7 +97,7 @@ export class Table {
   }
 
   get fields(): readonly string[] {
-    return [...this.#made(this.#rows[0] as Row).keys()]
+    return [...this.#generated(this.#rows[0] as Row).keys()]
   }
 
   find(key: number): Row | undefined {
@@ -111,12 +111,12 @@ export class Table {
   /** Replaces fields of a row. Must also be called after a change of the row's times or of `deleted`. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
-    row.made = undefined
+    row.generated = undefined
     this.#isSorted = false
   }
 
-  text(row: Row, { flags, currency, damage = {} }: Manner): string {
-    const fields = new Map([...this.#made(row), ...this.#amountFields(row, currency)])
+  text(row: Row, { flags, currency, damage = {} }: RowFormat): string {
+    const fields = new Map([...this.#generated(row), ...this.#amountFields(row, currency)])
     for (const [field, raw] of [...Object.entries(row.changed), ...Object.entries(damage)]) fields.set(field, raw)
     for (const kind of this.definition.collections) {
       if (flags.has(kind.flag)) fields.set(kind.field, this.#collectionText(row, kind))
@@ -127,7 +127,7 @@ export class Table {
 
   /** Returns the JSON text of a field; undefined if the row lacks the field. */
   raw(row: Row, field: string): string | undefined {
-    return row.changed[field] ?? this.#made(row).get(field)
+    return row.changed[field] ?? this.#generated(row).get(field)
   }
 
   /** Returns the value of a field, for filters; undefined if its text is not valid JSON. */
@@ -164,13 +164,13 @@ export class Table {
 
   #add(stamps: Pick<Row, 'created' | 'modified' | 'aggregate' | 'deleted'>): Row {
     const number = this.#rows.length
-    const dice = new Dice(this.#options.makings, this.report, number)
+    const dice = new Dice(this.#options.worldSettings, this.report, number)
     const key = this.definition.firstKey + number
     const rest = {
       nano: dice.nano('amount', this.definition.amountEuros, currencyOf({ dice })),
       changed: {},
       collections: new Map<string, Content>(),
-      made: undefined,
+      generated: undefined,
     }
     const row: Row = { ...stamps, number, key, dice, ...rest }
     this.#rows.push(row)
@@ -179,13 +179,13 @@ export class Table {
     return row
   }
 
-  #made(row: Row): ReadonlyMap<string, string> {
-    row.made ??= new Map(
+  #generated(row: Row): ReadonlyMap<string, string> {
+    row.generated ??= new Map(
       Object.entries(this.definition.fields(row)).flatMap(([field, value]) =>
         value === undefined ? [] : [[field, JSON.stringify(value)] as const],
       ),
     )
-    return row.made
+    return row.generated
   }
 
   #amountFields(row: Row, currency: Currency): [string, string][] {
@@ -214,7 +214,7 @@ export class Table {
   }
 
   #itemText(row: Row, kind: CollectionKind, number: number): string {
-    const dice = new Dice(this.#options.makings, `${this.report} ${kind.field}`, number)
+    const dice = new Dice(this.#options.worldSettings, `${this.report} ${kind.field}`, number)
     const content = { ...kind.content(dice, row), revision: 0 }
     return JSON.stringify(kind.identified ? { id: number, ...content } : content)
   }
@@ -223,7 +223,7 @@ export class Table {
     const { items, filled } = this.#options.rules
     const most = holds === 'one' ? 1 : Number.POSITIVE_INFINITY
     if (!filled || items !== undefined) return filled ? Math.min(most, items ?? 0) : 0
-    const drawn = draw((this.#options.makings.seed ^ hashOf(this.report)) | 0, row.number, hashOf(field) & 0xffff)
+    const drawn = draw((this.#options.worldSettings.seed ^ hashOf(this.report)) | 0, row.number, hashOf(field) & 0xffff)
     return holds === 'one' ? drawn & 1 : (COUNTS[drawn & 7] ?? 0)
   }
 

@@ -16,7 +16,7 @@ export interface ReportRequest {
   readonly flags: ReadonlySet<string>
 }
 
-export interface Checked {
+export interface Validation {
   readonly request: ReportRequest
   /** Errors by property. If there are any, the service rejects the request. */
   readonly errors: PropertyErrors
@@ -24,7 +24,7 @@ export interface Checked {
   readonly unknown: PropertyErrors
 }
 
-export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>, firstPage = 1): Checked {
+export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>, firstPage = 1): Validation {
   const errors: PropertyErrors = {}
   const unknown: PropertyErrors = {}
   const values = new Map<string, Value>()

@@ -1,7 +1,7 @@
 /** The service's data, which clients can only read. Equal seeds and equal calls lead to equal data. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
-import type { Amounts, Makings } from './dice.ts'
+import type { Amounts, WorldSettings } from './dice.ts'
 import { HISTORY_END } from './history.ts'
 import type { Currency } from './money.ts'
 import { poolsFor } from './pools.ts'
@@ -34,12 +34,12 @@ export class World extends Changes {
   readonly rates: RateTable
 
   constructor({ rows, seed, now, back = () => 0, rules, timeStyle, amounts }: WorldOptions) {
-    const makings: Makings = { seed, pools: poolsFor(seed), events: rows, timeStyle, amounts }
+    const worldSettings: WorldSettings = { seed, pools: poolsFor(seed), events: rows, timeStyle, amounts }
     const rates = new RateTable(seed, amounts)
     const historyEnd = Math.min(HISTORY_END, now() - TICKS_PER_MINUTE)
     super(
-      perReport((report) => new Table(report, { makings, rules, historyEnd, rates })),
-      makings,
+      perReport((report) => new Table(report, { worldSettings, rules, historyEnd, rates })),
+      worldSettings,
       { now, back },
     )
     this.rates = rates

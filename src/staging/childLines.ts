@@ -46,7 +46,7 @@ export class ItemFields {
   }
 
   /** Records the position of a field's value. `end` is negative if the value contains escapes. */
-  saw(id: number, from: number, end: number): void {
+  record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
     this.#to[id] = Math.abs(end)
@@ -61,7 +61,7 @@ export class ItemFields {
 }
 
 /** Number of bytes of a collection's lines on the previous page: the size of the buffer for the next page. */
-const bytesBefore = new WeakMap<CatalogField, number>()
+const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
   readonly field: string
@@ -81,7 +81,7 @@ class Collection implements CollectionPage {
     this.field = field.name
     this.#of = field
     this.#json = json
-    this.#out = Buffer.allocUnsafeSlow(Math.ceil(1.25 * (bytesBefore.get(field) ?? FIRST_BYTES)))
+    this.#out = Buffer.allocUnsafeSlow(Math.ceil(1.25 * (bytesOfPreviousPage.get(field) ?? FIRST_BYTES)))
   }
 
   get ids(): ItemIds {
@@ -136,7 +136,7 @@ class Collection implements CollectionPage {
   }
 
   /** Records one row's item identifiers: null if missing, undefined if not an integer of up to 15 digits. */
-  sawIds(ids: readonly (number | undefined | null)[]): void {
+  recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
       else if (id !== null) this.#withId += 1
@@ -157,7 +157,7 @@ class Collection implements CollectionPage {
 
   lines(pageIndex: number): Buffer {
     assert(this.#end <= this.#out.length, `the items of ${this.field} were written before`)
-    bytesBefore.set(this.#of, this.#end)
+    bytesOfPreviousPage.set(this.#of, this.#end)
     const base = pageIndex * ROWS_A_PAGE
     for (let n = 0; n < this.rows; n += 1) {
       writePadded(this.#out, this.#starts[n] as number, base + (this.#rowOf[n] as number))

@@ -294,7 +294,7 @@ class PageScan {
     } else end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind
     if (found === undefined) {
-      this.#fields.saw(field.id, at, json.escapes === escapes ? end : -end)
+      this.#fields.record(field.id, at, json.escapes === escapes ? end : -end)
       if (field.name === CHILD_ID_FIELD && json.kind !== Kind.null)
         this.#id = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
     }
@@ -326,7 +326,7 @@ class PageScan {
     const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
     json.dropSplices(spliced)
     if (this.#position > 0) {
-      this.#children.of(field).sawIds(this.#ids)
+      this.#children.of(field).recordIds(this.#ids)
       json.splices.push({ at, remove: end - at, insert: digestOf(this.#view, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array

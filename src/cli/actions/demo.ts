@@ -4,7 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
-import { type ChangeMade, type DemoService, startService } from '../demo/service.ts'
+import { type WorldChange, type DemoService, startService } from '../demo/service.ts'
 import { startWorker } from '../demo/worker.ts'
 import { changesOf, configText, questionsOf, SUBJECTS } from '../demo/story.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
@@ -114,10 +114,10 @@ async function tablesText(config: Config): Promise<string> {
   )
 }
 
-async function makeChanges(service: DemoService, config: Config): Promise<ChangeMade[]> {
+async function makeChanges(service: DemoService, config: Config): Promise<WorldChange[]> {
   await using copy = await openPublished(config)
   const subjects = await copy.rows<{ event_id: number }>(SUBJECTS)
-  const changed: ChangeMade[] = []
+  const changed: WorldChange[] = []
   for (const change of changesOf(subjects.map(({ event_id }) => event_id))) changed.push(await service.change(change))
   return changed
 }
@@ -130,7 +130,7 @@ const DONE: Readonly<Record<string, string>> = {
   insert: 'is new',
 }
 
-function changeText({ report, key, action, field }: ChangeMade): string {
+function changeText({ report, key, action, field }: WorldChange): string {
   const where = field === undefined ? '' : ` (${field})`
   return `  ${report.padEnd(20)} ${key} ${DONE[action] ?? action}${where}`
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import type { Clock } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
-import type { ChangeMade } from '../../sandbox/server.ts'
+import type { WorldChange } from '../../sandbox/server.ts'
 import type { Shell } from '../shell.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
 
@@ -13,7 +13,7 @@ export interface DemoService extends AsyncDisposable {
   readonly clientId: string
   readonly clientSecret: string
   /** Changes a row of the service, as a user of the service would. */
-  change(change: Change): Promise<ChangeMade>
+  change(change: Change): Promise<WorldChange>
 }
 
 export interface Change {
@@ -23,7 +23,7 @@ export interface Change {
   readonly field?: string
 }
 
-export type { ChangeMade }
+export type { WorldChange }
 
 /** Milliseconds for which the demo waits for the service to end before it kills the service. */
 const END_MS_MAX = 2_000
@@ -36,7 +36,7 @@ export async function startService(shell: Shell, rows: number): Promise<DemoServ
   const end = () => endChild(child, shell.clock, END_MS_MAX)
   try {
     const { url, client_id: clientId, client_secret: clientSecret, control } = await ready(child, shell)
-    const change = (body: Change) => post<ChangeMade>(`${control}/change`, body, shell.stop.signal)
+    const change = (body: Change) => post<WorldChange>(`${control}/change`, body, shell.stop.signal)
     return { url, clientId, clientSecret, change, [Symbol.asyncDispose]: end }
   } catch (error) {
     await end()

@@ -4,7 +4,7 @@ import { TICKS_PER_DAY } from '../ticks.ts'
 import { companyOf, currencyOf } from './contents.ts'
 import type { Definition, Fields, RowSource } from './definition.ts'
 
-interface Booked {
+interface BookingReport {
   readonly key: string
   /** The number of statuses, whose values are 1, 2, … */
   readonly statuses: number
@@ -22,7 +22,7 @@ const BOOKING_TYPES = 4
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
 /** Returns the common part of the definition: fields, edits, and the fields that filters are compared with. */
-export function booked(kind: Booked): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
+export function booked(kind: BookingReport): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   return {
     comparesWith: { startDate: kind.arrival, endDate: kind.departure, bookingTypes: 'bookingType' },

@@ -20,7 +20,7 @@ export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.
 
 /** Returns the identifier of a random event. With the row's `number`, the event is slightly older than the row. */
 export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
-  const { events } = dice.makings
+  const { events } = dice.worldSettings
   if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')
   return firstEvent + Math.max(0, Math.min(number, events) - 1 - dice.below(4, 'event'))
 }
