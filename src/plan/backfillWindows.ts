@@ -1,17 +1,17 @@
 /**
- * Divides the time range of a backfill into windows of about one load each, or of equal length if the distribution of
- * rows over time is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
+ * Divides the time range of a backfill into windows with about equally many rows, or of equal length if the number of
+ * rows is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
  */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 /** The maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** The number of windows to aim for if there are enough rows, so that several workers finish at about the same time. */
+/** The number of windows to plan if there are enough rows. With so few rows each, several workers finish together. */
 const WINDOWS_WANTED = 32
-/** The minimum number of pages per window. Half-empty last pages make smaller windows too expensive. */
+/** The minimum number of pages per window. In smaller windows, too many requests would be for half-empty last pages. */
 const PAGES_A_WINDOW_MIN = 4
-/** The length of a window in days if the number of rows is unknown; longer if the plan would have too many windows. */
+/** The maximum length of a window in days if the number of rows is unknown and `WINDOWS_WANTED` is not exceeded. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -20,12 +20,12 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the backfill's range. `rows`: its rows by modification time and, if requested too, by creation time. */
+/** A part of the backfill's range. `rows`: how many rows were modified and, if requested too, created in it. */
 export interface Counted extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window of the plan. `rows` is undefined if the number of rows is unknown. */
+/** A window of the plan. `rows` as in `Counted`; undefined if the number of rows is unknown. */
 export interface Cut extends Range {
   readonly rows: readonly number[] | undefined
 }
@@ -37,7 +37,7 @@ export interface WindowSizes {
 
 export const rowsIn = ({ rows }: Pick<Counted, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
-/** Returns how many rows one window should contain. */
+/** Returns how many rows to plan for each window: at most one load, and at least `PAGES_A_WINDOW_MIN` pages. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
   const least = Math.min(PAGES_A_WINDOW_MIN * pageRows, loadRowsMax)
   const wanted = Math.ceil(total / WINDOWS_WANTED)
@@ -72,7 +72,7 @@ export interface RequestCosts {
 const LOOKS_A_DOUBLING = 1.5
 const LOOKS_MIN = 3
 
-/** Returns the estimated number of requests for a window; the minimum if its number of rows is unknown. */
+/** Returns the estimated number of requests for a window. If its number of rows is unknown, assumes a single page. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,

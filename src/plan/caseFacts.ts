@@ -1,4 +1,4 @@
-/** Functions for the rules in judge.ts: conditions, parts into which a rule cuts a span, and new paging profiles. */
+/** Functions for the rules in judge.ts: they test conditions, cut spans into parts, and update paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case } from './slice.ts'
@@ -6,7 +6,7 @@ import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './paging
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** A part that was planned as one load is cut again if its rows fill more than this number of loads. */
+/** A span that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
 /** The largest page size to request, as a multiple of the usual one. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
@@ -17,7 +17,7 @@ export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== und
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-/** Returns whether page 1 of the first walk was just read and has a total (spec §2: an envelope). */
+/** Returns whether only page 1 of the first walk was read, and its response has a total (spec §2: an envelope). */
 export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
 /** Returns whether only page 1 or pages 1 and 2 of the first walk were read, and page 1 has no total (a bare array). */
 export const isUntold = ({ seen }: Case): boolean =>
@@ -25,18 +25,18 @@ export const isUntold = ({ seen }: Case): boolean =>
 export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound in two, so that the later part has a bound. Returns undefined for other spans. */
+/** Cuts a span without a lower bound at `floor`: its later part can then be cut further. Undefined for other spans. */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
 
-/** Returns whether page 1 has fewer rows than the `totalCount` in its envelope, in a span that may be cut. */
+/** Returns whether page 1 of an envelope has fewer rows than the envelope's `totalCount`, and the span may be cut. */
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the span's old and young part (before and after `youngFrom`), if the old one probably exceeds a page. */
+/** Cuts the span at `youngFrom` into its old and its young part; undefined if the old part probably fits one page. */
 export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -46,7 +46,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the span's old and young part (before and after `youngFrom`), if the old one is not shorter. */
+/** Cuts the span at `youngFrom` if its old part may be counted by pages and is not shorter than its young part. */
 export function oldPart(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -56,18 +56,18 @@ export function oldPart(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut: it has bounds, several instants, and no heap (many rows at one instant). */
+/** Returns whether the slice may be cut: it has two bounds, is longer than one instant, and contains no heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
 /**
- * Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers, and the
- * other rows of page 2 were added meanwhile.
+ * Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers, and any
+ * new rows on page 2 were added between the two requests.
  */
 export const isFollowed = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
-/** Returns whether page 2 proves that page 1 has all rows: it is refused, or empty, or has the same rows as page 1. */
+/** Returns whether page 2 confirms that page 1 has all rows: page 2 is refused, is empty, or repeats page 1. */
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
@@ -76,7 +76,7 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Returns whether there may be more rows than the service returns: page 1 is full, and page 2 repeats it or fails. */
+/** Returns whether rows may exist that no page has: page 1 is full, and page 2 repeats page 1 or is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
@@ -100,7 +100,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
 }
 
-/** Returns the parts of a slice with a heap (many rows at one instant). Undefined: the queue has to cut the slice. */
+/** Cuts a slice with a heap into parts. Undefined for any other slice: `SpanQueue` chooses where to cut it. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
 
@@ -111,7 +111,7 @@ export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingPro
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
 export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
 
-/** Returns the paging profile after a walk. Only an envelope's first walk changes it, if no row was repeated. */
+/** Returns the paging profile after a walk. Only the first walk over an envelope changes it, if no row was repeated. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -131,13 +131,13 @@ export function learnCounted(given: Case): PagingProfile {
 }
 
 /**
- * Returns the maximum number of rows in a span whose rows are counted by the number of its last page. A part that was
- * planned as one load may have more rows and is then loaded in two pieces.
+ * Returns the maximum number of rows for which a span is counted by its last page instead of cut into loads. It is
+ * twice as high for a span that was planned as one load, because its planned number of rows was an estimate.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back from the last page has the maximum number of rows that its pages can have. */
+/** Returns whether the walk back from the last page has as many rows as its pages can have, so that none is missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -159,15 +159,15 @@ export const isShort = (given: Case): boolean => {
 }
 
 /**
- * Returns whether even the last allowed walk of a bare array ended at a refused page after a full one. The refused page
- * may have rows, and other page sizes did not help.
+ * Returns whether all allowed walks over a bare array were read, and the last one ended at a refused page after a full
+ * one. The refused page may have rows, and other page sizes did not help.
  */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the two halves of the span, whose totals are added. They are 1 µs apart, so that no row counts twice. */
+/** Returns the span's halves. Their totals are added, so the halves are 1 µs apart: no row may count in both. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
@@ -189,9 +189,9 @@ export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. After a repeated full page, or a refused page after a full one, a
- * walk with pages of one row less shows whether the service ignores page numbers. If so, or if rows at one instant were
- * repeated, the next walk requests all rows on one page, so that their order does not matter.
+ * Returns the page size in rows for the next walk. If page 2 repeats or refuses a full page 1, a walk with one row less
+ * per page shows whether the service ignores page numbers. If it does, or if rows at one instant were repeated, the
+ * next walk requests all rows on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -210,7 +210,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where the span is cut. A page 1 shorter than earlier pages makes it doubtful. */
+/** Returns whether the total may decide where to cut. It is in doubt if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -218,11 +218,11 @@ export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the last page was found, but the pages before it were not read yet. */
+/** Returns whether the last page was found, but the walk back from it was not made yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts with so few rows that the service returns all their pages; undefined if the span can't be cut. */
+/** Cuts the span into parts with fewer rows than the walks returned, so that the service returns all their pages. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { totalCount = 0, distinct } = given.seen.walk

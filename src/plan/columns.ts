@@ -1,4 +1,4 @@
-/** Decides which columns are added for undocumented fields, by their names and value kinds (product contract §4). */
+/** Decides by name and kind of values which undocumented fields get a column of their own (product contract §4). */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
@@ -6,7 +6,7 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/** Names that discovered columns must not have: DuckDB's row identifier, and columns of versions (`history: true`). */
+/** Names that discovered columns can't have: DuckDB's row identifier, and the columns that `history: true` adds. */
 const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
@@ -23,16 +23,16 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** `limit`: the maximum of columns is reached. `frozen`: the contract forbids changes. Values are kept in JSON. */
+  /** `limit`: the table has the maximum of columns. `frozen`: the contract is `freeze`. The values stay in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** What new fields and types cause: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects the rows. */
+/** What new fields or types cause: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the rows. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/** Returns the type of a new column for values of these kinds; undefined while there was no value. */
+/** Returns the type of a new column that takes values of these kinds; undefined if there was no value yet. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
@@ -46,7 +46,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the type of a column after values of these kinds. A column keeps its type, but integers widen to decimals. */
+/** Returns the type of a column after values of these kinds. Only BIGINT changes, to a decimal for larger numbers. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 
@@ -58,13 +58,13 @@ export interface Known {
   readonly contract?: SchemaContract
 }
 
-/** Returns the changes after which each scalar of the fields has a column that can store it. */
+/** Returns the columns to add or to widen, and the fields for which the contract or the limit forbids a column. */
 export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // The limit is reported once per table. A table whose field names are data would otherwise report it for each field.
+  // The limit is reported once per table. If a table's field names are data, each field would otherwise be reported.
   let beyond = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
@@ -94,7 +94,7 @@ export interface Renamed {
   readonly column: DiscoveredColumn
 }
 
-/** Returns new names for columns that have a name which is now reserved for versions (`history: true`). */
+/** Returns new names for discovered columns whose present name is now needed for `history: true`. */
 export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
   const taken = takenNames(known)
   return known.columns

@@ -1,10 +1,10 @@
 /**
- * Finds by totals in which ranges of creation times the service has more or fewer rows than the warehouse. A creation
- * time never changes, so the service's total up to a time can be compared with the stored rows of the ranges before it.
+ * Finds the ranges of creation time in which the service has more or fewer rows than the warehouse. Since creation
+ * times never change, the service's total up to a time can be compared with the number of stored rows up to it.
  */
 import type { Instant } from '../instant.ts'
 
-/** The number of stored rows that the service returned for one range of creation times. */
+/** A range of creation time that was read. `rows`: how many of the stored rows the service returned for this range. */
 export interface CreationNote {
   /** Lower bound; undefined: none. */
   readonly since: Instant | undefined
@@ -12,7 +12,7 @@ export interface CreationNote {
   readonly rows: number
 }
 
-/** Returns the notes as cells: ranges that share at most a bound, earliest first. Overlapping notes become one cell. */
+/** Returns the notes as cells: ranges that have at most a bound in common, earliest first. Joins notes that overlap. */
 export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[] {
   const cells: CreationNote[] = []
   const from = ({ since }: CreationNote): number => since ?? Number.NEGATIVE_INFINITY
@@ -28,15 +28,15 @@ export function cellsOf(notes: readonly CreationNote[]): readonly CreationNote[]
 }
 
 interface Range {
-  /** A range of cells: `from` is the number of cells before it, and `to` is the number of cells up to its end. */
+  /** Some adjacent cells: those with the indexes `from` to `to - 1`. */
   readonly from: number
   readonly to: number
-  /** The service's totals of rows: `before` in the first `from` cells, and `total` in the first `to` cells. */
+  /** The service's number of rows: `before` before the cell `from`, and `total` before the cell `to`. */
   readonly before: number
   readonly total: number
 }
 
-/** Bisects the cells. For each time from `next()`, the caller passes the service's total up to that time to `saw`. */
+/** Bisects the cells. The caller requests the service's total up to each time from `next()` and passes it to `saw`. */
 export class CountSearch {
   /** Cells whose number of stored rows differs from the service's number. */
   readonly wrong: CreationNote[] = []
@@ -45,7 +45,7 @@ export class CountSearch {
   readonly #cellsMax: number
   #open: Range[]
 
-  /** `total`: the service's total of all cells. The search ends when `cellsMax` cells are found. */
+  /** `total`: the service's number of rows in all cells. The search ends when it has found `cellsMax` wrong cells. */
   constructor(cells: readonly CreationNote[], total: number, cellsMax: number) {
     this.#cells = cells
     this.#cellsMax = cellsMax
@@ -55,7 +55,7 @@ export class CountSearch {
     this.#settle()
   }
 
-  /** Returns the time up to which the caller has to request the next total; undefined when the search has ended. */
+  /** Returns the time up to which the service's total is needed next; undefined when the search has ended. */
   next(): Instant | undefined {
     const range = this.#open.at(-1)
     return range && this.#cells[this.#middleOf(range) - 1]?.until

@@ -6,7 +6,7 @@ export interface Asked {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** Which fields are stored in clear, as text of `privacyText` (src/plan/privacy.ts); undefined: all fields. */
+  /** The privacy rules, as text from `privacyText` (src/plan/privacy.ts); undefined: all fields are stored in clear. */
   readonly columns?: string | undefined
 }
 
@@ -17,24 +17,24 @@ export type Change = (typeof CHANGES)[number]
 
 const AND = ' and '
 
-/** Returns the changed settings as text, as in `tidemark.coverage.because`; undefined when there are none. */
+/** Returns the changed settings as one text, which `tidemark.coverage.because` has; undefined if there are none. */
 export const reasonOf = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the settings in a text from `reasonOf`. Skips unknown words, from another version of Tidemark. */
+/** Returns the settings in a text from `reasonOf`. Skips unknown words, which another version may have written. */
 export const changesIn = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which all rows were read, except rows modified up to `refillUntil`. */
+  /** The configuration with which rows were read. Only rows modified up to `refillUntil` may be of an earlier one. */
   readonly asked: Asked
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
-  /** The changed settings because of which rows up to `refillUntil` are read again. */
+  /** The changed settings that make it necessary to read rows up to `refillUntil` again. */
   readonly because: readonly Change[]
 }
 
-/** Returns the settings that make `wanted` request more than `held`; empty if rows read with `held` are enough. */
+/** Returns the settings because of which rows that were read with `held` are not enough for `wanted`. */
 export function outgrown(held: Asked, wanted: Asked): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),
@@ -58,7 +58,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // If a setting now requests less, new rows have fewer fields. The stored configuration must then not request more.
+  // If `expand` has fewer flags, new rows lack the other collections. Once a flag is back, rows must be read again.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }
@@ -70,7 +70,7 @@ const canonical = (filters: Asked['filters']): string =>
 /** Lengths in days of the parts of a time range that is read again, newest part first. Older time is one more part. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
-/** Returns the time from `start` to `until` in parts, newest first. Neighbouring parts share a bound. */
+/** Returns the time from `start` to `until` in parts, newest first. Each part begins where the next one ends. */
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {
   const parts: Span[] = []
   let end = until

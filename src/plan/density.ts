@@ -1,18 +1,18 @@
-/** Estimates rows per microsecond from earlier slices, and so the next slice's length, which affects only the cost. */
+/** Estimates rows per µs from earlier slices, to choose the next slice's length. A wrong estimate only costs time. */
 
-/** First estimate of the variance of rows per slice, divided by that of pure chance. Later slices correct it. */
+/** First estimate of the variance of rows per slice, divided by their mean. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
 /** Weight of earlier slices relative to the last one, when the density is computed. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** After a slice with this many times more or fewer rows than expected, earlier slices are ignored. */
+/** If a slice has this many times more or fewer rows than expected, earlier slices no longer count. */
 const SURPRISE = 3
 const PLANNED_SHARE_MIN = 0.25
-/** Keeps the margin of `plannedRows` at one standard deviation or more. Otherwise more variance would reduce it. */
+/** Keeps the room that `plannedRows` leaves at one standard deviation or more. More variance would else reduce it. */
 const WORTH_MIN = Math.exp(0.5)
-/** The share of a slice's deviation from the expected rows that is added to the trend; less if probably by chance. */
+/** The trend changes by this share of a slice's deviation; by the smaller share if chance can explain the deviation. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
@@ -22,8 +22,8 @@ const TREND_AT_FIRST = 0.03
 const TREND_MAX = 0.35
 
 /**
- * Returns how many rows to plan for a response of at most `pageRows`. `dispersion`: the variance of that number,
- * divided by that of pure chance. The expected costs of too many rows and of unused space are then equal.
+ * Returns how many rows to plan for a response of at most `pageRows`, so that a full response is rare. `dispersion`:
+ * the variance of the number of rows, divided by its mean. More variance needs more room.
  */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
@@ -69,11 +69,11 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Scales the earlier density by the trend, so that it can be compared with that of the new slice.
+    // Brings the earlier rows to the present density, because the rows of the new slice are added to them next.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the estimate to `rows` rows in `length` µs. With (0, 0) it is unknown, and earlier slices are ignored. */
+  /** Sets the density to `rows` rows in `length` µs. With (0, 0) it is unknown, and earlier slices no longer count. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

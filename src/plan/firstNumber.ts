@@ -1,4 +1,4 @@
-/** Chooses a row to request alone, to find whether pages are counted from 0 or 1 (undefined in spec §4, rule 2). */
+/** Chooses a row to request alone: it must be on the first page, which may be 0 or 1 (undefined in spec §4, rule 2). */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -18,10 +18,10 @@ interface Stamp {
   readonly row: number
 }
 
-/** Neighbours to compare in the sorted times. Two on each side, since the nearest may be the same row's second time. */
+/** Neighbours to compare in the sorted times. Two on each side: the nearest may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** Returns a row's modification time that is more than `nearMicros` µs from all times of other rows, if one exists. */
+/** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

@@ -1,5 +1,5 @@
 /**
- * Computes from the spans that were read: the covered time, its gaps, and the end of the time before the first gap.
+ * Computes from the spans that were read which time is covered, which gaps remain, and where the first gap begins.
  * Bounds are inclusive (spec §4, rule 1), so there is no gap between two spans with a common instant.
  */
 import { type Instant, latest } from '../instant.ts'
@@ -9,7 +9,7 @@ const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /**
  * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. Leaves out
- * spans that end before they begin, as when the service's clock is up to a second later than a window's end.
+ * spans that end before they begin, such as a slice of the last second, which is later than the service's clock.
  */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []
@@ -22,7 +22,7 @@ export function merged(spans: readonly Span[]): Span[] {
   return islands
 }
 
-/** Returns the gaps between the spans, and the gap between `from` and the first span. */
+/** Returns the gaps between the spans, and the gap from `from` to the earliest span. */
 export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
   const gaps: { since: Instant; until: Instant }[] = []
   let reached = from

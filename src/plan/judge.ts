@@ -1,6 +1,6 @@
 /**
- * Judges the responses for a slice: the first rule of a table that fits decides. docs/PROOFS.md proves each rule in the
- * section that the rule names. To support a new kind of service, add a fact to the paging profile and a rule here.
+ * Judges the responses for a slice: the first rule of `RULES` that fits decides. docs/PROOFS.md proves each rule in the
+ * section that the rule names. For a new kind of service, add a fact to the paging profile and a rule here.
  */
 import {
   agesOf,
@@ -286,7 +286,7 @@ const UNTOLD: readonly Rule[] = [
   },
 ]
 
-/** Rules for walks that have read their last page. */
+/** Rules for walks that were read to their end. */
 const WALKED: readonly Rule[] = [
   {
     name: 'A page that would have to hold everything is refused',

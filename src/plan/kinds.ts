@@ -12,8 +12,8 @@ export const Kind = {
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent. `wideDecimal` is set too if a double cannot store it, and `decimal` or
-   * `bigInteger` if a column of integers has to widen for it.
+   * A number written with an exponent. `wideDecimal` is set too if a double cannot store it. `decimal` or `bigInteger`
+   * is set too if a column of integers cannot store it.
    */
   exponent: 64,
   text: 128,
@@ -21,7 +21,7 @@ export const Kind = {
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set if at least one number was marked as text so that it is not read as a double. Not a kind of its own. */
+  /** Set if staging has written a number as text, because a double would round it. Not a kind of its own. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,

@@ -1,7 +1,7 @@
 /**
  * Finds the last page of a response without a total: first by leaps to higher numbers, then by halving the distance.
- * The number of pages limits the rows, so a walk with that many rows has all of them (docs/PROOFS.md, "total"). The
- * pages after the last one must be empty or repeat it. Otherwise the search has no result.
+ * Its number limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md, "total"). There is no
+ * result if a page after the last one has other rows.
  */
 
 /**
@@ -21,11 +21,11 @@ const LEAP_GROWTH = 4
 export class LastPageSearch {
   /** The highest page number that was found full. */
   #full = 1
-  /** The highest number that the last page can still have. */
+  /** The highest page number that the last page can have; undefined: not known yet. */
   #limit: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** True if page `#limit` repeated the last page. The last page then has this number or a lower one. */
+  /** True if page `#limit` repeated the last page. The last page's number is then `#limit` or lower. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -33,7 +33,7 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Begins after a full page 1. `guess`: the probable number of the last page; `stop`: no leap exceeds this number. */
+  /** Page 1 is known to be full. `guess`: the probable number of the last page; `stop`: no leap exceeds this number. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
@@ -59,7 +59,7 @@ export class LastPageSearch {
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
-  /** Records the result for the page that `next` has returned. */
+  /** Records what the page with the number from `next` contained. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined
@@ -69,7 +69,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // A regular service has nothing after a short page, and no page after an empty one. Anything else is odd.
+    // A short page may be followed only by empty pages or itself. If it was repeated, no other page may be short.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

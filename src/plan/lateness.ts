@@ -1,11 +1,11 @@
 /**
  * Late rows: rows that the service returned for the first time after an earlier window had requested their time. Their
- * delay shows how far windows have to reach back (product contract §2, overlap).
+ * delay shows how far a window has to begin before the mark (product contract §2, overlap).
  */
 import type { Declaration } from '../../schema/report.ts'
 import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
 
-/** The time that earlier windows have read. A row from that time is late if it is returned now for the first time. */
+/** What earlier windows have requested. A row from that time is late if the service returns it only now. */
 export interface PreviousRead {
   /** Rows with a modification time up to this one were requested by an earlier window. */
   readonly until: Instant
@@ -50,7 +50,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The largest step is chosen that fits at least this many times into the advised overlap. */
+/** Of the steps that fit at least this many times into the advised overlap, the largest one is chosen. */
 const STEPS_MIN = 2
 
 /** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */
@@ -68,13 +68,13 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/** Returns a duration as it is written in the configuration, in whole units of the largest unit that divides it. */
+/** Returns a duration as text for the configuration, with the largest unit that divides it: `90s`, `2m`. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }
 
-/** Returns whether late rows of a report are counted: by their stamps, or else by comparisons of counts. */
+/** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>
   newerBy.length > 0 || deletes === 'absence'

@@ -7,7 +7,7 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The names of marks up to which everything was read: of a windowed report, and of one record's audit trail. */
+/** The marks up to which everything was read: `modified_since` of a report, and `since` of an audited record. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
 /** Returns the names of the marks that a proven window of the report moves. */
@@ -18,7 +18,7 @@ export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 
     : ['modified_since']
 }
 
-/** The marks of one report and currency during a run. They are stored by the load that closes the slice. */
+/** The marks of one report and currency during a run. Each load that closes a slice stores them. */
 export interface Marks {
   readonly before: Before
   readonly window: Window
@@ -27,8 +27,8 @@ export interface Marks {
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
   /**
-   * The mark that the load of the last slice stores. Undefined if the service's clock was set back before the window's
-   * bounds were computed. The window may then begin too late, so the mark must not move.
+   * The mark that the load of the last slice stores. Undefined if a response shows that the service's clock had been
+   * set back. The window may then begin too late, and a moved mark would skip the rows before it.
    */
   readonly moved: Instant | undefined
 }
@@ -42,7 +42,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. `clock`: the service's time; nothing is known about later changes. */
+/** Returns the marks after a proven slice. `clock`: the service's time in its first response limits the marks. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

@@ -1,19 +1,19 @@
 /**
  * The paging profile of a report and page size: how the service pages, as its responses have shown (docs/PROOFS.md,
- * appendix A). It is immutable. If a response contradicts the profile, the walk learns the profile again.
+ * appendix A). It is immutable. If a response contradicts the profile, the walk learns it again.
  */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined
   /** Rows on the shortest page that had a next page. Less than requested if the service shortens pages. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page so far. A shorter page did not end because of the service's page size. */
+  /** Number of rows on the longest page so far. The service can return that many, so a shorter page was not full. */
   readonly longestPageRows: number
-  /** Number of rows on the longest page of this run. Not stored: the service may shorten its pages between two runs. */
+  /** Number of rows on the longest page of this run. Not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
   /** Number of rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
-  /** For audit entries that look alike: whether a page after the last one has rows. Not stored. */
+  /** Audit reports, after two pages looked alike: whether the page after the last one has rows. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -29,7 +29,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after any page that was requested with the usual size. */
+/** Returns the profile after any page that was requested with the configured page size. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -46,7 +46,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` rows that had a next page, though earlier full pages were longer. */
+/** Returns the profile after a page of `rows` rows had a next page, though earlier full pages had more rows. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -54,19 +54,19 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after requests for parts of a span have proven a response with `rows` rows to be complete. */
+/** Returns the profile after requests for smaller spans have proven that a response with `rows` rows lacks none. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with the first page's number. Undefined: the service has refused the number known before. */
+/** Returns the profile with the first page's number. Undefined: the service has refused the number that was known. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
 })
 
-/** Returns the union of what two independent walks have observed. */
+/** Combines two profiles that were learned independently, for example by two workers. */
 export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
@@ -74,24 +74,24 @@ export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => (
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns a number of rows: a response with fewer rows certainly has no next page. 0 while nothing is known. */
+/** Returns a limit: a response with fewer rows than this has no next page. 0 while the profile is empty. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
 /**
- * Returns whether a response with `rows` rows is complete if `asked` rows were requested. With `asked` rows it counts
- * as incomplete, even if longer pages were seen: a service that raised its page size may lower it again.
+ * Returns whether a response with `rows` rows is complete if `asked` rows were requested. A response with `asked` rows
+ * is not, even if longer pages were seen: a service that raised its page size may lower it again.
  */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response is longer than requested and than any page so far: the service may ignore paging. */
+/** Returns whether a response has more rows than were requested and than any page so far: paging may be ignored. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
 /**
- * Returns whether a response that may have a next page is as long as the longest page. If it is shorter, at most a row
- * that was just added can follow, and reading the next page costs less than cutting the span.
+ * Returns whether a response that may have a next page is as long as the longest page. After a shorter one, only rows
+ * that were just added can follow. Reading the next page then costs less than cutting the span.
  */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
@@ -100,7 +100,7 @@ export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, row
 export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, asked: number): number =>
   fullPageRows === undefined ? asked : Math.min(Math.max(fullPageRows, longestPageRows), asked)
 
-/** A service is assumed never to reduce its page size to less than this share of the requested rows. */
+/** A service is assumed never to clamp its pages to less than this share of the requested rows. */
 const CLAMP_SHARE_MIN = 0.05
 
 /**
@@ -118,8 +118,8 @@ export interface FirstPage {
 }
 
 /**
- * Returns what page 1 shows about further rows. `checks` is true if the profile may be outdated. Page 1 then counts as
- * complete only if another page of this run was longer, or if it has very few rows, as in most runs.
+ * Returns what page 1 shows about further rows. `checks` is true if the profile may be outdated. Page 1 is then `all`
+ * only if another page of this run was longer, or if it has very few rows (`CLAMP_SHARE_MIN`).
  */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'

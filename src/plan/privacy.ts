@@ -1,4 +1,4 @@
-/** Decides which fields of rows and collection items are hashed or dropped, by the column that they would fill. */
+/** Decides which fields of rows and collection items are hashed or dropped. The rules name the fields' columns. */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
@@ -16,7 +16,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** First words of the text that replaces a rejected row with private values. Such a row can't be loaded again. */
+/** First words of the text that is stored instead of a rejected row with private values. It can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 /** The rules for the fields of one object, by column. */
@@ -26,7 +26,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored. Those of other fields are dropped; undefined: none are dropped. */
+  /** Fields whose arrays and objects may be stored; those of other fields are dropped. Undefined: none are dropped. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -56,7 +56,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns the service's other fields that fill the column (spec §2, event row). The rule applies to them too. */
+/** Returns the names (snake_case) of other fields that fill this column (spec §2, event row). Its rule covers them. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
@@ -70,7 +70,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as text, for comparison; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
+/** Returns the rules as a text to compare; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -81,12 +81,12 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 export interface NowPrivate {
   /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
-  /** The columns that are hashed. A hash is a text. */
+  /** Those of the columns that are hashed. Their type becomes text. */
   readonly hashed: readonly string[]
   readonly payload: boolean
 }
 
-/** Returns the columns that are private in `after` but not in `before`: their stored values must be removed. */
+/** Returns the columns whose rule is new or has changed since `before`. Their stored values must be removed. */
 export function nowPrivate(before: string | undefined, after: string | undefined): NowPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

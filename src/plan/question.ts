@@ -1,4 +1,4 @@
-/** Builds the path and the body of a request from a report's declaration (spec §4), with declared parameters only. */
+/** Builds the path and the body of a request (spec §4). Sends only parameters that the report's declaration has. */
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
@@ -21,7 +21,7 @@ export interface Question {
   readonly currency?: string | undefined
   /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
   readonly record?: AskedAbout
-  /** Parameters that replace those of the declaration. Used for the second read of budgets. */
+  /** Further parameters, such as the one that includes or excludes deleted budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }
 

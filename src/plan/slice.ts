@@ -1,4 +1,4 @@
-/** A slice of a span while it is read: what the responses have shown, and the verdicts of src/plan/judge.ts. */
+/** A slice while it is read: its bounds, what its responses have shown, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -12,7 +12,7 @@ export interface Slice {
   readonly span: Span | undefined
   /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if many rows have the same time. The slice is then walked twice, page by page, although it could be cut. */
+  /** Set if the slice has a heap. Such a slice is walked twice, page by page, although its span could still be cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /** Whether the rows of an old slice without a total may be counted by the number of the last page. */
   readonly mayCount?: boolean
@@ -36,8 +36,8 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   readonly pageZero?: 'asked'
   /**
-   * The result of the search for the last page: that page, or the parts into which to cut the span if the pages before
-   * the last one have more rows than one load takes.
+   * The result of the search for the last page. If the pages before it have more rows than a load takes, the result is
+   * the parts into which to cut the span.
    */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
@@ -46,7 +46,7 @@ export interface Findings {
   readonly hidden?: boolean
   /** Whether requests for parts of the span show that its response, which seems complete, lacks rows. */
   readonly narrower?: NarrowerFinding
-  /** Sum of the totals of the parts of the span. */
+  /** The sum of the totals of the span's two parts (`countedParts`). */
   readonly partTotals?: number
 }
 
@@ -58,7 +58,7 @@ export interface Findings {
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
-  /** The maximum number of rows on all pages, computed from the number of the last page. */
+  /** The maximum number of rows on all pages, which follows from the number of the last page. */
   readonly total: number
   readonly number: number
   /** Whether the last page has fewer rows than the others. */
@@ -104,7 +104,7 @@ export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'la
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** `samples`: how many of the first pages are used to estimate the distribution of rows. */
+  /** `samples`: how many first pages to use for the choice of the cuts, by the modification times of their rows. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
   /** Starts another walk. With `attempt` 1, everything read of the slice so far is dropped. */

@@ -1,40 +1,40 @@
 /**
  * The spans that a run has not proven yet, earliest first, and the length of the next slice. The length follows from
- * the total or, without one, from earlier responses. It affects only the cost: every slice is proven by itself.
+ * the total or, without a total, from earlier responses. A wrong length costs requests but loses no row.
  */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice whose rows fill less than this share of a page is sparse. Its density is not used for the next length. */
+/** A slice whose rows fill less than this share of a page is sparse: it says little about the next slice's density. */
 const SPARSE = 0.1
 /** Two densities count as equal if their logarithms differ by at most this. */
 const STEADY = 0.2
-/** While later rows are known to exist, each slice after `SPARSE_PATIENCE` sparse slices is this many times longer. */
+/** While more rows are known to follow, each slice after `SPARSE_PATIENCE` sparse ones is this many times longer. */
 const SPARSE_GROWTH = 3
 const SPARSE_PATIENCE = 3
 /**
- * A heap (many rows at one instant) is assumed after this many slices in a row with too many rows. The last of them
- * must also have at most `HEAP_SHARE` of the length of the last good slice.
+ * A heap is assumed after this many slices in a row with too many rows. The last of them must also have at most
+ * `HEAP_SHARE` of `#goodLength`.
  */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/** After more than this many slices in a row with too many rows, the next one is shorter by at least a fixed factor. */
+/** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` says. */
 const HINTED_FAILURES_MAX = 3
-/** A slice is stuck, as at a heap, if it is shorter than the one before and has more than this share of its rows. */
+/** A slice seems to contain a heap if it is shorter than the slice before but has more than this share of its rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
 const HEAP_PAGES_MAX = 4
-/** A slice with more pages than this is cut by itself. Other slices are first joined with the rest of the span. */
+/** A slice with more pages than this is cut alone. A smaller one is first joined with the rest that follows it. */
 const FAR_OVER = 6
 /** Share of the page that is left empty for rows that are added after the total was read. */
 const SPARE_SHARE = 0.02
-/** A slice is extended to include the rest of the span if the rest is shorter than this share of the slice. */
+/** A slice takes the rest of the span too if that rest is shorter than this share of the slice. */
 const REMAINDER_SHARE = 0.03
 
-/** The reason to cut a span: its response does not contain all of its rows. */
+/** A response that lacks rows of its span, so that the span has to be cut. */
 export interface Overfull {
   readonly pageRows: number
   /** The parts into which the span must be cut; undefined: the queue chooses them. */
@@ -56,12 +56,12 @@ export interface QueueOptions {
 
 interface Piece {
   readonly span: Span
-  /** The number of rows in the piece, derived from totals. */
+  /** The number of rows in the piece, computed from totals. */
   rows?: number | undefined
-  /** The probable number of rows in the piece. */
+  /** The probable number of rows in the piece, estimated from page numbers. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if `rows` of the next piece still includes the rows of this one. */
+  /** True if `rows` of the piece that follows still includes the rows of this piece. */
   isHead?: boolean
 }
 
@@ -70,26 +70,26 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** The ends of the next slices, chosen from the times in a response that lacks rows of its span. */
+  /** The ends of the next slices, chosen from the times in the last response that lacked rows of its span. */
   #cuts: Instant[] = []
-  /** The earliest modification time in the last response that lacks rows of its span. */
+  /** The earliest modification time in the last response that lacked rows of its span. */
   #from: Instant | undefined
-  /** The piece that is being read. `#isHead`: the next pending piece is the rest that was cut off from it. */
+  /** The piece that is being read. If `#isHead`, the rest that was cut off from it is the next pending piece. */
   #asked: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Number of slices in a row that were shorter than the one before but had nearly as many rows. */
+  /** Number of slices in a row that seem to contain a heap (`STUCK_SHARE`). */
   #stuck = 0
-  /** Number of slices in a row that had few rows. */
+  /** Number of sparse slices in a row. */
   #sparse = 0
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the shortest slice with too many rows; undefined: none. Many rows are known to be before it. */
+  /** End of the shortest slice with too many rows, until that time is proven. Many rows are known to be before it. */
   #tooFar: Instant | undefined
-  /** The last `#tooFar` at which a slice was made to end at once, instead of step by step (`#approach`). */
+  /** The last `#tooFar` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
   #leapt: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -117,7 +117,7 @@ export class SpanQueue {
     return head
   }
 
-  /** Returns whether old spans are returned uncut. False once one of them had to be cut. */
+  /** Returns whether old spans are returned uncut, which holds until `cut` was called for one of them. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
@@ -127,14 +127,14 @@ export class SpanQueue {
     return this.#asked?.expected ?? this.#asked?.rows
   }
 
-  /** Returns whether the present span ends with a heap: many rows in its last microsecond. */
+  /** Returns whether the present span was cut right after a heap, which is in its last microsecond. */
   get endsInHeap(): boolean {
     return this.#asked?.isHeap === true
   }
 
   /**
-   * Returns whether the span seems to contain a heap: many rows at one time, as a bulk import leaves them. Walking it
-   * twice is then cheaper than cutting it down to one instant, whose pages would have to be read twice as well.
+   * Returns whether the span seems to contain a heap, such as a bulk import leaves. Two walks over the span are then
+   * cheaper than cutting it: the last part would be the heap itself and would need two walks as well.
    */
   holdsHeap(span: Span): boolean {
     if (this.endsInHeap) return true
@@ -153,7 +153,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#stuck = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // A proven span with more rows than a page contained a heap. Its density is not that of its neighbours.
+    // A proven span with more rows than a page contained a heap. Its density says nothing about its neighbours.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -200,7 +200,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Replaces the span by its parts. The first part's rows are subtracted from the total when their number is known. */
+  /** Replaces the span by its parts. Of two parts, the second has the total until the rows of the first are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -213,12 +213,12 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Returns whether the span has far more rows than a page. Such a span is cut separately from the rest after it. */
+  /** Returns whether the span has far more rows than a page. It is then cut without the rest of the span after it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** Subtracts the rows of the present span from the number of rows in the rest that follows it. */
+  /** Subtracts the rows of the present span from the total of the rest of the span that follows. */
   #leaveOut(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
@@ -232,7 +232,7 @@ export class SpanQueue {
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     const overall = rows / length
-    // If recent slices had nearly the average density of the remaining time, that average is the more exact density.
+    // If recent slices were about as dense as the remaining time on average, the average is the more exact of the two.
     const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
     if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
     const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
@@ -247,7 +247,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length of the next slice after a slice of this length had too many rows. */
+  /** Returns the length of the next slice after one of this length had too many rows. `told.since`: its beginning. */
   #shorter(length: number, told: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = told
     const shrunk = shorterLength(length, this.#failures)
@@ -260,7 +260,7 @@ export class SpanQueue {
           : hint?.rate !== undefined
             ? planned / hint.rate
             : shrunk
-    // If the slice is shorter than the one before but has nearly as many rows, its rows are close together.
+    // A slice that is shorter than the one before but has nearly as many rows probably contains a heap.
     const isStuck = total !== undefined && total > (this.#totalBefore ?? Infinity) * STUCK_SHARE
     this.#totalBefore = total
     this.#stuck = isStuck ? this.#stuck + 1 : 0
@@ -269,7 +269,7 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Separates the heap, with the few rows before it, from the rest of the span. */
+  /** Cuts the span right after the heap. The part with the heap also has the few rows before it. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
@@ -277,8 +277,8 @@ export class SpanQueue {
   }
 
   /**
-   * Ends the next slice halfway between `from` and `to`. Many rows are known to be before `to`. Once, the slice ends at
-   * `to`: there may be no rows in between, and halving alone would then need many requests.
+   * Ends the next slice halfway between `from` and `to`, because many rows are known to be before `to`. Once, the slice
+   * ends at `to` instead: if there are no rows in between, halving alone would need many requests.
    */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparse >= 2 && this.#leapt !== to

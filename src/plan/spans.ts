@@ -9,8 +9,8 @@ export interface Span {
 
 const SLICES_MAX = 1_000
 /**
- * Factors for the length of the next slice, by the number of slices in a row with too many rows, if there is no total.
- * The first are moderate; the last are extreme, because all rows may be at one instant.
+ * Without a total, the factors for the length of the next slice after 1, 2, … slices in a row with too many rows. The
+ * last factors are extreme, because all rows may be at one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
@@ -18,7 +18,7 @@ const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 export const canSplit = (span: Span): span is Span & { since: Instant } =>
   span.since !== undefined && span.until - span.since >= 2
 
-/** Cuts a span with `total` rows into slices of equal length, each with about `rowsEach` rows or fewer. */
+/** Cuts a span with `total` rows into slices of equal length, with about `rowsEach` rows if evenly distributed. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
@@ -39,10 +39,10 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   ]
 }
 
-/** Returns the time from which on further rows may still appear. */
+/** Returns the time before which no further row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the length in µs of the next slice, if the last of `failures` slices with too many rows had this length. */
+/** Returns the next slice's length in µs. `failures` slices in a row had too many rows; the last had this length. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

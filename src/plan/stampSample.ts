@@ -1,20 +1,20 @@
 /**
- * Chooses where to cut a span from the modification times in a response that lacks rows of the span. The result is a
- * hint, never a proof. No order of rows is assumed; if the rows look sorted, the cut is nearly exact.
+ * Chooses where to cut a span from the modification times in a response that lacks rows of the span. A poor choice
+ * costs requests but loses no row. No order of rows is assumed; if the rows look sorted, the cut is nearly exact.
  */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** A row's modification times, in the order of the report's `newerBy`; undefined for a time that the row lacks. */
+/** A row's modification times, in the order of the report's `newerBy` fields; undefined: the row lacks that time. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, which no cut can separate. */
+  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, or if the newest rows come first. */
   readonly cuts: readonly Instant[]
   readonly heapAt: Instant | undefined
-  /** The earliest modification time in the sample. The span probably has no rows before it. */
+  /** The earliest modification time in the sample. The span has probably no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond, only if the newest rows come first: the sample then does not show the older ones. */
+  /** Rows per microsecond. Set only if the newest rows come first: the times of the older rows are then unknown. */
   readonly rate: number | undefined
 }
 
@@ -22,7 +22,7 @@ export interface SampleQuestion {
   readonly since: Instant
   readonly until: Instant
   readonly pageRows: number
-  /** Number of rows that a slice is planned to have. */
+  /** Number of rows that the next slice should have. */
   readonly planned: number
   /** Whether earlier slices have shown a density similar to that of this response. */
   readonly isKnown: boolean
@@ -32,13 +32,13 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Shares of the planned rows for the next slice after 1–4 failures: if the density is known, or only the order. */
+/** The share of the planned rows after 1, 2, 3 and more failures: if the density is known, or only the order. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** Share of the planned rows if the sample is unsorted: it shows the distribution of rows, but not their number. */
+/** The share if the response is unsorted: it shows how rows are distributed, but not how many the span has. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut; undefined if too few rows of the sample have a modification time in the span. */
+/** Returns where to cut; undefined if fewer than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => entryOf(stamps, question) ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
@@ -52,7 +52,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], heapAt: undefined, from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // If the sample has rows of several pages and they are sorted, the second cut is as certain as the first.
+  // If the rows are sorted and fill more than one page, a second cut is as certain as the first.
   const second =
     order === 'exact'
       ? cutAfter(
@@ -74,7 +74,7 @@ function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant |
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns the order of the rows by one of their times. `exact`: sorted, and all times of each row are equal. */
+/** Returns how the rows are sorted by one of their times. `exact`: ascending, and all times of a row are equal. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -99,7 +99,7 @@ function heapOf(sorted: readonly Instant[]): Instant | undefined {
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-/** Returns how many rows of the sample to include in the next slice. */
+/** Returns how many rows of the sample the next slice should contain. */
 function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
@@ -107,7 +107,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest end of a slice with at most `wanted` of the sorted times, or with those equal to the first. */
+/** Returns the latest end of a slice with at most `wanted` of the times. Equal times always stay in one slice. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -118,9 +118,8 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * A row may have two times. If by one of these times all rows of the page `later` are later than those of the page
- * `first`, returns the earliest such time on `later`. Undefined otherwise, or if the result is a bound of the span.
- * Rows of the pages before `later`, and rows whose other time is earlier, are before the returned time.
+ * Returns the time at which the page `later` begins: by one of the rows' times, all its rows are later than those of
+ * the page `first`. Undefined if no time sorts the pages so, or if the result is a bound of the span.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -136,7 +135,7 @@ const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
  * Returns the parts of the span in which rows after the last page would be: later than both pages, or earlier if pages
- * go backwards in time. Since rows may have two times, there may be a second, smaller part.
+ * go backwards in time. A second part is returned if rows have two different times.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
@@ -156,8 +155,8 @@ interface Range {
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
 /**
- * A row has several times. Returns two ranges over all rows: of each row's earliest time inside the span (`entered`),
- * and of each row's latest time inside it (`gone`).
+ * Returns two ranges over all rows: of each row's earliest time in the span (`entered`), and of its latest (`gone`).
+ * They differ because a row may have several times.
  */
 function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows

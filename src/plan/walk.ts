@@ -1,4 +1,4 @@
-/** Records the pages of one walk over a slice, and computes what follows from these alone (spec §4, rule 2). */
+/** Records the pages of one walk over a slice, and computes what these pages alone prove (spec §4, rule 2). */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
 import type { PagingProfile } from './pagingProfile.ts'
@@ -11,7 +11,7 @@ export interface PageSeen {
   readonly keyless?: readonly string[]
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
-  /** True if the page before has the same rows in the same order. */
+  /** True if this page has the same rows in the same order as the page before it. */
   readonly isRepeat?: boolean
   /** The error with which the service refused the page. A refused page counts as an empty one. */
   readonly refusal?: SyncError | undefined
@@ -39,16 +39,16 @@ export class Walk {
   pages = 0
   /** Number of rows so far. A row that is twice on one page counts once, since it did not move between pages. */
   rows = 0
-  /** Rows whose key was already on another page of this walk. */
+  /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
-  /** Number of rows on the page that was read last and on no earlier page of this walk. */
+  /** Number of rows of the last read page that were on no other page of this walk. */
   freshOnLastPage = 0
-  /** Number of different rows on the first page, and on the page with the highest number. */
+  /** Number of different rows, of the first page (`firstRows`) and of the page with the highest number (`lastRows`). */
   firstRows = 0
   lastRows = 0
   /** The total on page 1; undefined for a bare array. */
   firstTotal: number | undefined
-  /** Number of rows in the response, with duplicates: of the first page, and of the page that was read last. */
+  /** Number of rows as sent, with duplicates, of the first page and of the page that was read last. */
   firstRowsSent = 0
   lastRowsSent = 0
   mostRows = 0
@@ -62,7 +62,7 @@ export class Walk {
   #highest = 0
   #highestCounted = 0
   #withoutKey = 0
-  /** Rows without a key: the text of each one, and the first page that contained it. */
+  /** Rows without a key: their text, and the number of the first page that contained it. */
   readonly #keyless = new Map<string, number>()
   #keylessAgain = 0
   #reachedEnd = false
@@ -83,7 +83,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** The number of rows on a full page: the response's `pageSize`, or the rows of page 1 if they are fewer. */
+  /** The number of rows on a full page: the response's `pageSize`, or the rows of page 1 if these are fewer. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -132,9 +132,9 @@ export class Walk {
   }
 
   /**
-   * Records a page that repeats the previous one: some services return the last page for all higher numbers. With a
-   * total, its rows count as repeats unless the pages before it have as many rows as the total. Without a total, they
-   * count only if page 2 repeats page 1, since the service may ignore page numbers.
+   * Records a page that repeats the previous one: some services return the last page for all higher numbers. The
+   * repeated rows are harmless if the pages before have all rows of the total. Without a total, they are harmless
+   * unless page 2 repeats page 1, since the service may then ignore page numbers.
    */
   #sawAgain({ rowCount, totalCount }: PageSeen): void {
     const isBehindLast =
@@ -152,8 +152,8 @@ export class Walk {
   }
 
   /**
-   * Returns whether the walk has exactly the rows of the total: every page has the same total, and no row was repeated.
-   * False if a row without a key has a text that was on another page too, as it may be the same row.
+   * Returns whether the walk has exactly as many rows as the total, which is the same on all pages, and no row was
+   * repeated. False if two rows without a key have the same text on different pages, as they may be the same row.
    */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)
@@ -164,7 +164,7 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the response's `pageSize`, or else as the first page. */
+  /** Returns whether the last page has as many rows as the response's `pageSize` or, if it has none, as page 1. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -183,7 +183,7 @@ export class Walk {
   }
 
   /**
-   * Returns whether rows may follow the last page, even if the total is met. True if the page is full: it has as many
+   * Returns whether rows may follow the last page although the total is met. True if the page is full: it has as many
    * rows as requested, or as the shortest page that had a next page.
    */
   endsFull(profile: PagingProfile): boolean {
@@ -195,19 +195,19 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended without repeated rows, or has all rows of a service that ignores page numbers. */
+  /** Returns whether the walk ended without repeated rows, or with all rows on each page because paging is ignored. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether all pages repeat the first one, and the first one was not full or has more rows than requested. */
+  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may be clamped. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // A full page with fewer rows than the total lacks rows: the service ignores page numbers and also shortens pages.
+    // If a full page has fewer rows than the total, the service ignores page numbers and also clamps its pages.
     const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
     const { rowsUsual } = this.#kind
-    // A page that was requested with a larger size must have more rows than usual. Otherwise it may be shortened.
+    // If more rows than usual were requested, page 1 must have more than usual. Otherwise it may be clamped.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
@@ -215,8 +215,8 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that should have had rows, because the total is not met, or because there is no total
-   * and the page before is full. Undefined if there is no such page.
+   * Returns the refusal of a page that may have rows: the total is not met or, without a total, the page before it is
+   * full. Undefined if no such page was refused.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

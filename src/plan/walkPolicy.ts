@@ -1,9 +1,9 @@
-/** The policies of walks. Which one applies depends on why rows are read. */
+/** The policies of walks, by the reason why rows are read. */
 
 export interface WalkPolicy {
-  /** Whether a span may be cut. `never`: a row without a key on the shared bound of two parts would count twice. */
+  /** Whether a span may be cut. `never`: rows have no key, so a row on the bound of two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
-  /** Whether a stored paging profile is checked before use. The service may have reduced its page size since. */
+  /** Whether the stored paging profile is tested before use: the service may clamp its pages to fewer rows now. */
   readonly checksProfile: boolean
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../instant.ts'
 
 export interface Window {
-  /** Lower bound. Undefined: none is sent, so rows are included that no modification filter matches. */
+  /** Lower bound. Undefined: none is sent, so that rows without a modification time are returned too. */
   readonly since: Instant | undefined
   readonly until: Instant
   /** The service's clock when the window's bounds were computed. The window proves nothing about later times. */
@@ -26,10 +26,10 @@ export interface WindowRules {
   readonly sinceRequired: boolean
 }
 
-/** The service's true time is later than the `Date` header by less than this, since the header has whole seconds. */
+/** The `Date` header has whole seconds. The service's true time is later than the header by less than this. */
 export const CLOCK_GRAIN_MS = 1_000
 
-/** The longest time until a response begins: a year of expanded rows may take a minute (spec §4). */
+/** The assumed maximum time from a request to its response: a year of expanded rows may take a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 /** The previous window, and how long ago it was. */
@@ -37,7 +37,7 @@ export interface Before {
   readonly mark: Instant | undefined
   /** The end of the previous window: the service's clock when that window was computed. */
   readonly until?: Instant | undefined
-  /** Milliseconds since that window's run began, by our clock. A wrong value can only make the next window longer. */
+  /** Milliseconds since that window's run began, by our clock. A wrong clock can only make the next window longer. */
   readonly agoMs?: number | undefined
 }
 
@@ -54,7 +54,7 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before `end`, both clocks may have been set back. At least the difference has elapsed.
+  // If the service's clock is before `end`, it was set back, and ours may have been too, which makes `agoMs` too small.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
@@ -62,7 +62,7 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
 
 /**
  * Returns whether the window begins early enough for the service's time `cut.clock` in a response. False if that time
- * shows that the clock was set back. Ignores differences below a second, the resolution of the clock.
+ * shows that the clock was set back further than the window reaches. Differences below a second are ignored.
  */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
@@ -70,8 +70,8 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
 }
 
 /**
- * Returns the mark after a proven window: its end, but at most its clock minus `settleMs`, because the service needs
- * time to show a change. The mark is never before the previous mark or the beginning of the window.
+ * Returns the mark after a proven window: its end, but at most the service's clock minus `settleMs`, since a change may
+ * not be visible at once. The mark never moves back, and is not before the window's beginning.
  */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
@@ -79,6 +79,6 @@ export function markAfter(mark: Instant | undefined, window: Window, settleMs: n
   return window.since === undefined ? reached : latest(window.since, reached)
 }
 
-/** Cuts a time to whole seconds, the resolution of the Date header, for comparison with times of observation. */
+/** Cuts a time to whole seconds, the resolution of the Date header, so that it can be compared with `_observed_at`. */
 export const floorToSecond = (instant: Instant): Instant =>
   (Math.floor(instant / MICROS_PER_SECOND) * MICROS_PER_SECOND) as Instant
