@@ -7,7 +7,7 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice whose rows fill less than this share of a page is sparse: it says little about the next slice's density. */
+/** A slice whose rows fill less than this share of a page is sparse: the next slice may be far denser. */
 const SPARSE = 0.1
 /** Two densities count as equal if their logarithms differ by at most this. */
 const STEADY = 0.2
@@ -20,7 +20,7 @@ const SPARSE_PATIENCE = 3
  */
 const HEAP_FAILURES = 3
 const HEAP_SHARE = 0.1
-/** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` says. */
+/** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to contain a heap if it is shorter than the slice before but has more than this share of its rows. */
 const STUCK_SHARE = 0.8
@@ -117,7 +117,7 @@ export class SpanQueue {
     return head
   }
 
-  /** Returns whether old spans are returned uncut, which holds until `cut` was called for one of them. */
+  /** Returns whether old spans are returned uncut. False once `cut` was called for one of them. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
@@ -153,7 +153,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#stuck = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // A proven span with more rows than a page contained a heap. Its density says nothing about its neighbours.
+    // A proven span with more rows than a page contained a heap. Its neighbours need not be as dense.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)

@@ -1,4 +1,4 @@
-/** The context of a run: client, warehouse, clock and others. The caller opens them; a simulation may replace them. */
+/** What a run needs: client, warehouse, clock and others. The caller opens these; a simulation may replace them. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
@@ -10,7 +10,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Where staged rows are loaded: the warehouse or, in a process that does not own it, the hand-over to its owner. */
+/** Where staged rows go: into the warehouse or, in a process that does not own it, into the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 /** Everything that is needed to read windows and to prove them complete. */
@@ -23,7 +23,7 @@ export interface WalkContext {
   readonly signal: AbortSignal
   /** The priority of requests that wait for a permit: those of incremental runs are sent before those of a backfill. */
   readonly priority?: Priority | undefined
-  /** The run's right to commit. Undefined until the run has begun. */
+  /** The run's number, which each commit compares with that of the newest run. Undefined until the run has taken it. */
   readonly fence?: Fence | undefined
   /** Called around each run, walk and load, for metrics and traces. */
   readonly observe?: Observe | undefined
@@ -41,7 +41,7 @@ export interface SyncSettings {
   readonly limits: Limits
   /** The maximum number of requests that one walk sends at the same time. */
   readonly concurrency: number
-  /** The client identifier with its OAuth scopes. If these change, reports that the service refused are tried again. */
+  /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
   readonly hashKey?: Secret | undefined
   readonly staging: string
@@ -51,9 +51,9 @@ export interface Progress {
   readonly report: ReportName
   readonly pages: number
   readonly rows: number
-  /** The total that the service has returned; undefined if it returns none. */
+  /** The total in the service's responses; undefined if they have none. */
   readonly rowsExpected?: number | undefined
-  /** Identifier of the backfill; undefined in other kinds of runs, as is `windows`. */
+  /** Only in backfills, as is `windows`: the identifier of the backfill. */
   readonly backfillId?: string | undefined
   readonly windows?: WindowsProgress | undefined
 }
@@ -62,23 +62,23 @@ export interface WindowsProgress {
   readonly done: number
   readonly failed: number
   readonly total: number
-  /** Estimated time to the end; undefined until the first window was read. */
+  /** Estimated milliseconds to the end; undefined until this run has read a window. */
   readonly msLeft?: number | undefined
 }
 
-/** Returns the scopes of a report, which are read one by one: its currencies, or `['']` if it has none. */
+/** Returns the parts of a report that are read one after the other: its currencies, or `['']` if it has none. */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,
 ): readonly string[] => (currency === undefined ? [''] : currencies)
 
-/** Returns the client identifier and its OAuth scopes as one text, without the secret. */
+/** Returns the client identifier and its OAuth scopes as one text. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
 /**
  * Returns the context with a fence for this run: from now on, earlier runs of the same kind and report can't commit. If
- * the caller has already taken a fence for the run, returns the context with that one.
+ * the context already has a fence of this kind and report, returns it unchanged.
  */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context

@@ -1,8 +1,8 @@
 /**
  * Compares the total of a report with the number of its stored rows after an incremental run (product contract §4,
- * §5.1). If they differ, totals show in which ranges of creation times, and these ranges are read again. This finds
- * rows that no window has read, and rows that the service no longer has. Marks do not move. If a total proves to be
- * wrong, the comparisons stop for a day, and the reason is recorded.
+ * §5.1). If they differ, totals of ranges of creation time show where, and these ranges are read again. This finds rows
+ * that no window has read, and rows that the service no longer has. Marks do not move. If a total proves to be wrong,
+ * comparisons stop for a day, and the reason is recorded.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
@@ -14,13 +14,13 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Maximum number of ranges that one run reads again, and of comparisons in a row that don't explain the difference. */
+/** Maximum number of ranges that one run reads again. Next: after how many comparisons without a result they stop. */
 const CELLS_MAX = 8
 const FAILURES_MAX = 3
-/** Time until the next comparison after the comparisons were stopped, for example because a total is wrong. */
+/** For how long comparisons stop, for example after a total has proved to be wrong. */
 const STOPPED_MS = DAY_MS
 
-/** Compares the counts and reads ranges that differ. Returns whether rows were read. Throws MASS_DELETE_STOPPED. */
+/** Compares the counts and reads the ranges that differ. Returns whether any was read. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -45,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   const comparison = new Comparison(context, reading, window.since)
   const found = await comparison.run(next.unexplained).catch(async (error: unknown) => {
-    // Records the stop; otherwise the next run would read everything again, only to be stopped again.
+    // Without this record, each run would read these ranges again, only to be stopped by the brake again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -54,7 +54,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // Rows without a time of creation do not get one later: the comparison ends at once.
+  // A row never gets a creation time later, so further comparisons are useless and stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
   await record({ unexplained: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -67,7 +67,7 @@ type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'total
 class Comparison {
   readonly #context: SyncContext
   readonly #reading: Reading
-  /** End of the compared range. The run has just read all rows that were created later. */
+  /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
   #absent = 0
 
@@ -88,7 +88,7 @@ class Comparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // Rows that were created after `until` cause the difference. The next window reads those that are still missing.
+    // The rows up to `until` are complete, so only newer rows can be missing. The next window reads these.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'
@@ -104,7 +104,7 @@ class Comparison {
     const cells = cellsOf(notes)
     const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
     if (cells.length === 0) return [whole]
-    // The time between two cells belongs to the later cell, and the time after all cells to the last cell.
+    // The time between two cells counts for the later cell, and the time after all cells for the last one.
     const search = new CountSearch(cells, total, CELLS_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)
@@ -122,7 +122,7 @@ class Comparison {
     return totalNow(this.#reading, { created: { since: undefined, until } })
   }
 
-  /** Reads the range in slices of about a page and records their counts, so that the next comparison reads less. */
+  /** Reads the range in slices of about a page and records their counts: a later comparison can then read less. */
   async #read(cell: CreationNote): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading
@@ -133,7 +133,7 @@ class Comparison {
     for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [cell]))
       await warehouse.counts.note(place, { span, keys, readBy: runId })
     await intake.commit()
-    // The last range is extended to the window's end, because the run has read all rows that were created after it.
+    // The last range extends to the window's end: the run has read all rows that were created after the compared range.
     const isLast = cell.until === this.#until
     const span = { since: cell.since, until: isLast ? plan.window.until : cell.until }
     const isWhole = isLast && cell.since === undefined

@@ -1,4 +1,4 @@
-/** Reads all rows of a report, without bounds of time: in its first run, and after some configuration changes. */
+/** Reads all rows of a report without bounds of time: in its first run, and after some changes of the configuration. */
 import { KeySet } from '../plan/keySet.ts'
 import { splitAt } from '../plan/spans.ts'
 import { WALK_POLICIES } from '../plan/walkPolicy.ts'
@@ -6,9 +6,9 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 
 /**
- * Yields all rows as one slice, without bounds, since rows that were never edited may match no modification filter. One
- * response may have all rows. Otherwise they are read by creation time, which never changes, and the totals with and
- * without bounds show whether every row has a creation time. If some have none, all pages are read by number.
+ * Yields all rows as one slice without bounds, since rows that were never edited may match no modification filter. If
+ * one response can't have all rows, reads them by creation time, which never changes. Totals then show whether all rows
+ * have a creation time. If some have none, reads all pages by number.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -21,26 +21,26 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if some may lack that time. `total`: the total of the first response. */
+/** Reads all rows by creation time; undefined if some rows may lack it. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are only compared if there are few rows, because millions of keys need much memory. Else totals are compared.
+  // Keys are compared only if there are few rows: millions of keys need much memory. Otherwise totals are compared.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // The part before `youngFrom` is separate because it can be read page by page.
+  // Rows can only leave the part before `youngFrom`, so it can be proven page by page. The younger part can't.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row on the common bound of two spans is read twice; counted twice, it would hide a row without a creation time.
+    // A row on the common bound of two spans is read twice. If it counted twice, it could hide a row that was not read.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // If the total without bounds equals the number of rows, before and after the read, all rows have a creation time.
+  // If the total without bounds was equal to the number of read rows before and after the read, no row was left out.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')

@@ -1,4 +1,4 @@
-/** Finds the audit reports that follow a report, and the scopes under which the marks of their records are stored. */
+/** Finds the audit reports that follow a report, and the prefixes of the scopes of their records' marks. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/changedRecords.ts'

@@ -1,6 +1,6 @@
 /**
- * Turns scanned pages into committed loads. Pages are written to a spool. A full segment is loaded while the next one
- * is being filled. A window is closed in the transaction of the load with its last row, or of a later load.
+ * Turns scanned pages into committed loads. Pages are written to a spool, and a full segment is loaded while the next
+ * one is filled. A window is closed by the load with its last row, or by a later load.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -35,14 +35,14 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** A row's key with the values of all key columns of its report. */
+/** The values of all key columns of a row. */
 export type GoneKey = readonly (string | number)[]
 
-/** Returns a row's key, with its currency (`scope`) if the report is requested per currency. */
+/** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-/** The reason for which rows are read. It decides the kind of their loads. */
+/** Why rows are read, which decides how a load treats them. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>
@@ -54,35 +54,35 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
-  /** Keys of the window's rows that a second read showed to be deleted; undefined if all rows have a deletion flag. */
+  /** Keys of deleted rows, which a second read has shown; undefined if all rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and the span. The window's entries replace the stored ones of that span. */
+  /** Audit reports only: the record and the span whose stored entries are replaced by those of the window. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
 
-/** A page, with the service's times of its request and of its response. */
+/** A page, with the service's times at its request and its response. */
 export interface ReadPage {
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
 }
 
-/** Errors that a load throws if a staged file is missing. Which one depends on the statement that reads the file. */
+/** The errors of a load whose staged file is missing. Which one it is depends on the statement that reads it. */
 const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Decides the kind of the next loads. Before it changes, rows that were added must be committed. */
+  /** Why rows are read. It applies to whole loads, so the caller commits all added rows before changing it. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
-  /** Windows that the next load closes. */
+  /** Proven windows that no load has closed yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if the open window has rows without a deletion flag. The deleted ones are known only at the window's end. */
+  /** True if rows of the open window lack a deletion flag. Only at the window's end is it known which were deleted. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -105,7 +105,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the present end of the spool. `takeBack` drops the rows after it if a walk ends without a proof. */
+  /** Returns the present end of the spool. If a walk ends without a proof, `takeBack` drops the rows after it. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }
@@ -114,14 +114,14 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** Closes a window after its last row was added. The next load commits the window in its transaction. */
+  /** Closes a window after its last row was added. The next load records the window in its transaction. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
     this.#awaitsDifference = false
     await this.#loadFullSegments()
   }
 
-  /** Loads all rows that are left. The last load also writes the record of the run. */
+  /** Loads all rows that were not loaded yet. The last load also writes the record of the run. */
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
@@ -140,8 +140,8 @@ export class Intake implements AsyncDisposable {
   }
 
   /**
-   * Returns whether a load may end in the middle of a window. Rows without a deletion flag forbid it: which of them are
-   * deleted is known at the window's end. So do audit entries: their load replaces whole windows.
+   * Returns whether a load may end in the middle of a window. It must not if rows lack a deletion flag, since the
+   * deleted ones are known only at the window's end. Nor may loads of audit entries, which replace whole windows.
    */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
@@ -153,7 +153,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Runs one load at a time during the walk. The walk waits only if the next segment is full before the load ends. */
+  /** Loads full segments during the walk, one at a time. If the next segment is full before, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -209,7 +209,7 @@ export class Intake implements AsyncDisposable {
     try {
       return await this.#context.warehouse.load(input)
     } catch (error) {
-      // A missing file is the real cause of the error, and the error of the database is only its effect.
+      // If a file is missing, `checkSegment` throws that as the cause instead of the database's error.
       if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
       throw error
     }
@@ -252,7 +252,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** Part of the names of this process's folders, because several processes may stage rows of the same run. */
+/** Part of the names of this process's folders. Another process may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

@@ -1,6 +1,6 @@
 /**
  * One run of one report and its record in the books: `running` from the first load on, then `done`, `failed` or
- * `stopped`. A run without new rows is only recorded at its end. A permanent refusal by the service pauses the report.
+ * `stopped`. A run without loads is recorded only at its end. A permanent refusal by the service pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -20,11 +20,11 @@ export interface RunRequest {
 
 export interface RunEnd<R> {
   readonly outcome: ReportOutcome
-  /** The return value of the run; undefined if it failed. */
+  /** What the run has returned; undefined if it failed. */
   readonly run?: R
 }
 
-/** Does `story`, the work of a run, which records its own success. Never throws: an error is in the outcome. */
+/** Does the work of a run, `story`, and records an error of it. Never throws: the outcome has the error. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -41,7 +41,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // The cause of the failure may also prevent writing the record. Then only the run's own error is reported.
+  // A full disk, for example, may also prevent this record. The caller must then see the original error.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -67,7 +67,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Does `story`, a run that writes its own record. Never throws: an error is in the outcome. */
+/** Does the work of a run, `story`, which records its own success. Never throws: the outcome has the error. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -1,4 +1,4 @@
-/** Applies the privacy settings of a report to its pages and loads. */
+/** Applies the privacy settings of a report to its pages and to its loads. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'
@@ -9,17 +9,17 @@ import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 
-/** Returns the filter that removes or hashes private values in the report's pages; undefined when nothing is private. */
+/** Returns what removes or hashes private values in a report's pages; undefined if nothing is private. */
 export function privatePagesOf({ reports, hashKey }: Settings, report: Declaration): PrivatePages | undefined {
   const rules = rowRules(report, reports[report.name as ReportName].privacy)
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** Returns a text that is equal for equal rules and hash keys and hides the key; undefined if nothing is private. */
+/** Returns a report's privacy rules as a text to compare, without the hash key; undefined if nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 
-/** Returns the settings that a load needs: contract for columns, `settle`, and whether original texts are stored. */
+/** Returns the settings that a load needs: the contract, `settle`, and whether the original texts are stored. */
 export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({
   contract,
   settleMs,

@@ -1,7 +1,7 @@
 /**
  * A reconcile compares a whole report with the service. It begins with an incremental run, so that new rows do not
- * count as errors, and then reads all rows in proven slices. Rows that differ are merged as in any load, and counted:
- * the count is Tidemark's own error rate. A row that is missing in two successive reconciles is marked as deleted.
+ * count as differences, and then reads all rows. Rows that differ are stored and counted: their number is Tidemark's
+ * own error rate. A row that two successive reconciles do not find is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -15,7 +15,7 @@ import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 
-/** How far into the future rows are requested, because a wrong clock may have given rows such times. */
+/** How far into the future rows are requested. A wrong clock may have stamped rows with a future time. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
@@ -30,9 +30,9 @@ export interface ReconcileFound {
   readonly rows: number
   /** Number of rows that the warehouse lacked. */
   readonly missed: number
-  /** Number of stored rows that differed from the service's although their modification time was the same. */
+  /** Number of stored rows that differed from the service's, although both have the same modification time. */
   readonly differed: number
-  /** Number of stored rows that the service did not return, for the first time. They are not marked as deleted yet. */
+  /** Number of stored rows that the service did not return for the first time. The next reconcile may delete them. */
   readonly absent: number
   readonly deleted: number
 }
@@ -50,7 +50,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // Counts the rows that this run has written, without those of earlier runs of the same reconcile.
+  // The rows that this run has written, in all scopes. Earlier runs of an interrupted reconcile do not count.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
@@ -101,7 +101,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads all rows: first in slices of time, then the rows that were changed during that read. */
+/** Reads all rows: first in slices of time, then again the rows that were changed during that read. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
@@ -109,22 +109,22 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
-  // Also reads rows that were added or edited during the read, and rows with a time in the future.
+  // Reads rows that were added or edited during the first read, and rows with a time in the future.
   const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
   const since = youngFrom(open.startedAt, config.overlapMs)
   await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
   await reading.intake.commit()
   if (isBounded) return
-  // The total without bounds shows whether all rows were in the slices.
+  // The total without bounds shows whether the slices had all rows.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
-  // Rows that were added or removed meanwhile change the total, too. If all rows have a creation time, none was missed.
+  // Rows that were added or removed meanwhile change the total too. If all rows have a creation time, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
 /**
- * Reads spans by creation time if the report has that filter: this time never changes, so no row moves between slices.
- * A slice is complete only up to the service's clock, even if its end is later.
+ * Reads spans by creation time, if the report has that filter: it never changes, so no row moves from slice to slice. A
+ * slice that ends after the service's clock is complete only up to that clock.
  */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'
@@ -140,7 +140,7 @@ async function readUnbounded(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** A reconcile compares every row, so the run before it compares no counts. */
+/** Returns a context whose incremental runs compare no counts, because the reconcile compares every row. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }

@@ -1,11 +1,11 @@
-/** A reconcile as a run: it is recorded in the books, is skipped while its report is paused, and never throws. */
+/** A reconcile as a run: the books have a record of it, and it is skipped while its report is paused. */
 import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { type ReconcileFound, type ReconcileOptions, reconcileReport } from './reconcile.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 import type { SyncContext } from './context.ts'
 
-/** Reconciles one report. `result` is undefined if the report is paused or the run has failed. */
+/** Reconciles one report. Never throws: the outcome has the error. `result` is undefined if nothing was reconciled. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

@@ -1,4 +1,4 @@
-/** Reads rows again, newest first, after a change of the configuration. Each part is recorded. Marks do not move. */
+/** Reads rows again, newest first, after a change of the configuration. Each part is recorded; marks do not move. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -10,13 +10,13 @@ import type { Reading } from './walk/reading.ts'
 /** The rows to read again: all that were modified at `until` or before. */
 export interface Refill {
   readonly until: Instant
-  /** Records up to which time rows still have to be read again; undefined: none. */
+  /** Records that only rows modified up to this time remain to be read again; undefined: none. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
 /**
- * Compares the earlier configuration, with which rows up to `mark` were read, with the present one. Called before the
- * run reads anything. Returns the rows to read again after the run's changes; undefined if there are none.
+ * Compares the configuration with which rows up to `mark` were read with the present one. Must be called before the run
+ * reads anything. Returns the rows to read again after the changes; undefined if there are none.
  */
 export async function openCoverage(
   context: SyncContext,
@@ -33,8 +33,8 @@ export async function openCoverage(
 }
 
 /**
- * Called when a backfill stores rows of a scope that no run has read yet. Records the present configuration, so that
- * the first run knows under which privacy rules these rows were stored. Removes stored values that have become private.
+ * Records the configuration before a backfill stores rows of a scope that no run has read yet. The first run then knows
+ * under which privacy rules they were stored. Removes stored values that have become private.
  */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
@@ -51,7 +51,7 @@ function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-/** Reads the rows again in parts, newest first. All are before the mark, so they neither move it nor count as late. */
+/** Reads the rows again in parts, newest first. As `reread` rows, they neither move the mark nor count as late. */
 export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
   const { config, declaration } = reading.plan
   await reading.intake.commit()

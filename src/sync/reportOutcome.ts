@@ -1,4 +1,4 @@
-/** The outcome of one report in one sync, with the sums of its loads. */
+/** What one run has done for one report, with the sums of its loads. */
 import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
@@ -6,11 +6,11 @@ export interface ReportOutcome {
   readonly report: ReportName
   /** Identifier of the run; undefined if the report did not run. */
   readonly runId?: string | undefined
-  /** `paused`: the service refused the report before, or an operator paused it. `error` has the reason and the cure. */
+  /** `paused`: did not run, since the service or an operator paused the report. `error` has the reason and the cure. */
   readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
   readonly figures: Figures
-  /** Why the report is switched off. Only set if the state is `off`. */
+  /** Why the report is switched off; only if the state is `off`. */
   readonly offReason?: string
   readonly error?: SyncError
   readonly elapsedMs: number
@@ -23,19 +23,19 @@ export interface Figures {
   updated: number
   deleted: number
   rejected: number
-  /** Values that did not fit their columns. */
+  /** Number of values that did not fit their columns. */
   misfits: number
   childrenWritten: number
   /** Number of columns that were added or widened. */
   schemaChanges: number
   /**
-   * Fields without a column, because the contract is `freeze` or the table has the maximum of columns. Each field is
+   * Fields that got no column, because the contract is `freeze` or the table has the maximum of columns. Each field is
    * reported once. Example: `['events.colour']`.
    */
   frozen: readonly string[]
-  /** Number of rows that an earlier window has requested but that were returned only now. */
+  /** Number of rows that were returned only now, although an earlier window had requested their time. */
   late: number
-  /** The longest time from a late row's modification until it became visible: at least this many milliseconds. */
+  /** The largest delay of the rows in `late`, in milliseconds from modification until visibility: a minimum. */
   latenessMs: number
 }
 
@@ -53,7 +53,7 @@ export const noFigures = (): Figures => ({
   latenessMs: 0,
 })
 
-/** Adds the figures of one part of a run to those of the run. */
+/** Adds the figures of one part of a run, such as one currency, to those of the run. */
 export function addFigures(sum: Figures, part: Figures): void {
   const latenessMs = Math.max(sum.latenessMs, part.latenessMs)
   for (const figure of Object.keys(sum) as (keyof Figures)[]) if (figure !== 'frozen') sum[figure] += part[figure]
@@ -61,7 +61,7 @@ export function addFigures(sum: Figures, part: Figures): void {
   sum.frozen = [...sum.frozen, ...part.frozen]
 }
 
-/** Returns the common fields in the outcome of a report that did not run. */
+/** Returns the fields that are the same in the outcomes of all reports that did not run. */
 export const nothingRun = (report: ReportName) => ({
   report,
   runId: undefined,

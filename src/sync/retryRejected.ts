@@ -1,6 +1,6 @@
 /**
- * Loads rejected rows again, for instance by a newer declaration. They are scanned, staged and merged with the original
- * time of their response, so a newer stored version stays. A row rejected again is kept once, with the new reason.
+ * Loads rejected rows again, for instance after their declaration was corrected. They count as read when the service
+ * returned them, so a newer stored version stays. A row that is rejected again is kept once, with the new reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** The number of other rejected rows, of which only a fingerprint is stored (`exclude_payload`); undefined: none. */
+  /** The number of rejected rows that are not retried: only a fingerprint is stored (`exclude_payload`). Unset: 0. */
   readonly withheld?: number
 }
 
@@ -35,13 +35,13 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rejected rows to read from the warehouse at once, and so the maximum number of rows of a page. */
+/** The number of rejected rows to read from the warehouse at once, which limits the rows of a page. */
 const ROWS_AT_ONCE = 500
-/** A batch with this number of rows is full. Rows that the same load rejected are always in the same batch. */
+/** A batch takes no further load's rows once it has this many. Rows that one load rejected are never separated. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
-/** Loads the rejected rows of the report again. Other loads may run meanwhile, but no second retry of this report. */
+/** Loads the rejected rows of a report again. Other loads may run meanwhile, but no second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.rejectingLoads(report)
@@ -65,7 +65,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded again. False if other loads removed some; the caller then lists them again. */
+/** Returns whether all rows were loaded again. False if other loads removed some: the caller must list them again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,
@@ -87,7 +87,7 @@ async function allLoadedAgain(
   }
 }
 
-/** Returns the error for rows that were rejected under other privacy rules: some values may have become private. */
+/** Returns the error for rows that were rejected under other privacy rules: some of their values may now be private. */
 const otherColumns = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -119,7 +119,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // If other loads removed some of the rows during the read, the offsets of the remaining rows have shifted.
+  // Fewer rows than expected: other loads have removed some, and the offsets of the rows after them are smaller now.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -151,7 +151,7 @@ class Restaging implements AsyncDisposable {
     this.#spool = new Spool(directory, catalog, unbounded)
   }
 
-  /** Adds rows. Rows with the same scope and time form one page, like the page from which they were rejected. */
+  /** Adds rows. Those with the same scope and time form one page, as in the response that had them. */
   async add(rows: readonly RejectedRow[]): Promise<void> {
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
       const [{ scope, observedAt }] = page as [RejectedRow]
@@ -159,7 +159,7 @@ class Restaging implements AsyncDisposable {
       const times = { observedAt, askedAt: minusMs(observedAt, HEAD_MS_MAX) }
       await this.#spool.add(scanPage(bytes, this.#plan), times, this.#askedIn(scope))
     }
-    // The rows are ordered by time, so a key's last row decides whether it is deleted.
+    // Rows are ordered by time. If a key has several rows, the last one decides whether the key is deleted.
     for (const { scope, key, isGone } of rows) {
       if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, wholeKey(this.#report, key, scope))
       else this.#gone.delete(`${scope} ${key}`)
@@ -172,12 +172,12 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Returns the keys of rows that the service had already deleted when they were rejected. */
+  /** Returns the keys of the rows that were deleted at the service when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }
 
-  /** Returns an empty window for each audited record. The load then deletes no other entries of these records. */
+  /** Returns an empty window for each audited record, so that the load deletes no stored entry of the record. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
@@ -190,7 +190,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the columns that the request fills (currency, record), with the values in the rejected row's scope. */
+  /** Returns the columns that a response lacks because the request names them: the currency or the audited record. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

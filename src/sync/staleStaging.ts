@@ -1,4 +1,4 @@
-/** Removes staged files of processes that have died. Processes share the directory, so only the age shows this. */
+/** Removes staged files of processes that have died. Processes share the directory, so only the files' age decides. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
@@ -25,7 +25,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns the file's time of modification; Infinity, so that it is kept, if another process has just removed it. */
+/** Returns when the file was modified. Infinity, which keeps it, if another process has removed it in the meantime. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

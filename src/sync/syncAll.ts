@@ -11,7 +11,7 @@ import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
 
-/** Number of reports that run at the same time: enough to use the waits for the service, few enough to limit memory. */
+/** Number of reports that run at the same time. More would use more memory; fewer would only wait for the service. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome has the error. */

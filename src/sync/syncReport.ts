@@ -1,6 +1,6 @@
 /**
  * One incremental run of one windowed report. It computes the window from the service's clock, proves it slice by slice
- * and loads the rows. The transaction that stores the last row before the new mark moves the mark.
+ * and loads the rows. The mark moves in the same transaction that stores the last row before it.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -44,7 +44,7 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
 interface ScopePull {
   readonly declaration: Declaration
   readonly scope: string
-  /** The run so far. Its figures include the earlier scopes. */
+  /** The run with the figures of the scopes that were read before this one. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
@@ -54,7 +54,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   const { run } = pull
   const last = await context.warehouse.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the service's response, so that the elapsed time includes that request.
+  // Our clock is read after the request for the service's clock. The elapsed time then includes that request.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
@@ -68,7 +68,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Computes the window from the service's clock, and opens its reading. */
+/** Computes the window from the service's clock, and prepares to read it. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,
@@ -86,7 +86,7 @@ async function openReading(
   return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
 }
 
-/** Reads the changes. Each proven slice is closed in one transaction with the marks that it moves. */
+/** Reads the changes. One transaction stores each proven slice together with the marks that it moves. */
 async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
   const { declaration, window, config } = reading.plan
   const { since, until } = window

@@ -1,4 +1,4 @@
-/** Compares a past window with the published copy: reads it again and loads it into a temporary warehouse. */
+/** Compares a past window with the published copy. Reads the window again into a temporary warehouse for that. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
@@ -13,7 +13,7 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Start of the window; undefined: the start of the report in the configuration. */
+  /** Start of the window; undefined: the configured start of the report. */
   readonly from: Instant | undefined
   /** End of the window; undefined: the mark. */
   readonly to: Instant | undefined
@@ -33,7 +33,7 @@ export interface ComparedScope {
 }
 
 export interface CompareAsk extends ComparedScope {
-  /** The mark of the scope: the copy has all changes up to this time. */
+  /** The mark of the scope. Later changes may be missing in the copy. */
   readonly mark: Instant
 }
 
@@ -61,7 +61,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // A row that was edited after the window is no longer in it. Such a row counts neither as missing nor as different.
+  // A row that was edited after the window is not returned for it. To recognise such a row, rows edited since are read.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })
@@ -78,7 +78,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
     throw notVerifiable(report, `the window ends at ${formatInstant(until)}, behind what was read`, cure)
   }
   if (since <= until) return { since, until, mark }
-  // A bound that is not in the command follows from the report. The message therefore names this bound.
+  // The message names the bound that is not in the command: the report's start or its mark.
   if (from !== undefined && to !== undefined)
     throw notVerifiable(report, 'the window ends before it begins', 'Give a --from before --to.')
   if (from !== undefined)
@@ -95,7 +95,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
-/** Reads one window into the temporary warehouse. Returns the number of pages that were read. */
+/** Reads a window into the temporary warehouse. Returns the number of pages. */
 async function readInto(
   context: SyncContext,
   { report, scope, since, until, runId }: ComparedScope & { runId: string },

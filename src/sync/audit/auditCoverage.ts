@@ -1,7 +1,7 @@
 /**
- * The configuration with which the audit trails of each followed entity were read (a trail: all audit entries of one
- * record). If the present one requests more, or an entity is configured again after a pause, all its trails are read
- * again from the start. Each run reads some of them, after the trails of changed records (product contract §3).
+ * The configuration with which the audit trails of each followed entity were read. If the present one requests more, or
+ * if an entity is configured again, all trails of the entity are read again from the start. Each run reads some of
+ * them, after the trails of changed records (product contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -11,13 +11,13 @@ import type { SyncContext } from '../context.ts'
 
 /** The audit trails of one followed entity that have to be read again. */
 export interface Again {
-  /** Trails that were last read at this time or before were read with another configuration. */
+  /** Trails that were last requested at this time or before have to be read again. */
   readonly askedUntil: Instant
-  /** Records that all trails of the entity were read again, so that later runs don't repeat it. */
+  /** Records that all trails of the entity were read again; otherwise each run would repeat it. */
   readonly done: () => Promise<void>
 }
 
-/** Returns, by the scope prefix of each entity, which trails to read again after a change of the configuration. */
+/** Returns the entities whose trails have to be read again, by the prefix that the scopes of their records have. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -46,7 +46,7 @@ export async function openAuditCoverage(
   return owed
 }
 
-/** Returns an entity's coverage. If it was not configured for some time, all of its trails have to be read again. */
+/** Returns an entity's coverage. All trails have to be read again if the entity was missing from the configuration. */
 function auditCoverage(held: Coverage | undefined, wanted: Asked, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined
   return isBack

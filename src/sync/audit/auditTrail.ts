@@ -1,6 +1,6 @@
 /**
- * One run of an audit report. It sends a request for each record that has changed since its trail was last read, and
- * replaces exactly the stored entries of the time that was read. Many records share a load; each has its own mark.
+ * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read,
+ * and replaces the stored entries of the requested time. Many records share a load; each has its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -24,13 +24,13 @@ import { serviceClock } from '../walk/serviceClock.ts'
 import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Maximum number of records per load, because the load also writes their windows and marks. */
+/** Maximum number of records per load. Each record adds a window and a mark to the load. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** Maximum number of trails per run that are read again after a change of configuration: changed records go first. */
+/** Maximum number of trails that one run reads again after a change of configuration, so that runs stay short. */
 const AGAIN_A_RUN_MAX = 2_000
-/** After this many failures without a success, the run tests whether the service returns the trail of any record. */
+/** If this many records fail and none succeeds, the run tests whether the service returns the trail of any record. */
 const FAILED_AT_FIRST_MAX = 20
-/** Errors that may concern a single record only, so that other records can still be read. */
+/** Errors that may concern only the requested record. The run then skips the record. */
 const OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -43,13 +43,13 @@ const OF_ONE_RECORD: readonly ErrorCode[] = [
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** Returns the request's parameters for one record. Their order is that of the columns that identify a record. */
+  /** Returns the parameters that name a record in a request, in the order of the columns that identify a record. */
   readonly record: (recordId: string) => AskedAbout
 }
 
 /**
- * Runs the report: reads the trails of changed records, then trails that have to be read again. Skips a record that
- * can't be read, for instance because of a 403, as long as others can. Throws the error if no record can be read.
+ * Runs the report: reads the trails of changed records, then trails that have to be read again. Skips a record that the
+ * service refuses, as long as another record can be read. Throws the error if none can be read.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -83,15 +83,15 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Resolves when the last record was added. Records are added one by one, so that each load has complete trails. */
+  /** Resolves when the last record was added. Records are added one by one, so that no load has half of a trail. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested, and the errors of those that could not be read. */
+  /** Scopes of the records that this run has requested; for those that could not be read, also the error. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page; undefined until a record with several pages has shown it. */
+  /** Number of the first page (0 or 1); undefined until a record with several pages has shown it. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -101,13 +101,13 @@ class Trail {
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  /** Reads the trails of the followed report's records that have changed, in loads of limited size. */
+  /** Reads the trails of the records that have changed in the followed report. Several loads store them. */
   async follow(subject: Subject, again: Again | undefined): Promise<void> {
     this.#followed.add(subject)
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads some trails that were read with another configuration. Records the end after the last such trail. */
+  /** Reads some of the trails that have to be read again. After the last one, records that none is left. */
   async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
@@ -137,7 +137,7 @@ class Trail {
     }
   }
 
-  /** Loads the remaining entries, and records the run and the skipped records. */
+  /** Loads the remaining entries. Records the skipped records and the end of the run. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const { inserted, updated, deleted, rejected, misfits } = this.#intake.figures
@@ -154,7 +154,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws the error if no record can be read. Before that, tries the record that an earlier run has read last. */
+  /** Throws the error if no record can be read. First tries the records that were last read successfully. */
   async #checkOthers(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
@@ -188,7 +188,7 @@ class Trail {
     }
   }
 
-  /** Returns the record's previous window; `FIRST` if its whole trail has to be read again. */
+  /** Returns the previous window of a record's trail; `FIRST` if the trail has to be read again from the start. */
   #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
@@ -248,7 +248,7 @@ class Trail {
   }
 }
 
-/** Keeps the entries of one record in memory until they are proven, so that a load never has half a trail. */
+/** Keeps a record's entries in memory until its walk is proven. Otherwise a load could have half a trail. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 

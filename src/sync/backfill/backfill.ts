@@ -1,6 +1,6 @@
 /**
- * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. Windows that
- * are `done` are not read again, so a stopped backfill can continue. A backfill moves no mark (product contract §7).
+ * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. A backfill
+ * that was stopped can continue, because it does not read `done` windows again. It moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
@@ -24,18 +24,18 @@ export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /** Identifier of the backfill, its run and its loads. A recorded backfill with this identifier continues. */
+  /** Identifier of the backfill, its run and its loads. If the books have it, that backfill continues. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** Number of windows that are read at the same time. */
+  /** Maximum number of windows that are read at the same time. */
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that would also occur in the other windows. They stop the whole backfill. */
+/** Errors that every other window would meet too, so they stop the whole backfill. */
 const STOPPING: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -51,17 +51,17 @@ const STOPPING: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** Number of attempts for a window in one run, if errors are temporary. */
+/** Number of attempts per window and run. Only temporary errors lead to another attempt. */
 const TRIES = 2
 
 /**
- * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and errors that concern all windows, such
- * as CANCELLED, FENCED or a refusal. After such an error the backfill is `pending`: a new request continues it.
+ * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and each error that stops all windows,
+ * such as CANCELLED, FENCED or a refusal. After such an error, a new request for the same range continues the backfill.
  */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // The range was checked against the clock when it was requested. Since then, the clock may have been set back.
+  // Does not compare the end with the clock again: the clock may have been set back since the request.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
@@ -77,7 +77,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Starts the backfill or continues it. For a new one, plans the windows and records them first. */
+/** Starts the backfill or continues it. A new one is planned and recorded first. */
 async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {

@@ -1,4 +1,4 @@
-/** Ends a backfill. The figures are sums from the books, so they include what was read before a restart. */
+/** Ends a backfill. Its figures are sums from the books, so windows that were read before a restart count too. */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -22,13 +22,13 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels an unfinished backfill, also one of another process: it commits nothing more. Returns its report. */
+/** Cancels an unfinished backfill, even if another process runs it: nothing more is committed. Returns its report. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
 
-/** Returns the report of a backfill that was cancelled before; undefined otherwise. So a repeated cancel succeeds. */
+/** Returns the report of a backfill that is already cancelled, so that cancelling it again succeeds; else undefined. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -37,7 +37,7 @@ export async function cancelledBefore(
   return book?.state === 'cancelled' ? book.report : undefined
 }
 
-/** Returns the error CANCELLED for a backfill. */
+/** Returns the error CANCELLED, with its advice, for a backfill of this report. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
     cure: 'Ask for the same range again: it begins anew.',
@@ -49,7 +49,7 @@ export interface Ending {
   readonly startedAt: Instant
 }
 
-/** Records the end of the backfill and of its run in one transaction. */
+/** Records the end of the backfill and of its run in one transaction. Returns the outcome. */
 export async function ended(context: SyncContext, { options, startedAt }: Ending): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
@@ -75,7 +75,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. Its message contains the error of the latest failed window. */
+/** Returns the error of a backfill with failed windows. Its message includes the error of the latest such window. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -90,16 +90,16 @@ interface Stopped extends Ending {
   readonly thrown: unknown
 }
 
-/** Handles an error that stopped the whole backfill. A new request can continue it, unless it was cancelled. */
+/** Records an error that stopped the whole backfill, and throws it. Returns the outcome of a cancelled backfill. */
 export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // A newer run has taken over the report. That run writes the books.
+  // A newer run has taken over the report. This run must not change the books.
   if (error.code === 'FENCED') throw error
-  // The cause of the error may also prevent writing the books. Then only the first error is reported.
+  // A full disk, for example, may also prevent writing the books. The caller must then see the original error.
   await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error

@@ -1,4 +1,4 @@
-/** Plans the windows of a backfill by how rows are distributed over time, from totals or else from stored rows. */
+/** Plans the windows of a backfill by the number of rows over time: from totals, or else from the stored rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
@@ -25,7 +25,7 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** Queries on the rows that are already stored, in the warehouse or its published copy. The plan is based on them. */
+  /** Queries on the warehouse or on its published copy: stored rows, paging profiles and pauses. */
   readonly basis: BackfillBasis
 }
 
@@ -35,7 +35,7 @@ export interface BackfillPlan {
   readonly asked: number
 }
 
-/** Maximum number of requests for totals. There is also at most one for each `PAGES_A_QUESTION` pages in the range. */
+/** Maximum number of requests for totals. Small ranges use fewer: one per `PAGES_A_QUESTION` pages of rows. */
 const QUESTIONS_MAX = 16
 const PAGES_A_QUESTION = 4
 
@@ -107,7 +107,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Returns the range in parts with their totals. Halves the part with the most rows until parts are small enough. */
+  /** Returns the range in parts with the number of rows in each. Halves the largest part until all are small enough. */
   async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
@@ -127,7 +127,7 @@ class Planning {
     return parts
   }
 
-  /** Returns the range with its totals by modification and, if requested too, by creation; undefined without totals. */
+  /** Returns the range with its totals (see `Counted`); undefined if the service returns no total. */
   async #count(scope: string, range: Range): Promise<Counted | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]

@@ -1,4 +1,4 @@
-/** Previews a backfill: computes its windows and number of requests from the stored rows and a few small requests. */
+/** Shows what a backfill would read, without starting it: its windows, and about how many requests they need. */
 import type { BackfillBooks, PlannedWindow } from '../../warehouse/books/backfills.ts'
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { planBackfill } from './backfillPlan.ts'
@@ -9,9 +9,9 @@ export interface Planned {
   readonly named: NamedBackfill
   /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** The estimated number of requests of the backfill, including the requests for planning. */
+  /** The estimated number of requests of the backfill, with those of `planning`. */
   readonly requests: number
-  /** The requests for planning. They are included in `requests` but belong to no window. */
+  /** The number of requests that planning the windows takes. */
   readonly planning: number
 }
 
@@ -21,7 +21,7 @@ export interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview. Throws USAGE_INVALID for an impossible range, and errors of the client. */
+/** Returns the preview; of an open backfill, only windows that are not done. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

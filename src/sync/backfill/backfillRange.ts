@@ -1,4 +1,4 @@
-/** Decides which ranges of which reports can be backfilled. */
+/** Decides whether a range of a report can be backfilled. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
@@ -15,7 +15,7 @@ export interface RangeBounds {
   readonly now: Instant
 }
 
-/** Throws USAGE_INVALID for an impossible range. The cure contains a possible one. */
+/** Throws USAGE_INVALID if the range is impossible, for example in the future. The cure has a possible range. */
 export function checkRange({ report, from, to }: RangeAsk, { start, now }: RangeBounds): void {
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {

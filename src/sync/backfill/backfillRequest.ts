@@ -1,4 +1,4 @@
-/** Turns an operator's request into a backfill. If an open backfill has the same range, that one continues. */
+/** Turns an operator's request into a backfill. A request for the range of an open backfill continues that backfill. */
 import { randomUUID } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -9,7 +9,7 @@ export interface BackfillRequest {
   readonly report: ReportName
   /** Start of the range; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
-  /** End of the range; undefined: the end of the open backfill with the same start, or else now. */
+  /** End of the range. Undefined: the end of the open backfill with the same start or, if none is open, now. */
   readonly to: Instant | undefined
 }
 
@@ -18,7 +18,7 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True if this continues an open backfill. */
+  /** True if this is an open backfill, which continues. */
   readonly goesOn: boolean
 }
 

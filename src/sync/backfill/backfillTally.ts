@@ -1,4 +1,4 @@
-/** Counts the windows that a backfill has read, and estimates the time until its end. */
+/** Counts the windows of a backfill that were read, and estimates how long the remaining ones take. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Clock } from '../../clock.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Number of planned requests: of the windows that this run has read, and of the windows that remain. */
+  /** Planned numbers of requests: for the windows that this run has read, and for those that remain. */
   #plannedDone = 0
   #plannedLeft: number
 

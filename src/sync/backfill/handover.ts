@@ -1,6 +1,6 @@
 /**
- * Hands a pulled window over to the process that owns the warehouse: as a staging folder with a manifest of all that a
- * load needs. The hand-over has the interface of a warehouse, so every process pulls windows by the same code.
+ * Hands a pulled window to the process that owns the warehouse, as a staging folder with a manifest of all that a load
+ * needs. `Handover` can replace a warehouse as the target of loads, so owner and pullers read windows by the same code.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,18 +15,18 @@ import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/l
 import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
 
-/** Increased with each change of a manifest's meaning. A window whose manifest has another version is pulled again. */
+/** The manifest's version. If a manifest has another one, its window is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
-/** The input of one load. Its file is in the window's folder. */
+/** The input of one load. The files of `segment` are in the window's folder. */
 export interface PulledLoad {
   readonly segment?: Omit<Segment, 'catalog'>
   readonly closes: readonly ClosedWindow[]
   readonly gone?: BackfillLoad['gone']
 }
 
-/** One window that was pulled and proven, with its rows on disk. Has only plain values, so it can be sent as JSON. */
+/** One window that was pulled and proven; its rows are in files. All values are plain, so it can be sent as JSON. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
@@ -63,7 +63,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Stores the input of a load in the hand-over; `loadPulled` loads it later. */
+  /** Moves the files of a load into the window's folder, and keeps the rest for the manifest. Nothing is loaded yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -81,7 +81,7 @@ export class Handover implements Loader {
     }
   }
 
-  /** Writes the manifest and returns the window. From then on, another process can load it. */
+  /** Writes the manifest, after which another process can load the window. Returns the window. */
   async finish({ catalog, profile, pages }: Pulled): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
@@ -120,7 +120,7 @@ export class Handover implements Loader {
   }
 }
 
-/** Reads the manifest that another process wrote into `directory`. Throws STAGED_MISSING if there is none. */
+/** Reads the manifest in `directory`. Throws STAGED_MISSING if it is missing or was written by another version. */
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
   const path = join(staging, basename(directory), MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -131,20 +131,20 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Returns the path of the file of a load. */
+/** Returns the path of a load's file in this process's staging directory. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 
 type StagedSegment = Omit<Segment, 'catalog'>
 
-/** Returns the segment with the paths of its files in this process's staging directory. */
+/** Returns the segment with the full paths of its files. */
 export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
   ...segment,
   file: stagedFile(staging, pulled, segment),
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Throws STAGED_MISSING if a staged file is missing or has another size than when it was written. */
+/** Throws STAGED_MISSING if a staged file is missing, or if its size differs from the size at writing. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
@@ -152,6 +152,6 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes the folder of a window, which is used for one load only. */
+/** Removes a window's folder. A window is loaded only once: after a failed load, it is pulled again. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })

@@ -1,6 +1,6 @@
 /**
- * Loads the staged rows of one window of a backfill into the warehouse, one load per staged segment. The transaction of
- * the last load also closes the window and marks it as `done`. A window of an outdated run (fence) is rejected.
+ * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also
+ * records the window as proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -14,7 +14,7 @@ import { loadRules, privacyTextOf } from '../privacy.ts'
 import { questionOf } from './pullAsk.ts'
 import type { SyncContext } from '../context.ts'
 
-/** Loads the window and removes its files, also after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
+/** Loads the window, and removes its files even after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings } = context
   const { staging } = settings
@@ -32,7 +32,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Stores the paging profile only if it has changed. Most windows don't change it, and each commit has a cost. */
+/** Stores the paging profile if the window has changed it. Most windows do not, and each commit has a cost. */
 async function learned({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(bothSeen(ask.profile, profile), ask.profile)) return
@@ -70,7 +70,7 @@ async function loadOne(
   try {
     await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
   } catch (error) {
-    // If a staged file is missing, throws STAGED_MISSING, which is the real cause, instead of the database's error.
+    // The database's error does not name a missing file, so `checkStaged` throws STAGED_MISSING in that case.
     if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
     throw error
   }

@@ -1,4 +1,4 @@
-/** The job to read one window of a backfill. It has plain values only and no secrets, because a queue stores it. */
+/** The job to pull one window of a backfill. A queue stores it, so it has only plain values and no secrets. */
 import { createHash } from 'node:crypto'
 import type { ReportName } from '../../../schema/index.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -15,16 +15,16 @@ export interface PullAsk {
   readonly number: number
   readonly since: Instant
   readonly until: Instant
-  /** The right to commit the window's rows. */
+  /** The backfill's right to commit rows: no newer run may have taken over its report. */
   readonly fence: Fence
-  /** Fingerprint of the requests' settings (`questionOf`). A worker whose settings have another one refuses the job. */
+  /** Fingerprint of the settings that change requests (`questionOf`). A worker with other settings refuses the job. */
   readonly question: string
-  /** A staged number that a double can't store is a string with this prefix, which the loading warehouse has chosen. */
+  /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has its own. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
-/** Returns a fingerprint of the request and privacy settings. The filters themselves may contain names of persons. */
+/** Returns a fingerprint of the request and privacy settings. The filters as such may contain names of persons. */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])

@@ -1,4 +1,4 @@
-/** Reads and proves one window without a warehouse, and leaves its rows on disk for the warehouse's owner. */
+/** Reads and proves one window without a warehouse. Its rows stay in files, which the owner of the warehouse loads. */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { Handover, type PulledWindow } from './handover.ts'
@@ -8,7 +8,7 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Reads a window, in this process or in one that shares the staging directory. Rejects when the signal aborts. */
+/** Reads a window in this process or in one that shares the staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 /** Returns a `Pull` that reads windows in this process. */

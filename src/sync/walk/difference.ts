@@ -18,7 +18,7 @@ import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { serviceClock } from './serviceClock.ts'
 import type { SliceSource } from './walkPages.ts'
 
-/** How far into the future edited rows are searched for, because a wrong clock may have set the time of an edit. */
+/** How far into the future edited rows are searched. A wrong clock may have stamped an edit with a future time. */
 const FUTURE_MS = 366 * DAY_MS
 
 export interface DifferencePlan {
@@ -32,11 +32,11 @@ export interface DifferencePlan {
 export class Difference {
   readonly #context: WalkContext
   readonly #plan: DifferencePlan
-  /** The first read, with deleted rows. */
+  /** The source of the first read, which includes deleted rows. */
   readonly #first: SliceSource
-  /** The pages of the second read. Only keys are needed, so no collections are requested and nothing is staged. */
+  /** The pages of the second read. Only their keys are needed: they have no collections and are not staged. */
   readonly #pages: PageSource
-  /** Keys of the rows that were modified since the first read and are not deleted, up to `#movedUntil`. */
+  /** Keys of rows that were modified between the first read and `#movedUntil` and are not deleted. */
   readonly #moved = new KeySet()
   #movedUntil: Instant | undefined
 
@@ -49,12 +49,12 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Returns how many pages were read so far without deleted rows, to compare them with the first read. */
+  /** Returns the number of pages of the second reads so far. */
   get pages(): number {
     return this.#pages.pages
   }
 
-  /** Returns the keys of deleted rows among the slice's rows without a deletion flag; undefined if all have one. */
+  /** Returns the keys of deleted rows among those without a deletion flag; undefined if all rows have one. */
   async goneKeys({ span, keys, rows }: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
     const untold = [...keys].filter((key) => unflagged.has(key))
     if (untold.length === 0) return undefined
@@ -90,7 +90,7 @@ export class Difference {
     const now = await serviceClock(this.#context, plan.declaration, { currency: plan.scope })
     const from = this.#movedUntil ?? pages.firstServedAt ?? plan.window.clock
     const span = { since: minusMs(from, CLOCK_GRAIN_MS), until: plusMs(now, FUTURE_MS) }
-    // Filters are left out, because an edit may have moved a row out of the report's filters without deleting it.
+    // Sends no filters: an edit may have moved a row out of the report's filters without deleting it.
     for (const keys of await this.#keysIn(span, { filters: {} })) for (const key of keys) this.#moved.add(key)
     this.#movedUntil = now
   }

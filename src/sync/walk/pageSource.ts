@@ -18,13 +18,13 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True if a 403 concerns only this request, such as the audit of one record (spec §7), and not the whole report. */
+  /** True if a 403 concerns only the requested record, such as in audit reports (spec §7), and not the whole report. */
   readonly forbidsOnlyThis?: boolean
 }
 
 export interface FetchedPage {
   readonly number: number
-  /** The page number in the request. */
+  /** The page number as sent, which is one less than `number` if the service's first page is 0. */
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
@@ -35,11 +35,11 @@ export interface FetchedPage {
 
 export class PageSource {
   readonly pageSize: number
-  /** The paging profile, as far as it is known. */
+  /** What the responses so far have shown about how the service pages. */
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in the first response; undefined before. A walk may lack rows that were modified later. */
+  /** The service's clock in its first response. Rows that were modified later may be missing on the pages after it. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -66,13 +66,13 @@ export class PageSource {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. Number 1 is the first page, even if the service calls it 0. May throw WALK_TOO_LONG. */
+  /** Reads a page. Pages count from 1 here, also if the service counts from 0. May throw WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
   /**
-   * Reads page 1. If the service refuses it, reads the page with the other possible first number (0 or 1). If both are
+   * Reads the first page. If the service refuses its number, tries the other possible number (0 or 1). If both are
    * refused, throws the first refusal.
    */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
@@ -87,7 +87,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with exactly this number in the request, even if the first page is 0. */
+  /** Reads the page with this number in the request. Pages count as the service counts them, from 0 or 1. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -110,7 +110,7 @@ export class PageSource {
     return { number: sent, sent, page: answer.value, servedAt, askedAt }
   }
 
-  /** Reads a page after the first. If the service refuses it, returns an empty page with the refusal. */
+  /** Reads a page after the first. If the service refuses the page, returns an empty page with the refusal. */
   async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
@@ -158,11 +158,11 @@ export class PageSource {
   }
 }
 
-/** Returns whether the error is a usual response for a page number that does not exist or is too high. */
+/** Returns whether the error is a response that services send for a page number beyond the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read`. If the service refuses it, calls `otherwise`. If both are refused, throws the first refusal. */
+/** Calls `read` or, if the service refuses the page, `otherwise`. If it refuses both, throws the first refusal. */
 export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -174,7 +174,7 @@ export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () =
   }
 }
 
-/** Returns undefined if the service refused the page, and throws any other error. To be passed to `catch`. */
+/** Returns undefined if the service refused the page, and throws any other error. An argument for `catch`. */
 export function refusedPage(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

@@ -1,4 +1,4 @@
-/** Proves one slice: reads what the judge (src/plan/judge.ts) requires until the slice is proven or has to be cut. */
+/** Proves one slice: reads what the judge (src/plan/judge.ts) requires, until the slice is proven or must be cut. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
@@ -26,14 +26,14 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice has to be cut. `pages`: its first pages, which show how its rows are distributed over time. */
+/** The slice has to be cut. `pages`: some first pages; the times of their rows show where to cut. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>
   readonly pages: readonly ScannedPage[]
 }
 
-/** Returns the proven rows, or how to cut the slice. Throws WALK_UNSTABLE, WALK_TOO_LONG and the client's errors. */
+/** Returns the proven rows, or how to cut the slice. Throws WALK_UNSTABLE, WALK_TOO_LONG and errors of the client. */
 export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRows | CutSlice> {
   const { observe = unobserved, pages } = source
   const { span } = slice
@@ -46,7 +46,7 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** Does what each verdict requires (to read pages or to probe), until the slice is proven, has to be cut or fails. */
+/** Executes one verdict after the other, by reading or probing, until the slice is proven, has to be cut or fails. */
 async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -81,7 +81,7 @@ async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   }
 }
 
-/** The pages of a slice that were read so far. The first ones stay in memory while the slice may still be cut. */
+/** Reads the pages of one slice. The first pages stay in memory, not in the spool, while the slice may still be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice
@@ -110,7 +110,7 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds the first page to the rows, if it is still only in memory and belongs to the proven walk. */
+  /** Adds page 1 to the rows, if it is still only in memory and if `walk`, which is proven, has it. */
   async keepHeld(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
@@ -128,7 +128,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#count()
     } else {
-      // A walk back from the last page has proved nothing, so its rows are dropped.
+      // A walk back from the last page may have added rows before, but has proved nothing.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false
@@ -168,7 +168,7 @@ class SliceReading {
     return { stage: 'page 1', attempt: 1, walk, claim, sentNumber: first.sent, found: {} }
   }
 
-  /** Walks back from the last page to page 1. A short last page was just read and is not read again. */
+  /** Reads all pages from the last one back to page 1. If the last page is short, its earlier response is used. */
   async #count(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage

@@ -10,14 +10,14 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** The proof of the slice, or the proofs of its parts, such as `single+total`. */
+  /** The proof of the slice. For the rows of several slices, all their proofs, such as `single+total`. */
   readonly proof: string
 }
 
-/** If a span's old part is more than this many times as long as its young part, the old part is read separately. */
+/** If the old part of a span is this many times longer than the young one, it is read alone, to count its pages. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice once it is proven. `rowsExpected`: the number of rows in an earlier read of the span. */
+/** Yields each slice once it is proven. `rowsExpected`: the number of rows that an earlier read has returned. */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],
@@ -45,7 +45,7 @@ export async function* provenSlices(
   }
 }
 
-/** Returns the span cut at `youngFrom` if nearly all of it is older, as in a first run; else the span itself. */
+/** Returns the span cut at `youngFrom` if nearly all of it is old, as in a first run. Otherwise returns the span. */
 function apart(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

@@ -1,4 +1,4 @@
-/** Reads one report (one currency of it, if it has currencies) in one run and stages its rows. */
+/** Reads one report, or one currency of it, for a run. Stages the rows and closes the proven slices. */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
@@ -22,11 +22,11 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Number of pages and rows that the run has read before this reading, to be added to its progress. */
+  /** Number of pages and rows that the run has read in other scopes. Reported progress includes them. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** Values that are committed in the same transaction as a closed slice. */
+/** What the load of a closed slice records in the same transaction as the rows. */
 export interface Closing {
   readonly marks?: ClosedWindow['marks']
   /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
@@ -77,12 +77,12 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages read so far, with those of the second reads that budgets need. */
+  /** Returns the number of pages so far, including those that were read again without deleted rows. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** Returns the number of rows on all pages added so far. */
+  /** Returns the number of rows on all pages so far, including those of walks without a proof. */
   get rows(): number {
     return this.#rows.added
   }
@@ -92,13 +92,13 @@ export class Reading implements AsyncDisposable {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Returns the service's clock in its first response. Rows of later times may be missing, even inside the window. */
+  /** Returns the service's clock in its first response. Rows of later times may be missing, even in the window. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans on one axis of time (modification or creation). */
+  /** Yields the proven slices of the spans, which are requested by modification time (`window`) or by creation time. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -109,7 +109,7 @@ export class Reading implements AsyncDisposable {
     yield* this.slices('window', [span])
   }
 
-  /** Keys of the rows that were read by creation time; undefined if they are too many to be compared. */
+  /** Keys of the rows that `window` read by creation time; undefined if they are too many to compare. */
   get recent(): KeySet | undefined {
     return this.#recent
   }
@@ -121,14 +121,14 @@ export class Reading implements AsyncDisposable {
     if (recent.size > RECENT_MAX) this.#recent = undefined
   }
 
-  /** Reads all rows without bounds. Two walks must agree, unless the policy requires one response with all rows. */
+  /** Reads all rows without bounds: by two walks that agree, or by one response if the policy requires that. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice: the next load commits it, with the number of pages since the previous slice. */
+  /** Closes the slice: the next load stores it in the books, with the number of pages since the previous slice. */
   async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
     const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
     this.#rows.unflagged = new KeySet()
@@ -145,7 +145,7 @@ export class Reading implements AsyncDisposable {
   }
 }
 
-/** Returns the parameters that are equal in all requests of the reading. */
+/** Returns the parameters that all requests of a reading have in common. */
 function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   return {
     expand: config.expand,
@@ -155,14 +155,14 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Stages the rows of a reading, and reports its progress. */
+/** Stages the rows of a reading, and reports the progress. */
 class ReadRows implements RowSink {
   /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Keys of the rows without a deletion flag in the open slice. Keys of rows that were dropped again are included. */
+  /** Keys of the open slice's rows without a deletion flag, and of such rows that were dropped again. */
   unflagged = new KeySet()
   #point: SpoolPoint | undefined
 
@@ -194,7 +194,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the service's present total, of all rows or within `bounds`. Requests a page of one row. */
+/** Returns the service's present total, of all rows or of those within `bounds`. Requests only one row for that. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -208,14 +208,14 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total without bounds with the total by creation time, which counts no row without such a time. */
+/** Returns whether all rows have a creation time: if so, the total by creation time equals the total without bounds. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // The total without bounds is requested twice, so that a removed row can't hide a row without a creation time.
+    // The total without bounds is requested before and after: a removed row must not offset one without creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))
@@ -225,7 +225,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   return { kind }
 }
 
-/** Stores what the reading has learned about how the service pages. */
+/** Stores the paging profile if this reading has changed it. */
 export async function learnPaging({ warehouse, fence }: SyncContext, { plan, source }: Reading): Promise<void> {
   const { name: report, pageSize } = plan.config
   const { profile } = source.pages

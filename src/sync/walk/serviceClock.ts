@@ -1,7 +1,6 @@
 /**
- * The service's clock (product contract §5.5), read from the Date header of its responses. Before the first response, a
- * small request is sent: one row without collections, in a window of one second, because a service may refuse a window
- * whose bounds are equal.
+ * The service's clock (product contract §5.5), from the Date header of its responses. Before the first response,
+ * requests one row without collections. Its window is one second long, because a service may refuse equal bounds.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -33,7 +32,7 @@ export async function serviceClock(
       },
       context.signal,
     )
-  // If the service's first page has the number 0, it may refuse page 1.
+  // If the service's first page has the number 0, the service may refuse page 1.
   const answer = await orUnlessRefused(
     () => read(1),
     () => read(0),

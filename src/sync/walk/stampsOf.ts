@@ -1,4 +1,4 @@
-/** Reads the modification times of a page's rows. This parses whole rows, so it is slow: only for cuts and probes. */
+/** Reads the modification times of a page's rows. Slow, because it parses whole rows: used only for cuts and probes. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, parseInstant } from '../../instant.ts'
@@ -28,7 +28,7 @@ function rowFrom(line: string): Record<string, unknown> | undefined {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // The times are only a hint, so a row that can't be parsed is left out. The load of the row reports the error.
+    // These times are only hints, so a row that can't be parsed has none. The load of the row reports the error.
     return undefined
   }
 }

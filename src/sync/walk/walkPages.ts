@@ -9,15 +9,15 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice during a walk. Rows of a proven slice are kept, and others are dropped. */
+/** Receives the rows of a slice. Those of an unproven walk are dropped again. */
 export interface RowSink {
-  /** Marks the beginning of a slice. `drop` removes the rows that were added after it. */
+  /** Remembers where a slice begins. `drop` removes the rows that were added since. */
   begin(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop(): Promise<void>
 }
 
-/** All that a walk over the slices of a report needs: the request, the policy, and where the rows go. */
+/** All that walks over the slices of a report have in common: requests, policy, and where rows go. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
@@ -25,7 +25,7 @@ export interface SliceSource {
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** Where the rows go; undefined if only their keys are needed. */
+  /** Where the rows go; undefined if only their keys are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined
@@ -36,7 +36,7 @@ export const questionFor = ({ question, axis }: SliceSource, span: Span | undefi
 
 export class PageWalk {
   readonly walk: Walk
-  /** The page with the highest number among those that have rows. */
+  /** Of the pages with rows, the one with the highest number. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -50,12 +50,12 @@ export class PageWalk {
     this.walk = new Walk({ keyed, rowsAsked, rowsUsual: pageSize })
   }
 
-  /** Reads a page without adding it to the walk. */
+  /** Reads a page for a test. The page does not count as part of the walk. */
   look(number: number): Promise<FetchedPage> {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page and adds it to the walk. A refused page after the first counts as empty and has the refusal. */
+  /** Reads a page and adds it to the walk. If the service refuses a later page than 1, adds an empty page. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
@@ -76,14 +76,14 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total requires, several at once. If they do not prove the end, reads further pages. */
+  /** Reads the pages that the total requires, several at once. If rows may still follow, reads further pages. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
     await this.#sideBySide(Array.from({ length: last - 1 }, (_, n) => n + 2))
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and all before it, several at once. Stops if a row is repeated, since rows have then moved. */
+  /** Reads page `from` and all before it, several at once. Stops if a row is repeated: rows then move between pages. */
   async back(from: number): Promise<void> {
     await this.#sideBySide(
       Array.from({ length: from }, (_, n) => from - n),
@@ -110,7 +110,7 @@ export class PageWalk {
 
   /**
    * Returns whether this page repeats the previous one. False for pages of one row with a key: in an unsorted response
-   * such a page may repeat, and its key shows whether the row is new.
+   * they may repeat, and the key shows whether the row is new.
    */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
@@ -121,9 +121,9 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether a page that looks like the previous one has other rows, which only look alike, such as entries of
-   * one instant. False for rows with a key. True if the total requires the page and the page after the last one is
-   * empty, which shows that the service respects page numbers.
+   * Returns whether a page that looks like the previous one has other rows, such as equal audit entries of one instant.
+   * False for rows with a key. True if the total requires this page, and the page after the last one is empty: then the
+   * service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this

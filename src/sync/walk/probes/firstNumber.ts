@@ -1,6 +1,6 @@
 /**
- * Finds the number of the first page (undefined in spec §4, rule 2). If it is 0, an envelope's walk from page 1 has
- * fewer rows than its total. For a bare array, a row is requested alone and must then be on the first page.
+ * Finds whether the first page has the number 0 or 1 (undefined in spec §4, rule 2). For an envelope, page 0 is tried
+ * if walks from page 1 lack rows of the total. For a bare array, one row is requested: it must be on the first page.
  */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
@@ -11,7 +11,7 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than their total. Returns the first page's number; undefined if unclear. */
+/** Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if unclear. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -50,37 +50,37 @@ const reading =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length of the window around a row's time, in microseconds. A service may ignore fractions of seconds. */
+/** Half the length of the window around a row's time, in µs. The longer one is for services without fractions. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
-/** For a page 1 without rows. Returns the first page's number; undefined if rows were added meanwhile. */
+/** Called if page 1 has no rows. Returns the first page's number; undefined if rows were added in the meantime. */
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero === undefined) return 1
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Returns the number of the page with the row. If page numbers are ignored, any page has it: page 1 is tried first. */
+/** Returns the number of the page with the row. Tries page 1 first: if numbers are ignored, every page has the row. */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
-  // If page 2 has the row too, the service repeats its last page for higher numbers. Page 1 may be such a repetition.
+  // If page 2 has the row too, the service repeats its last page for higher numbers. Page 1 may then be such a page.
   const pageOne = () => read(1).catch(refusedPage)
   if (isOn(await pageOne())) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
   return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
 }
 
-/** Finds the first number by pages of one row each, so that there are several pages. A single row shows nothing. */
+/** Finds the first number by pages of one row, so that there are several pages. A single row leaves it unclear. */
 async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero?.page.rowCount !== 1) return 1
   const { page: one } = await read(1)
-  // Page 0 is read again: if a row was removed between the requests, two equal pages may have looked different.
+  // If a row is removed between the requests, page 0 and page 1 may differ by chance. So page 0 is read again.
   const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
   if (one.rowCount === 1 && isOther) return 0
   return first.page.rowCount > 1 ? 1 : undefined
 }
 
-/** Errors that a service may return for a page that does not exist, instead of a refusal. */
+/** Errors with which a service may fail for a page that does not exist, instead of refusing it. */
 const FAILURES: readonly ErrorCode[] = [
   'SERVICE_UNAVAILABLE',
   'ANSWER_MALFORMED',
@@ -88,7 +88,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns page 0; undefined if the service has none. After a server error, tests that page 1 is still readable. */
+/** Returns page 0; undefined if the service has none. After such a failure, reads page 1: it must still be readable. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
@@ -104,7 +104,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether page 0 has the rows that the walk lacks. Rows without a key only have to complete the total. */
+/** Returns whether page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as it lacks. */
 function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
   if (keyed) return !page.keys.some((key) => walk.keys.has(key))
   return walk.distinct + page.rowCount === walk.totalCount

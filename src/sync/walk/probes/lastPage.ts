@@ -1,6 +1,6 @@
 /**
- * Finds the last page of an old span without a total. Its number limits the rows in the span, and rows can only leave
- * an old span. So a walk back over the pages before it is complete if it has that many rows (docs/PROOFS.md, `total`).
+ * Finds the last page of an old span without a total. The page's number limits the number of rows, and rows can only
+ * leave an old span. So a walk back from the last page that has as many rows is complete (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -12,18 +12,18 @@ import { type FetchedPage, refusedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. The walk back from it reuses this read if the page is short, and reads a full page again. */
+/** The last page. If it is short, the walk back from it uses this response; a full last page is read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** Where to cut a span of several loads: into two parts, the first of about one load, with their probable rows. */
+/** Two parts into which to cut a span of several loads, with their probable rows. The first part is about one load. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** The planned rows of a part, as a share of a load. Less than 1, since a row with two times may be in both parts. */
+/** The planned rows of a part, as a share of a load. It may get more: a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the page number to request first (`guess`), and the page number at which a load is full (`stop`). */
+/** Returns the page number to request first (`guess`), and the number of the page that fills a load (`stop`). */
 function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -37,7 +37,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or where to cut if more than a load is before it; undefined if the last page isn't found. */
+/** Returns the last page, or where to cut if the pages fill more than a load; undefined if no last page is found. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -58,7 +58,7 @@ export async function probeLastPage(
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // Some services return the last page for higher numbers too. The lowest of these numbers is that of the last page.
+    // If the service returns the last page for higher numbers too, the lowest of these numbers is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
@@ -70,7 +70,7 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether there are rows after the last page, since a service may stop at some page number without an error.
+ * Returns whether rows exist after the last page, since a service may end its pages early and without an error.
  * Requests rows later than those of the first and the last page, or earlier ones if pages go backwards in time.
  */
 export async function probeBehindLast(
@@ -87,7 +87,7 @@ export async function probeBehindLast(
   return false
 }
 
-/** Returns the span in two parts, cut where the page `seen` begins; undefined if pages are not sorted by time. */
+/** Cuts the span where the page `seen` begins; undefined if the pages are not sorted by time. */
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
   const { report } = source.pages
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), slice.span)
@@ -96,7 +96,7 @@ function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): read
 
 interface SeenPages {
   readonly first: FetchedPage
-  /** The full page with the highest number. */
+  /** The page with the highest number among the full pages. */
   readonly full: FetchedPage
   readonly short: FetchedPage | undefined
 }

@@ -1,7 +1,7 @@
 /**
- * Tests whether a response that seems complete lacks rows. A service may ignore page numbers and shorten every response
- * without notice. It does not shorten responses with fewer rows than this one, so requests for smaller parts of the
- * span return the missing rows.
+ * Tests whether a response lacks rows although it seems complete: a service may ignore page numbers and clamp every
+ * response. It returns all rows of a smaller part of the span, if these are fewer than the rows of this response. So
+ * requests for parts of the span return the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
 import { halvesOf } from '../../../plan/narrower.ts'
@@ -16,7 +16,7 @@ import type { ProbedSlice } from './lastPage.ts'
 /** The maximum number of requests in one test for missing rows. */
 const REQUESTS_MAX = 16
 
-/** Requests both halves of the span. Halves a part again if its response has as many rows as the first response. */
+/** Requests both halves of the span. Halves a half again if its response has as many rows as that for the span. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page

@@ -1,4 +1,4 @@
-/** Tests whether the service really has as many rows as its total, if two walks have returned fewer. */
+/** Tests whether the service has as many rows as its total, although two walks have returned fewer. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { Span } from '../../../plan/spans.ts'
 import type { FetchedPage } from '../pageSource.ts'
@@ -6,8 +6,8 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
 /**
- * Returns the sum of the totals of `parts`. If it equals the span's total, the walks lack rows: a service may stop at
- * some page number and still count all rows. If the total is wrong, the totals of the parts are wrong too.
+ * Returns the sum of the totals of `parts`. If the span's total is equal, the walks lack rows: the service ends its
+ * pages early but counts all rows. If that total is wrong, the totals of the parts are wrong too.
  */
 export async function probePartTotals(source: SliceSource, parts: readonly Span[]): Promise<number> {
   let sum = 0
@@ -16,8 +16,8 @@ export async function probePartTotals(source: SliceSource, parts: readonly Span[
 }
 
 /**
- * Asks the service for entries that are earlier or later than all entries that two walks returned, and returns whether
- * there are any. The span of an audit trail is never cut, so no request for another slice would return such entries.
+ * Returns whether a trail has entries before or after all entries that two walks returned. Requests these times,
+ * because the span of a trail is never cut: no other request would return such entries.
  */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
@@ -32,7 +32,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds bounds returns the first and the last entry again. These don't count.
+    // A service that rounds the bounds may return the first or the last entry again. Such an entry does not count.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
