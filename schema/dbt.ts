@@ -90,7 +90,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** A table without new rows for a week only warns: there may be no changes. `runTable` detects failing runs. */
+/** Only a warning: a table may have no changes for a week. `runTable` detects runs that fail. */
 const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -109,7 +109,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a reference test for a column with the name of another report's key, such as `event_id`; [] for others. */
+/** Returns a test that each value exists in another report; [] unless the column is its key, such as `event_id`. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -135,7 +135,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Returns several columns as one SQL value; a single column stays unchanged. */
+/** Returns several key columns as one SQL value, because dbt's tests take one column. */
 const together = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 

@@ -1,6 +1,6 @@
 /**
- * The data dictionary as Markdown. From the declarations and the books of an empty warehouse it is docs/TABLES.md, and a
- * test compares the two. With the columns of a warehouse it also lists the columns that this warehouse discovered.
+ * The data dictionary as Markdown. docs/TABLES.md is made from the declarations and an empty warehouse, and a test
+ * compares the two. For a real warehouse, the dictionary also lists the columns that it discovered.
  */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
@@ -32,7 +32,7 @@ const DELETIONS: Record<Deletes, string> = {
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-/** The specification names two shapes of an event, and not which one a response uses (spec §2, event row). */
+/** The specification names two shapes of an event, but not which one a response has (spec §2, event row). */
 const SHAPES = [
   '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column',
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as',
@@ -158,7 +158,7 @@ function historyChapter(): string[] {
 const indexRow = ({ name, key, children }: ReportTable): string =>
   `| [${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length} |`
 
-/** Questions of readers, each with the table of `tidemark` that answers it. Other tables are for Tidemark itself. */
+/** Questions of readers, each with the table of `tidemark` that answers it. */
 const QUESTIONS = [
   ['How complete is a report, and why not more?', 'freshness'],
   ['Which rows could not be stored, and why?', 'rejected_rows'],

@@ -13,7 +13,7 @@ export interface Field {
 }
 
 export interface Collection {
-  /** The field with the collection. The flag may have another name: `commissions` adds `commission` (spec §2). */
+  /** The field of the row. The `expand` flag may have another name: `commissions` adds the field `commission`. */
   readonly field: string
   /** `one`: an object, so at most one child row. `many`: an array. */
   readonly holds: 'one' | 'many'
@@ -70,7 +70,7 @@ export interface Declaration {
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /** Set if each changed row of other reports needs a request: of enquiries, or of those that `entities` configures. */
+  /** Set for audits: each changed record of other reports needs a request. `configured`: those in `entities`. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

@@ -3,7 +3,7 @@ import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promis
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
-  /** This machine's wall clock. It may be wrong, so the end of a window comes from the service's clock. */
+  /** This machine's wall clock. It may be wrong, so the service's clock decides where a window ends. */
   now(): Instant
   /** Milliseconds that never decrease, for durations. */
   monotonicMs(): number

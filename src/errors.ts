@@ -128,7 +128,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/** Returns whether too many files are open. Without its own code, this would look like an unreachable service. */
+/** Returns whether this process has too many files open. Otherwise the error would look like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 

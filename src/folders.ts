@@ -1,10 +1,10 @@
-/** Creates and removes folders. If a folder cannot be used, the error has a code and a cure for the operator. */
+/** Creates and removes folders. If a folder can't be used, throws an error with a code and a cure for the operator. */
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/** Codes of an operator's mistakes: no permission, read-only file system, a file in place of a folder, missing path. */
+/** Error codes that an operator can resolve: no permission, read-only, a file in place of a folder, a missing path. */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',
@@ -20,7 +20,7 @@ const MISTAKES = new Set([
 /** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
-/** Creates the folder and its parents. Node's `recursive` option never ends where entries are refused (/proc). */
+/** Creates the folder and its parents. Node's option `recursive` is not used: under /proc, it never ends. */
 export function makeFolder(folder: string): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
@@ -36,8 +36,8 @@ export function makeFolder(folder: string): void {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user has no permission to look: with the
- * result "does not exist", the user might create a second warehouse.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look: after the result "does
+ * not exist", a second warehouse would be created.
  */
 export function isThere(path: string): boolean {
   try {
@@ -50,7 +50,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns WAREHOUSE_MISSING for an operator's mistake with a configured folder, and other errors unchanged. */
+/** Returns WAREHOUSE_MISSING if the operator can make the configured folder usable, and other errors unchanged. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',

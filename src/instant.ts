@@ -1,6 +1,6 @@
 /**
- * A point in time, in whole microseconds since 1970 (UTC). DuckDB's TIMESTAMPTZ has microseconds; with milliseconds,
- * rows at the end of a window would be lost. A plain number is exact until the year 2255.
+ * A point in time, in whole microseconds since 1970 (UTC), like DuckDB's TIMESTAMPTZ. With milliseconds, rows at the
+ * end of a window would be lost. A plain number is exact until the year 2255.
  */
 declare const instantBrand: unique symbol
 
@@ -64,7 +64,7 @@ function zoneOf(zone: string | undefined): string {
   return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
-/** Returns whether the date exists: `Date.parse` turns 30 February into 1 March, so both are compared. */
+/** Returns whether the date exists. `Date.parse` makes 30 February 1 March, so the result is compared with the text. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -8,7 +8,7 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogLine {
   (message: string): void
-  /** Logs fields, and perhaps a message. The field for an error is `err`. */
+  /** Logs fields and an optional message. The field for an error is `err`. */
   (fields: object, message?: string): void
 }
 
@@ -55,7 +55,7 @@ const SECRET_FIELDS = [
 /** Paths of the fields that pino masks by name. In deeper fields, only guarded texts are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** The minimum number of characters of a guarded text. Shorter texts would also be masked inside of ordinary words. */
+/** The minimum number of characters of a masked text. Shorter ones occur inside of ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
@@ -88,7 +88,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
 /** Returns the number of the line's level, which pino writes at the beginning of the line. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Matches the credentials in an address (of a queue or a proxy). They are masked without a call of `guard`. */
+/** Matches user and password in an address of a queue or a proxy. They are masked without a call of `guard`. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {

@@ -1,4 +1,4 @@
-/** The hook for metrics and traces: each run, walk, request and load runs inside of one call of `Observe`. */
+/** The hook for metrics and traces: each run, walk, request and load is executed inside of a call of `Observe`. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
@@ -10,7 +10,7 @@ export type Facts = Readonly<Record<string, string | number | boolean | undefine
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** Facts that are known when the work begins. `Note` adds facts that are known later. */
+  /** Facts that are known when the work begins. `Note` adds those that are known only later. */
   readonly facts?: Facts | undefined
 }
 
@@ -42,7 +42,7 @@ export async function measure<T>(
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns one observer that calls all `observers`; the first one is the outermost. */
+/** Returns one observer that calls all `observers`. The first one is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

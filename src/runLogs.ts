@@ -1,6 +1,6 @@
 /**
- * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse, one file per hour (UTC).
- * Files per run would be half a million in a season. Lines per run, bytes per hour and bytes in total are limited.
+ * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse. There is one file per hour
+ * (UTC), because one per run would be half a million in a season. Number and size of the lines are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -14,7 +14,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** The maximum size of all files in bytes. Above it, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is left out. */
+/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is forgotten. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -55,7 +55,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True if this process has begun a file for a new hour, so that there may be old files to remove. */
+  /** Whether this process has begun a file for a new hour. Then older files may be due for `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }
@@ -81,7 +81,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // The entry is deleted and set again, so that the map is ordered by the last line of each run.
+    // The entry is deleted and set again. So the map is in the order of the runs' last lines.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -90,7 +90,7 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lets the running code finish first, so that all of its lines are written in one call.
+    // Lets the running code finish first. All of its lines are then written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
@@ -136,10 +136,10 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** pino's number of the level `info`. A run that was skipped has only `debug` lines. */
+/** pino's number of the level `info`. A run that was skipped logs only at `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run of a report with an `info` line, else the last run with any line, else undefined. */
+/** Returns the last run of a report that did something (it has an `info` line), or else the last one, or undefined. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
@@ -152,7 +152,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Returns the lines of a file. Skips a partial line, whose process was killed while writing. */
+/** Returns the lines of a file, without partial lines: their process was killed while writing. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

@@ -7,7 +7,7 @@ export class Secret {
   #value: string
   readonly #source: (() => Promise<string | undefined>) | undefined
 
-  /** `source` reads the secret again, for example from a file that is replaced from time to time. */
+  /** `source` reads the secret again, for example from a file that the operator replaces from time to time. */
   constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
     this.#source = source
@@ -39,8 +39,8 @@ export class Secret {
 }
 
 /**
- * Returns the forms of a value: plain, in JSON (once and twice), in a URL or form, in HTML, and in Base64. Longer forms
- * are first, because they may contain shorter ones.
+ * Returns the spellings of a secret to mask: plain, in JSON (once and twice), in a URL or form, in HTML, in Base64. The
+ * longest comes first, because it may contain others.
  */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []

@@ -1,4 +1,4 @@
-/** Runs a backfill. Its windows are in `tidemark.backfill_windows`, so a stopped backfill can continue. */
+/** Runs a backfill. The books list its windows (`tidemark.backfill_windows`), so a stopped backfill can continue. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import { type BackfillOptions, type BackfillOutcome, backfillReport } from '../../src/sync/backfill/backfill.ts'

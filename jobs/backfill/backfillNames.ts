@@ -1,4 +1,4 @@
-/** Finds the backfill for each request. Requests for the same range share one, so two clicks do not read it twice. */
+/** Finds or creates the backfill for each request. Equal requests join one backfill: two clicks read a range once. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Instant } from '../../src/instant.ts'
@@ -19,7 +19,7 @@ export interface BackfillNamesParts {
 
 export class BackfillNames {
   readonly #parts: BackfillNamesParts
-  /** Requested backfills whose jobs this process may not have added to the queue yet. */
+  /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */
   readonly #given = new Set<BackfillJob>()
   #giving: Promise<unknown> = Promise.resolve()
 
@@ -28,11 +28,11 @@ export class BackfillNames {
   }
 
   /**
-   * Passes a job for each requested backfill to `work`. Until `work` ends, equal requests join the same backfill.
-   * Throws USAGE_INVALID for an impossible range.
+   * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
+   * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
    */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
-    // Handles requests one after the other, so that each one finds the backfills of those before it.
+    // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const giving = this.#giving.then(() => this.#name(asked))
     this.#giving = giving.catch(() => undefined)
     const named = await giving

@@ -1,6 +1,6 @@
 /**
- * Distributes the windows of a backfill to this process or to pullers, which leave the staged rows in a shared
- * directory. The coordinator polls its jobs, because a lost event or an emptied store would block the backfill.
+ * Pulls the windows of a backfill through the queue, if it has pullers, or in this process. A puller leaves the rows in
+ * a shared directory. The backfill polls the window jobs: waiting for an event would never end if the store lost it.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
@@ -15,10 +15,10 @@ import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Number of windows that a process pulls at once. They share the client's limit of requests. */
+/** Number of windows that a puller reads at the same time. Their requests share the client's limit. */
 const PULLED_AT_ONCE = 2
 
-/** Starts to take jobs of backfill windows from the queue, and pulls their windows. */
+/** Makes this process a puller: it takes jobs of backfill windows from the queue and reads their windows. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
   /** The epoch (run number of the backfill) of the last pulled window, by report. */
   const epochs = new Map<ReportName, number>()
@@ -30,7 +30,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A new epoch means a new run, before which the report was not paused. So an older refusal (403) is forgotten.
+      // The report was not paused when the backfill began, so a 403 that this process remembers is outdated.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
@@ -43,12 +43,12 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const LOOK_EVERY_MS = 200
-/** At this interval (ms), a puller checks whether the backfill still needs the window. */
+/** Milliseconds between a puller's checks whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
-/** Number of polls after which the coordinator checks whether there is still a puller. */
+/** While no puller has taken the job, the backfill counts the pullers again after this number of polls. */
 const LOOKS_PER_COUNT = 25
 
-/** Aborts the pull if the coordinator, which can't cancel another process's job, has marked the job as unwanted. */
+/** Aborts the pull when the backfill has marked the job as unwanted. It can't cancel another process's job. */
 function endsWhenUnwanted(
   { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -57,7 +57,7 @@ function endsWhenUnwanted(
   const look = async () => {
     for (;;) {
       await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
-      // If the store can't be reached, the pull continues, and the check is repeated later.
+      // If the store can't be reached, the pull continues and the next check decides.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -99,7 +99,7 @@ async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   await queue.remove(jobId)
 }
 
-/** Repeats a call until the queue's store can be reached, so that an outage of the store fails no window. */
+/** Repeats a call until the queue's store can be reached again. An outage of the store then fails no window. */
 async function whenBack<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -121,11 +121,11 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits for the end of the job. Returns undefined if the job has not begun and there is no puller left to take it. */
+/** Waits until the job has ended. Returns undefined if there is no puller left that could begin it. */
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await context.clock.sleep(LOOK_EVERY_MS, signal)
-    // The state must be read first. Otherwise a job could end between the reads, and be `completed` without a result.
+    // Reads the state before the job: in the other order, a job that ends in between is `completed` without a result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)

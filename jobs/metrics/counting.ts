@@ -1,4 +1,4 @@
-/** Turns observed work into counters and durations. All values of labels are from closed lists. */
+/** Turns finished work into counters and durations. Each label has a fixed list of values. */
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import type { Clock } from '../../src/clock.ts'
 import { type Facts, measure, type Observe, type Subject } from '../../src/observe.ts'
@@ -32,7 +32,7 @@ interface Work {
 function countWork(counters: Counters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
-  // A request without a response has no status; the label then contains the error code.
+  // Without a response there is no status. The label then contains the error code.
   const status = String(facts['status'] ?? code ?? '')
   if (what === 'run') countRun(counters, work)
   else if (what === 'token') counters.tokenRequests.inc({ status })
@@ -58,7 +58,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
 }
 
-/** Values of the label `status`: statuses of failed token requests (spec §4) and, without a response, error codes. */
+/** HTTP statuses of failed token requests (spec §4), as values of the label `status`. */
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 

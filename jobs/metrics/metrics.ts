@@ -1,6 +1,6 @@
 /**
  * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
- * each scrape, or after a time limit their last values are used, because a slow scrape looks like a dead process.
+ * each scrape. If that takes too long, the last values are used, because a slow scrape looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
@@ -22,11 +22,11 @@ export interface MetricsParts {
   readonly version: string
 }
 
-/** Reads the figures that only the owner of the warehouse has. */
+/** Reads the state of each report from the books, which only the owner of the warehouse can do. */
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit (ms) for reading the books, which waits for a running load. Prometheus waits 10 s for a scrape. */
+/** Time limit (ms) for reading the books. The read waits for a running load, but Prometheus gives up after 10 s. */
 const LOOK_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -106,7 +106,7 @@ export class Metrics implements Disposable {
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      // The mark of an audit report only moves when records change, so its distance from now is no lag.
+      // An audit report's mark moves only when records change, so an old mark does not mean that the report lags.
       if (reportOf(report).perRecord === undefined)
         lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
     }

@@ -1,6 +1,6 @@
 /**
  * Sends one notice to the webhook as a POST. The signature covers time and body, so that the receiver recognises forged
- * and repeated notices. Redirects are not followed, because nobody configured their address.
+ * and repeated notices. Redirects are not followed: the operator has configured no other address.
  */
 import { createHmac } from 'node:crypto'
 import type { NotifyConfig } from '../../src/config/config.ts'

@@ -1,4 +1,4 @@
-/** Regular work between runs: publishes the copy, makes checkpoints, removes old jobs, staged files, book entries. */
+/** Regular work between runs: publishes, makes checkpoints, and removes old jobs, staged files and book entries. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'

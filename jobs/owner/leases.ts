@@ -1,6 +1,6 @@
 /**
  * Leases of this process: one run at a time per report and kind. After a lost lock or an emptied store, the queue may
- * begin a second such job while the first one works. Then the second job stops the first one and waits for its end.
+ * begin a job again while its first attempt still works. The new attempt stops the old one and waits for its end.
  */
 
 export interface LeaseRequest {
@@ -12,7 +12,7 @@ export interface LeaseRequest {
    */
   readonly as: string
   readonly signal: AbortSignal
-  /** Aborts the run that has the lease, because a new attempt of the same job needs the lease. */
+  /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
   readonly callOff: () => void
 }
 
@@ -21,7 +21,7 @@ type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Prom
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 
-  /** Waits for the lease, does the work, and releases the lease. */
+  /** Waits until the lease is free, and does the work while holding it. */
   async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
       if (held.as === as) held.callOff()

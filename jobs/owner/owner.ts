@@ -30,7 +30,7 @@ export interface OwnerParts {
   readonly onBroken: () => void
 }
 
-/** Number of reports that run at the same time: enough to use the waits for the service, few enough to limit memory. */
+/** Number of reports that run at the same time. While one waits for the service, another loads; more need memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
@@ -119,7 +119,7 @@ export class Owner {
     })
   }
 
-  /** Runs one job under its lease, logs the outcome and requests a published copy. Throws the error of a failed run. */
+  /** Runs one job under its lease, logs the outcome and requests a publication. Throws the error of a failed run. */
   #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
@@ -136,12 +136,12 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The backfill of a paused report stays in its queue until the pause ends. The schedule requests other runs.
+      // The job of a paused backfill stays in its queue. Other jobs end: the schedule requests their runs again.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // The backfill has tried all windows, and some failed. A retry would probably fail at once, so the job ends.
+      // The backfill has tried all windows, and some failed. A retry at once would fail too, so the job ends.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error
@@ -152,7 +152,7 @@ export class Owner {
     return { name, signal, callOff: () => callOff(OVERTAKEN) }
   }
 
-  /** Tests the database: after a fatal error, such as a full disk at a COMMIT, only opening the file again helps. */
+  /** If the database no longer responds, has the file opened again: after a fatal error of DuckDB, only that helps. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()

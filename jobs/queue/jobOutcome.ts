@@ -23,13 +23,13 @@ export function verdictOf(
 ): Verdict {
   if (calledOff === STOPPING) return 'hand back'
   if (calledOff === CALLED_OFF) return 'give up'
-  // A newer run has replaced this one, or the job's lock was lost. Another job does the work in both cases.
+  // Another job does the work: a newer run has replaced this one, or this job has lost its lock.
   if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does the work of this run. Callers that wait for this run then wait for the other. */
+/** Returns whether another run does the work of this one. Commands that wait for this one then wait for the other. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -43,10 +43,10 @@ export interface JobAttempt {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Milliseconds until a waiting job is tried again without `tidemark resume`, since a repair may go unnoticed. */
+/** Milliseconds until a job that waits for an operator is tried anyway: the cause may be gone without a `resume`. */
 const LOOK_AGAIN_MS = 5 * MINUTE_MS
 
-/** Runs `work`. If it throws, decides the outcome of the job by `verdictOf`. */
+/** Runs `work`. If it throws, moves or fails the job as `verdictOf` decides. */
 export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()

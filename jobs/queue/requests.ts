@@ -1,4 +1,4 @@
-/** The only place that adds jobs. A waiting run is not added again; an active run is added once, for afterwards. */
+/** The only place that adds jobs. While a run waits or is active, at most one more run of its kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -110,8 +110,8 @@ export class Requests {
   }
 
   /**
-   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Each would wait
-   * until its wrong time, and so would every job with the same deduplication key.
+   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each
+   * would wait until its wrong time, and would block later jobs with the same deduplication key.
    */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0

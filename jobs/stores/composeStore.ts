@@ -1,4 +1,4 @@
-/** Composes a queue store from what each kind of store implements: queues, shared values, findings, closing. */
+/** Composes a queue store from the parts that each kind of store implements. */
 import type { Clock } from '../../src/clock.ts'
 import { pausesOn, type SharedValues } from './sharedValues.ts'
 import type { Queues } from './queues.ts'

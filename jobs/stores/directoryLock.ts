@@ -19,7 +19,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error of Node names the file that can't be opened. SQLite names none, but it opens only the `.lock` file.
+    // Finds the file that can't be opened. Node's error contains its path; SQLite's does not, but means `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

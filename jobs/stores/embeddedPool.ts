@@ -1,7 +1,7 @@
 /**
- * Presents PGlite as a pool of PostgreSQL sessions, as far as BullMQ needs one. PGlite is a single session in this
- * thread, so statements of other callers wait while one caller has a transaction open. Each statement first yields to
- * the event loop: PGlite responds without letting timers fire, and a worker that polls in a loop would never stop.
+ * Presents PGlite as a pool of PostgreSQL sessions for BullMQ. PGlite has one session, so while a caller has a
+ * transaction open, the statements of others wait. Each statement first yields to the event loop. Otherwise PGlite
+ * would let no timer fire, and a worker that polls in a loop could not be stopped.
  */
 import { EventEmitter } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'
@@ -41,11 +41,11 @@ async function closeToOthers(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** A database in this process has no connection that could be lost, so BullMQ needs no timeouts. */
+  /** Without this option, BullMQ sets a time limit for lost connections. A database in this process can't lose one. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
-  /** The session with an open transaction. Other callers wait in `#waiting` for its end. */
+  /** The session with an open transaction. Statements of other sessions wait in `#waiting` for its end. */
   #speaker: Session | undefined
   readonly #waiting: (() => void)[] = []
   #ended = false
@@ -147,7 +147,7 @@ class Session extends EventEmitter implements PgPoolClient {
     return this.#pool.run<Result>(text, values, this)
   }
 
-  /** Rolls back a transaction that is still open. Otherwise all other sessions would wait for its end in vain. */
+  /** Rolls back a transaction that is still open. Otherwise all other sessions would wait for its end forever. */
   release(): void {
     this.removeAllListeners()
     this.#pool.leave(this).catch((error: unknown) => this.#pool.emit('error', error))

@@ -1,4 +1,4 @@
-/** BullMQ's PostgreSQL backend on a PGlite in this process. Survives kill -9, but not a power cut during a write. */
+/** BullMQ's PostgreSQL backend on a PGlite in this process. Jobs survive kill -9, but not a power cut while writing. */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'
@@ -16,7 +16,7 @@ const mask = (text: string): string => text
 
 /** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
 const ROOM_MIN = 16 * 1_048_576
-/** These errors become DISK_FULL if less than `ROOM_MIN` is free. PGlite and SQLite do not report a full disk. */
+/** On a full disk, PGlite and SQLite fail with these codes. If less than `ROOM_MIN` is free, they become DISK_FULL. */
 const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */

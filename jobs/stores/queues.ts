@@ -41,7 +41,7 @@ const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 /** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
 const ASK_AGAIN = { runRetryDelay: 2_000 }
 
-/** Methods of a queue that commands use. They throw errors with a cure; a driver's error would look like a defect. */
+/** Queue methods that commands call. A driver's error in them is replaced by one with a cure. */
 const CALLS = [
   'add',
   'getActive',
@@ -106,7 +106,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs, unless the store can't be reached: then their end could not be stored anyway. */
+  /** Waits for active jobs, unless the store can't be reached: their results could not be stored then. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

@@ -48,7 +48,7 @@ function eviction(policy: string | undefined): StoreFinding {
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
 
-/** Full memory is only a warning: it may be free again before the next job, and a worker waits for that. */
+/** Full memory is only a warning: a worker waits until memory is free again. */
 function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
   if (max === 0 || used < max) return []

@@ -12,7 +12,7 @@ import { nameOf, Seal } from './seal.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './troubles.ts'
 
-/** Duration of a refresh lease (ms): longer than parsing blocks a process, but short, since a process may die. */
+/** Duration of a refresh lease (ms): longer than parsing blocks the event loop, but short in case its process dies. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */

@@ -15,7 +15,7 @@ export interface SharedValues {
   claim(name: string, text: string, ms: number): Promise<boolean>
   /** If the value still has this text, it expires `ms` from now. Returns whether it has this text. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Removes the value if its text is still this one. */
+  /** Removes the value if it still has this text. Otherwise another process has written it, and it stays. */
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later is not changed. */
   prolong(name: string, ms: number): Promise<void>

@@ -47,7 +47,7 @@ export class Troubles {
     this.#parts = parts
   }
 
-  /** Logs a problem as one line, unless the same line was logged within `SAID_AGAIN_MS`. */
+  /** Logs a problem as one line, unless the same message was logged within `SAID_AGAIN_MS`. */
   readonly tell = (error: unknown): void => {
     const { log, clock, mask } = this.#parts
     const message = mask(messageOf(error))

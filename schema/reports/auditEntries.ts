@@ -1,6 +1,6 @@
 /**
- * Audit entries of any record, with one request for each record (spec §4, AuditReport). The configuration maps the
- * numbers of entities, which the specification does not define. Tidemark numbers a record's entries in `entry_number`.
+ * Audit entries of any record, with one request for each record (spec §4, AuditReport). The configuration maps entity
+ * numbers to reports, because the specification does not define them. Tidemark numbers a record's entries itself.
  */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 

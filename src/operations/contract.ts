@@ -26,22 +26,22 @@ const range = z.strictObject({
 })
 const backfills = z.array(range).min(1)
 
-/** The operations that change something. The owner of the warehouse executes them, or the caller's process. */
+/** The operations that change something. The owner of the warehouse executes them or, without a worker, the command. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, pauses by an operator stay. Only pauses after a refusal by the service end.
+  // With `onlyRefused`, only pauses after a refusal by the service end. Pauses by an operator stay.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // Without `keys`: all listed rows of the reports.
+  // Keys as in `tidemark.rejected_rows`. Without `keys`, all listed rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
 
-/** Every request that a worker answers. */
+/** Every request that the owner of the warehouse answers. */
 export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
@@ -59,13 +59,13 @@ export type Problem = z.infer<typeof Problem>
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
-/** Converts a received problem back to an error. A code that this version does not know becomes UNEXPECTED. */
+/** Converts a problem from another process to an error. A code that this version does not know becomes UNEXPECTED. */
 export function errorFrom({ code, message, cure, report: named, ...data }: Problem): SyncError {
   const known: ErrorCode = errorCodes.find((each) => each === code) ?? 'UNEXPECTED'
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
-/** Returns the error for a worker that no longer responds. `what` completes "the worker that owns the warehouse …". */
+/** Returns WORKER_LOST. `what` completes its message "the worker that owns the warehouse …". */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
     cure: 'Look at its log, or restart it: what was asked for goes on when it is back. "tidemark status" shows where it is.',
@@ -91,7 +91,7 @@ const Figures = z.object({
   latenessMs: count,
 })
 
-/** The outcome of a report's run as plain values. */
+/** The outcome of a report's run as plain values, for the socket and the queue. */
 export const Outcome = z.object({
   report,
   runId: z.string().optional(),
@@ -121,7 +121,7 @@ export type Progress = z.infer<typeof Progress>
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
-/** A failed publication does not fail the operation, because the rows are in the warehouse. */
+/** Set if publishing failed. The operation still succeeds, because the rows are in the warehouse. */
 const Unpublished = z.object({ publishError: Problem.optional() })
 
 const Publication = Unpublished.extend({
@@ -143,7 +143,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier for `cancel`. For a backfill, it is the backfill's identifier, otherwise the job's. */
+  /** The identifier for `cancel`: of the backfill or, for other runs, of the job. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -198,7 +198,7 @@ export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Returns a schema that accepts any value as `T`. For bookkeeping rows, whose type is declared elsewhere. */
+/** Returns a schema that accepts any object as `T`. For rows of the books, whose types are declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

@@ -1,4 +1,4 @@
-/** The interface that operations use. Runs go through the queues in a worker, and begin at once in a command. */
+/** What operations need to execute runs. A worker executes runs through its queues, a command executes them at once. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
@@ -7,7 +7,7 @@ import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
   readonly tell: (event: OperationEvent) => void
-  /** Aborts when the caller has left. Runs that a worker has begun continue. */
+  /** Aborts when the caller stops waiting. Runs that a worker has begun continue. */
   readonly signal: AbortSignal
 }
 
@@ -18,7 +18,7 @@ export type RunRequest =
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
-  /** The result of a reconcile or a backfill; undefined if the run failed or has another kind. */
+  /** The result of a reconcile or a backfill; undefined for an incremental run, and if the run failed. */
   readonly result?: unknown
 }
 
@@ -28,11 +28,11 @@ export interface Engine {
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns a description such as `a run`; undefined if there is no such run. */
+  /** Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. */
   callOff(id: string): Promise<string | undefined>
   /** Returns the description of a run that `callOff` stopped earlier; undefined if `callOff` stopped no such run. */
   calledOffBefore(id: string): string | undefined
-  /** Starts runs that were prevented by pauses of these reports. Call it when the pauses have ended. */
+  /** Starts the runs of these reports that their pauses prevented. Called when the pauses have ended. */
   restart(reports: readonly ReportName[]): Promise<void>
   /** Runs `work` after all earlier calls of `inTurn` have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>

@@ -1,6 +1,6 @@
 /**
- * Requests runs for a caller and waits for them. Only runs that begin after the request count: a run that is already
- * active may miss the change that the caller expects. If the store loses a request, the request is repeated.
+ * Requests runs for a caller and waits for them. A run that is already active when the request comes does not count,
+ * because it may miss the change that the caller expects. If the store loses a request, it is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -20,7 +20,7 @@ export interface FollowOptions {
 
 const LOOK_EVERY_MS = 2_000
 
-/** Requests a run of each report. Returns all ended runs in the reports' order. Rejects if the caller leaves. */
+/** Requests a run of each report and waits for all. Returns them in the reports' order. Rejects if the caller left. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller

@@ -22,14 +22,14 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation. The answer includes failures of single reports. Throws the error that ended the operation. */
+/** Executes an operation. A failure of one report is in the answer; an error of the whole operation is thrown. */
 export function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
   const name: R['do'] = request.do
-  // TypeScript cannot infer that the request is of the type that this operation takes.
+  // TypeScript cannot infer that `request` has the type for the operation of this name.
   return OPERATIONS[name](engine, request as never, caller)
 }
 
@@ -68,7 +68,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   return { paused: reports, ...(await publishFailure(engine)) }
 }
 
-/** Ends pauses, clears refusals (403) by the service, and starts the reports, so that the operator sees the effect. */
+/** Ends pauses, forgets refusals (403) by the service, and starts the reports, so that the operator sees the effect. */
 const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused = false }) => {
   const { warehouse, client } = engine.context
   const resumed = await warehouse.resume(named, { onlyRefused })
@@ -93,7 +93,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. If two callers request it at the same time, the second one waits. */
+/** Loads rejected rows again. If two callers request it, the second one waits for the first. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -109,7 +109,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed, ...(await publishFailure(engine)) }
 }
 
-/** Publishes. Returns a failure instead of throwing it, because the rows are already in the warehouse. */
+/** Publishes. Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

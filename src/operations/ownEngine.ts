@@ -11,12 +11,12 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Number of windows of a backfill that are read or loaded at the same time, so that reading and loading overlap. */
+/** Number of windows of a backfill in work at once. Some are loaded while others are read. */
 const LANES = 4
 
 export interface OwnEngineOptions {
   readonly published: string
-  /** Called once for each run that has ended. */
+  /** Called once for each run that has ended, to log it. */
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }
 
@@ -58,7 +58,7 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Returns undefined: in this process, only the caller's signal stops runs. */
+  /** Returns undefined: in this process, only the caller's signal can stop a run. */
   callOff(): Promise<undefined> {
     return Promise.resolve(undefined)
   }
@@ -67,7 +67,7 @@ export class OwnEngine implements Engine {
     return undefined
   }
 
-  /** Does nothing. Without a worker, the reports run with the next command. */
+  /** Does nothing. Without a worker, the next `tidemark sync` runs the reports. */
   restart(): Promise<void> {
     return Promise.resolve()
   }

@@ -8,10 +8,10 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The log and the observers of an operation. Disposing them flushes both. */
+/** The log and the observers of an operation. Disposing flushes them. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** Used only if this process executes the operation, as are `observe` and `onEnded`. */
+  /** Used, like `observe` and `onEnded`, only if this process executes the operation. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
@@ -20,15 +20,15 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Aborts the operation. If a worker executes the operation, aborts only the wait for the answer. */
+  /** Aborts the operation if this process executes it; otherwise only the wait for the worker's answer. */
   readonly signal: AbortSignal
   /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
 /**
- * Executes an operation and returns its answer, which includes failures of single reports. Throws the errors of opening
- * the warehouse, the error that ended the operation, and CANCELLED.
+ * Executes an operation and returns its answer. A failure of one report is in the answer. Throws errors of opening the
+ * warehouse, the error that ended the whole operation, and CANCELLED.
  */
 export async function perform<R extends ActingRequest>(
   request: R,

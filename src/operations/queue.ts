@@ -1,4 +1,4 @@
-/** Operations over the shared queue, from other machines. A job's progress contains events; its result is the reply. */
+/** Sends operations over the shared queue. A job's progress contains the events, and its result is the reply. */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -9,7 +9,7 @@ import type { WorkerOperations } from './workerOperations.ts'
 
 /** Maximum number of operations at once. It is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Maximum number of events that a job's progress keeps. */
+/** Maximum number of events in a job's progress. Later events are dropped; the reply contains all outcomes. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -27,7 +27,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data, { tell, signal })
       await written
-      // Throws if the worker is stopping: the job returns to the queue, and the next owner executes it.
+      // If the worker is stopping, throws: the job returns to the queue, and the next owner executes it.
       signal.throwIfAborted()
       return reply
     },
@@ -36,7 +36,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const LOOK_EVERY_MS = 250
 
-/** Sends a request and polls for the reply, because events may be lost. Throws WORKER_LOST, and the signal's reason. */
+/** Sends a request and polls for the reply: queue events may be lost. Throws WORKER_LOST or the signal's reason. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
@@ -47,7 +47,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
-    // The state is read first. Otherwise a job that ends between the reads would be `completed` without a result.
+    // Reads the state before the job: in the other order, a job that ends in between is `completed` without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -1,4 +1,4 @@
-/** Reads the state of each report from the newest source that responds in time. */
+/** Reads the state of each report from the worker, the warehouse or the published copy: the first that responds. */
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker's answer. A worker can't answer during a long load: then the copy is read. */
+/** Milliseconds to wait for the worker, which can't answer during a long load. Then the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =
@@ -15,7 +15,7 @@ export type Status =
   /** Before the first sync, there is neither a warehouse nor a copy. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Returns the state from the worker. If none responds in time, reads the warehouse or, if it is locked, the copy. */
+/** Returns the state from the worker. If none answers in time, reads the warehouse or, if it is locked, the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

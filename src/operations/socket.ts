@@ -49,7 +49,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // All replies were sent. Disconnects callers that do not read their reply.
+      // All replies were sent. The connections left belong to callers that do not read their reply.
       server.closeAllConnections()
       await closed
     },
@@ -81,10 +81,10 @@ export function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** Milliseconds to wait for the head of the response, which a healthy worker sends at once. */
+/** Milliseconds to wait for the response's headers, which a healthy worker sends at once. */
 const HEARD_MS_MAX = 10_000
 
-/** Sends a request and waits for the reply. Throws WORKER_LOST, and the signal's reason. */
+/** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */
 export async function askSocket(
   { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
   request: OperationRequest,

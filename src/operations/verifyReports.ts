@@ -25,7 +25,7 @@ export interface VerifyRequest {
   readonly to: Instant | undefined
 }
 
-/** The comparisons of one report, one for each scope (such as a currency), or the error that prevented them. */
+/** The comparisons of one report (one for each configured currency), or the error that prevented them. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly Verified[]
@@ -37,8 +37,8 @@ export interface VerifyContext extends PlanOptions {
 }
 
 /**
- * Compares the reports. The result includes failures of single reports. Throws CANCELLED, and WAREHOUSE_MISSING before
- * the first sync.
+ * Compares the reports. The error of one report is in its result. Throws CANCELLED, and WAREHOUSE_MISSING before the
+ * first sync.
  */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
-  // Copies the prefix for numbers from the published copy. With another prefix, equal rows would seem different.
+  // Staged numbers have a random prefix. Copies the published copy's prefix: otherwise equal rows seem different.
   await made.rows(`
     UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   await made.close()
@@ -91,7 +91,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   return scratch
 }
 
-/** Reads pauses from the warehouse if possible. The copy may be older: `check` ends pauses without publishing. */
+/** Reads pauses from the warehouse if possible. The copy may lack changes: `check` ends pauses without publishing. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -7,7 +7,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 import type { WaitingRun } from './contract.ts'
 
-/** Returns a waiting run's identifier. For a backfill, returns the backfill's identifier, which all its runs share. */
+/** Returns the identifier for `cancel`: of the backfill or, for other runs, of the job. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 
@@ -17,7 +17,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes the run from its queue and ends the wait of its callers. Returns undefined if there is no such run. */
+/** Removes a waiting run from its queue; its callers receive CANCELLED. Returns undefined if no such run waits. */
 export async function callOffWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

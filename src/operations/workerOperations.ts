@@ -41,7 +41,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerParts
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** The last runs that `cancel` stopped. A second `cancel` of such a run succeeds, although the run has ended. */
+  /** The last runs that `cancel` stopped. A repeated `cancel` of such a run succeeds, although the run has ended. */
   readonly #calledOff: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -53,12 +53,12 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Ends the waiting of all callers, because the worker stops. */
+  /** Ends the waiting of all callers. Called when the worker stops. */
   close(): void {
     this.#closing.abort(calledOffError(STOPPING))
   }
 
-  /** Executes an operation. Never rejects: an error is returned as an answer with `error`. */
+  /** Executes an operation. Never rejects: a failure is a reply with `error`. */
   async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
     const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {
@@ -91,7 +91,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run last, because they depend on the rows of the other reports.
+    // Audit reports run last, because they request the records that the other reports have brought.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,
@@ -118,7 +118,7 @@ export class WorkerOperations implements Engine {
     return this.#calledOff.find((each) => each.id === id)?.what
   }
 
-  /** Continues backfills that the pause stopped or delayed, and requests a run of each enabled report. */
+  /** Continues backfills that the pause interrupted, and requests a run of each enabled report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {

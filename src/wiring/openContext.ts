@@ -29,7 +29,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Removes the staging directory, unless other loaders or pullers may have files there.
+  // Removes the staging directory at the end, unless other processes may have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -59,9 +59,9 @@ export const settingsOf = (config: Config): SyncSettings => ({
 })
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** Maximum number of attempts per request; undefined for the client's default. */
+  /** Maximum number of attempts per request; undefined: the client's default. */
   readonly attemptsMax?: number
-  /** Shares the token and pauses between processes. Without a store, long pauses are kept in a file. */
+  /** Store through which processes share the token and pauses. Without one, a file keeps long pauses. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   /** Receives the client's events, which are also logged. */
   readonly onEvent?: (event: ClientEvent) => void
@@ -120,8 +120,8 @@ const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || 
 const LEFT_MS = 15 * MINUTE_MS
 
 /**
- * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, other
- * processes stage rows in the same directory, so only folders older than `LEFT_MS` are removed.
+ * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, the
+ * folders of live processes must stay, so only those older than `LEFT_MS` are removed.
  */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config

@@ -1,6 +1,6 @@
 /**
- * Keeps a long pause that the service requested in a file next to the warehouse. Otherwise commands that cron starts
- * every few minutes would ignore the pause. Workers keep their pauses in the queue's store.
+ * Keeps a long pause that the service has requested (Retry-After) in a file next to the warehouse. Otherwise commands
+ * that cron starts every few minutes would ignore the pause. Workers keep pauses in the queue's store.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -20,7 +20,7 @@ const Kept = z.object({
   untilMs: z.number(),
 })
 
-/** Returns the pauses of the service and client with this `identity`. Ignores pauses of others. */
+/** Returns the pauses for this service and client (`identity`). A pause for another one is ignored. */
 export function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = nameOf(identity)
@@ -29,13 +29,13 @@ export function pausesBeside(warehouse: string, identity: string, clock: Pick<Cl
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // If the pause began in the future, the clock was set back. The remaining time is unknown, so the pause is ignored.
+    // The clock was set back after the pause began. The remaining time is unknown, so the pause is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {
     remainingMs,
     pause: async (ms) => {
-      // A short pause is not stored, because the run itself waits until it ends.
+      // A short pause is not stored: the run that received it waits until it ends.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

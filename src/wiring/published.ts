@@ -42,7 +42,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist. For a lake, always true: only opening it shows whether it exists. */
+/** Returns whether the warehouse may exist. Always true for a lake, because only opening it would show that. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -61,7 +61,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // A user may have permission for the copy but not for the warehouse.
+    // A user may be allowed to read the copy but not the warehouse.
     const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
     if (!isOthers) throw error
   }

@@ -27,15 +27,15 @@ export interface ConsoleWiring {
 }
 
 export interface WorkerConsole extends AsyncDisposable {
-  /** Returns the console's address; undefined while another process has the port. */
+  /** Returns the address of this process's console; undefined while another process has the port. */
   readonly address: () => string | undefined
 }
 
 const RETRY_MS = 5_000
 
 /**
- * Opens the console. While another process has the port, retries every few seconds. With `isRequired` (the command line
- * names the role), a taken port is an error. Throws CONFIG_INVALID and CONSOLE_PORT_TAKEN.
+ * Opens the console. While another process has the port, tries again every few seconds. If the role is named in
+ * `--roles` (`isRequired`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID.
  */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
@@ -90,8 +90,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
 }
 
 /**
- * Returns whether the store responds and the roles are ready. For `schedule`, the schedule must be set. For `load`, it
- * must be known whether this process or another one owns the warehouse.
+ * Returns whether the worker is ready: the queue's store responds, the schedule is set (role `schedule`), and it is
+ * known which process owns the warehouse (role `load`).
  */
 async function isReady({
   requests,

@@ -21,7 +21,7 @@ export function greeting(config: Config, roles: ReadonlySet<Role>): string {
   return `${lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n`
 }
 
-/** Returns the queue's address without a user name or password. */
+/** Returns the queue's address without user name and password. */
 function queueText({ queue, warehouse }: Config): string {
   if (queue === 'embedded') return `embedded, in ${warehouse}.queue`
   const { protocol, host, pathname } = new URL(queue)

@@ -1,7 +1,7 @@
 /**
- * The heartbeat of a worker: a file that is written every few seconds while the event loop is not blocked. Only
- * `tidemark health` reads it. The file is next to the warehouse, because under a service manager the worker may have a
- * private temporary directory. If that folder is not writable, the file is in the temporary directory.
+ * The heartbeat of a worker: a file that is written every few seconds while the event loop is not blocked. `tidemark
+ * health` reads it. The file is next to the warehouse, because a service manager may give the worker a private
+ * temporary directory. If the warehouse's folder is not writable, the file is in the temporary directory.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ const WRITE_EVERY_MS = 5_000
 /** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not for so long. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the two possible paths of the heartbeat. All workers of a warehouse on one machine write the same file. */
+/** Returns the paths of the heartbeat, in order of preference. All workers of a warehouse and machine share them. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
@@ -28,7 +28,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If writing fails, for example because the disk is full, the next heartbeat tries again.
+    // If writing fails, for example on a full disk, the next heartbeat is written five seconds later.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

@@ -1,4 +1,4 @@
-/** Whether this process owns the warehouse. The owner's console reads from the warehouse; `/readyz` uses `isDecided`. */
+/** Whether this process owns the warehouse. The console takes its backend from here, and `/readyz` uses `isDecided`. */
 import type { ConsoleBackend } from '../console/backend.ts'
 
 export class WarehouseOwnership {

@@ -39,7 +39,7 @@ export interface OwnerContext extends ConsumersOptions {
   readonly consoleAddress: () => string | undefined
 }
 
-/** Works as the owner until the signal aborts or the warehouse must be opened again. Then closes the warehouse. */
+/** Works as the owner until the signal aborts or the database fails. Then closes the warehouse. */
 export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
@@ -74,7 +74,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
       console: context.consoleAddress,
     })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logged after the socket listens, so that commands reach this process as soon as the line appears.
+    // Logged after the socket listens: from this line on, commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
@@ -117,7 +117,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. Until then, interrupts every statement, because it may run for minutes. */
+/** Returns all jobs to the queue. Meanwhile, interrupts statements of the warehouse, which could run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * The live server of a worker (setting `serve`). While the worker owns the warehouse, the server serves each new
- * published copy at once. If a new copy cannot be served, the error is logged and readers keep the previous copy.
+ * The live server of a worker (setting `serve`). While the worker owns the warehouse, it serves each new published copy
+ * at once. If a new copy cannot be served, the error is logged and readers keep the previous copy.
  */
 import { randomBytes } from 'node:crypto'
 import type { Config } from '../config/config.ts'

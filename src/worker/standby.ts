@@ -1,6 +1,6 @@
 /**
  * Owns the warehouse or waits for it. The owner is the process that has the DuckDB file open. Every other process with
- * the role `load` tries to open the file every few seconds. So one of them soon replaces an owner that has ended.
+ * the role `load` tries to open the file every few seconds, so one of them soon replaces an owner that has ended.
  */
 import { asSyncError, type ErrorCode, type SyncError } from '../errors.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
@@ -14,14 +14,14 @@ export interface StandbyContext extends OwnerContext {
   readonly onOwned: () => void
 }
 
-/** Opening errors that resolve without an operator: another process ends, or disk space becomes free. */
+/** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
 const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Runs until the signal aborts. Throws the opening errors that an operator has to resolve. */
+/** Runs until the signal aborts. Throws errors of opening that an operator has to resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only the first opening empties the staging directory. Later, this process may be pulling windows into it.
+  // Only the first opening removes all staged files. Later, this process may have staged some as a puller.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)

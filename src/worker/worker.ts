@@ -37,7 +37,7 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Roles separated by commas; undefined for all roles. */
+  /** Names of roles, separated by commas; undefined: all roles. */
   readonly roles?: string
   /** For tests only: milliseconds for which a job's lock is valid. */
   readonly lock?: number
@@ -93,7 +93,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const HEAL_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** Number of checks for lost locks during the time for which a lock is valid. */
+/** Number of checks for expired locks during the time that a lock is valid. */
 const LOOKS_PER_LOCK = 3
 
 /** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */
