@@ -81,7 +81,7 @@ export const rightColumns = (...heads: readonly string[]): Column[] => heads.map
 export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
   `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject from the beginning of the message, because the caller prints the subject. */
+/** Removes the subject from the beginning of the message, because the caller has already printed the subject. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The port that the sandbox takes if it is free, so that the sandbox's address does not change. */
+/** The sandbox's port unless another program uses it. With a fixed port, the sandbox's address stays the same. */
 export const PORT_PREFERRED = 7_800
 
 export function wholeNumber(text: string): number {

@@ -15,7 +15,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // After a stop, any error is a consequence of the stop, whose message was already printed.
+    // The user has stopped the program. The error is a consequence, and the stop has already printed its message.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))

@@ -16,7 +16,7 @@ export interface ProgressView extends Disposable {
 }
 
 const REDRAW_MS = 100
-/** Minimum time (ms) between two log lines of a running report, so that the log does not grow with every page. */
+/** Minimum time (ms) between two log lines of a running report. With one line per page, the log would be long. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {

@@ -30,7 +30,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one row more than the table shows, to know whether the result has more rows.
+    // Takes one row more than the table shows. If there is one, the result has further rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -56,7 +56,7 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Removes trailing zeros of a decimal.
+  // Removes zeros at the end of a decimal.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }

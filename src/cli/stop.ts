@@ -9,7 +9,7 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** A second signal within this time (ms) is ignored: after Ctrl-C, the launcher forwards the same signal again. */
+/** A second signal within this time (ms) is ignored: after Ctrl-C, the launcher forwards the signal once more. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -47,12 +47,12 @@ export class Stop implements Disposable {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** Makes a later stop count as a success. Used by programs that run until they are stopped. */
+  /** After this call, a stop counts as a success. Used by programs that run until they are stopped. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Adds `words` to the message of a stop, until disposed. Used while another process does the work. */
+  /** Until disposed, a stop prints `words` instead of the usual message. Used while another process does the work. */
   goesOnElsewhere(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
@@ -86,7 +86,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const elsewhere = this.#elsewhere.at(-1)?.words
     const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
-    // Aborts before it prints the message, because the abort erases the progress lines.
+    // The abort erases the progress lines, so it must come before the message.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
   }

@@ -48,7 +48,7 @@ function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
-/** Returns the lines below the table: why a report is disabled, what failed, what was rejected, and what to do. */
+/** Returns the lines below the table: why reports are disabled, what failed, what was rejected, and what to do. */
 function notes(answer: SyncAnswer): string {
   const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>
@@ -80,7 +80,7 @@ function notes(answer: SyncAnswer): string {
 
 const FROZEN_TOLD = 5
 
-/** Returns a text about fields without a column. Removes line breaks in their names, which the service chooses. */
+/** Returns a text about fields without a column. The service chooses their names, so line breaks are removed. */
 function frozenText(fields: readonly string[]): string {
   const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
   const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''

@@ -46,7 +46,7 @@ export function performFor<R extends ActingRequest>(
       const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
       const tell = (event: OperationEvent) => {
         if ('progress' in event) onProgress?.(event.progress)
-        // Only `sync` prints each outcome at once. Other commands print all outcomes in their summary.
+        // Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary.
         if ('progress' in event || request.do === 'sync') around.tell(event)
       }
       return { ...around, tell }
@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With `--json`, the view already logs the outcomes of a sync. Without it, only the run logs contain outcomes.
+    // The run logs need each outcome. With `--json`, the view has already logged the outcomes of a sync there.
     onEnded: (kind, outcome) => {
       if (loudness.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -93,7 +93,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands delete old log files. A command that begins the file of a new hour does so.
+      // Without a worker, only commands delete old log files. The command that begins an hour's file does so.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

@@ -13,12 +13,12 @@ export async function unownedText(shell: Shell, config: Config): Promise<string>
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
-  // There is a heartbeat but no owner: a worker was just killed, or runs without the role `load`.
+  // There is a heartbeat but no owner: the owner was just killed, or all workers run without the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NOBODY}\n`
 }
 
-/** Returns which workers take jobs from the queue. None for the embedded queue, which only the owner can open. */
+/** Returns which workers take jobs from a shared queue. None for the embedded queue: only the owner can open it. */
 async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

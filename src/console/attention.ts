@@ -7,8 +7,8 @@ import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
 /**
- * A report needs attention if its lag exceeds one hour and `INTERVALS_BEHIND` intervals between its runs: a shorter lag
- * disappears by itself. For a cron line, one day counts as the interval.
+ * A report needs attention if its lag exceeds both one hour and `INTERVALS_BEHIND` intervals between its runs. A
+ * shorter lag disappears by itself. For a cron schedule, the interval counts as one day.
  */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
@@ -65,7 +65,7 @@ function behindOf({ report, state, lag_seconds: lag }: Standing, settings: Repor
   const { every, everyMs = DAY_MS } = settings
   const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
   if (state === 'failed' || lag === null || lag <= expected) return []
-  // The mark of a report that is requested per record only moves when a record changes.
+  // The mark of an audit report moves only when a record changes, so an old mark is no lag.
   if (isPerRecord(report)) return []
   const why = `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`
   const cure = 'Look at its last runs: a long run or a stopped worker explains it.'

@@ -1,6 +1,6 @@
 /**
- * The source of the console's data and the target of its commands: the owner of the warehouse or, in other processes,
- * the published copy and the queue. When the owner changes, the backend is replaced; the console stays open.
+ * Where the console reads data and sends commands: the owner of the warehouse or, in other processes, the published
+ * copy and the queue. When the owner changes, the backend is replaced and the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -16,7 +16,7 @@ export interface ConsoleBackend {
   readonly isOwner: boolean
   /** Executes an operation. A failure is returned as an answer with `error`, not thrown. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs SELECT statements on the bookkeeping tables of the warehouse or the published copy. */
+  /** Runs SELECT statements on the books, in the warehouse or in the published copy. */
   readonly books: Reader
   /** Returns each report's state, as `tidemark status --json` prints it. */
   standings(): Promise<readonly Standing[]>

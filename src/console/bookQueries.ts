@@ -45,8 +45,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark after each of the last incremental runs: the end of the run's last window (of several scopes, the
- * earliest such end), minus settle. The marks are computed, because the tables only have the present mark.
+ * Returns the mark that each of the last incremental runs left. The books keep only the present mark, so it is
+ * computed: the end of the run's last window minus settle. With several currencies, the earliest end counts.
  */
 export function marksOver(
   books: Reader,
@@ -66,7 +66,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** Maximum number of characters of a row that are returned, because a row may have megabytes. */
+/** Maximum number of characters of a rejected row in a response, because a row may have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows that were not dismissed, newest first, and their total number. */

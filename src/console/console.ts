@@ -35,7 +35,7 @@ export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metrics
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly settings: AllSettings
   readonly runLogs: string
-  /** Returns the current backend. A new owner of the warehouse means a new backend. */
+  /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
 }
 

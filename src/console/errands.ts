@@ -1,6 +1,6 @@
 /**
- * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response contains an
- * errand, whose state the page polls. Only the newest errands are kept; results are in the bookkeeping tables.
+ * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
+ * whose state the page polls. Only the newest errands are kept; the books keep what the actions did.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
@@ -12,7 +12,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** Milliseconds to wait for an action's result. After that, the response is an errand that is still running. */
+/** Milliseconds to wait for an action. If it has not ended by then, the response is an errand that is still running. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 

@@ -9,7 +9,7 @@ export interface MetricsText {
 
 export interface HealthOptions {
   readonly clock: Clock
-  /** Returns whether the queue's store responds and the roles of this worker are ready. */
+  /** Returns whether the queue's store responds and the roles of this worker have begun their work. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<MetricsText>) | undefined
 }

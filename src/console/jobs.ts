@@ -43,7 +43,7 @@ async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether the jobs are scheduled ticks. These are not listed, because each report always has one tick. */
+/** Returns whether the jobs are ticks that wait for their time. They are not listed: each report always has one. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -1,6 +1,6 @@
 /**
- * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the new
- * state if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
+ * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the state
+ * only if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
@@ -10,7 +10,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const LOOK_EVERY_MS = 400
-/** After this time (ms) without an event, a stream receives a comment. Proxies close streams after a silent minute. */
+/** After this time (ms) without an event, a stream receives a comment. Otherwise proxies would close the stream. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -83,7 +83,7 @@ export class Live {
       this.#streams.delete(stream)
       return false
     }
-    // While a slow client's buffer is full, nothing is sent. The client later receives only the newest state.
+    // While a slow client's buffer is full, nothing is sent. Later the client receives only the newest state.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

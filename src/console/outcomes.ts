@@ -7,7 +7,7 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Returns only these three fields. Errors of some codes have other fields, which are not part of the API. */
+/** Returns only these three fields. Errors may have others, which are not part of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
 /** Returns the outcomes in an event or in an operation's answer; empty for events without an outcome. */

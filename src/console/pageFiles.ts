@@ -1,4 +1,4 @@
-/** Serves the page's files: a list fixed at the start, so that no URL reaches another file. Only `/` needs a login. */
+/** Serves the page's files from a fixed list, so that no URL reaches another file. Only `/` needs a login. */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +19,7 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: opening the page requests all files, and users may share a proxy's address.
+    // Each file has its own rate limit: a page requests all files, and several users may share a proxy's address.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
       // With `no-cache`, the browser checks for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')

@@ -1,6 +1,6 @@
 /**
- * Requests runs for a caller and waits for them. A run that is already active when the request comes does not count,
- * because it may miss the change that the caller expects. If the store loses a request, it is repeated.
+ * Requests runs for a caller and waits for them. A run that is active before the request does not count, because it may
+ * miss the change that the caller expects. If the store loses a request, it is repeated.
  */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'

@@ -14,7 +14,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
-/** Maximum attempts per request. A run makes more attempts, but the user of `check` is waiting for the result. */
+/** Maximum attempts per request. A run makes more of them, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {

@@ -34,7 +34,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The table counts all loads since the worker's start (load 0): the worker may have begun before this sync.
+  // The worker may have read rows before this sync, so the table counts all loads since the worker's start (load 0).
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -68,7 +68,7 @@ async function looking({ out, stop }: Shell, console: string, token: string): Pr
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes the files of an earlier demo, and no other file in the folder. */
+/** Removes the files that an earlier demo has left, and no other file in the folder. */
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']

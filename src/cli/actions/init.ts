@@ -54,7 +54,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID if files would be replaced and the user declines. Runs before all other prompts. */
+/** Throws USAGE_INVALID if files would be replaced and the user does not agree. Called before all other prompts. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
@@ -69,7 +69,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tries the settings. Returns the findings of the checks; undefined if the user decides not to write the files. */
+/** Tries the settings. Returns the findings of the checks; undefined if they fail and the user writes no files. */
 async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -89,7 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
-/** Loads the configuration from the answers, in an empty folder, so that no existing file changes it. */
+/** Loads a configuration from the answers. Uses an empty folder, so that no existing file changes the result. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

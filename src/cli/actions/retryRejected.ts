@@ -64,7 +64,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Returns a line about rows that can't be loaded again: only their fingerprint is stored (`exclude_payload`). */
+/** Returns a line about rows that can't be loaded again: with `exclude_payload`, only their fingerprint is stored. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

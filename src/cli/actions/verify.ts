@@ -94,7 +94,7 @@ function advice(verified: Verified): string[] {
   ]
 }
 
-/** Returns a line about stored rows that have no modification time and were not returned: they were not compared. */
+/** Returns a line about stored rows that were not compared, because no window of modification time has them. */
 function notCompared(verified: Verified): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

@@ -1,4 +1,4 @@
-/** Checks the disk: whether there is space to publish, and after how many days it will be full if growth continues. */
+/** Checks the disk: whether there is space to publish, and in how many days the disk is full at the present growth. */
 import { existsSync } from 'node:fs'
 import { stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
@@ -8,7 +8,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { sizeText } from './files.ts'
 import { type Finding, ok, skip, warn } from './finding.ts'
 
-/** During a publication, three files have the warehouse's size: the warehouse, the old copy, and the new copy. */
+/** During a publication, three files have the size of the warehouse: the warehouse, the old copy and the new one. */
 const COPIES = 3
 const FULL_DAYS_MIN = 30
 const PACE_DAYS = 7
@@ -45,7 +45,7 @@ export function verdictOf(check: string, { free, size, growth }: Room): Finding 
   return ok(check, found)
 }
 
-/** Estimates growth in bytes per day from the share of rows inserted in the last `PACE_DAYS`. Updates reuse space. */
+/** Estimates growth in bytes per day from the share of rows inserted in the last `PACE_DAYS`. Ignores updated rows. */
 async function growthADay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -54,7 +54,7 @@ async function growthADay(config: Config, size: number): Promise<number | undefi
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // In a warehouse younger than `PACE_DAYS`, the first sync would count as normal growth.
+  // In a warehouse younger than `PACE_DAYS`, the first read of all rows would count as its normal growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
 }

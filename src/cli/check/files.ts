@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // The folder must be writable too: Tidemark creates the log, staged rows, queue and socket next to the warehouse.
+    // The folder must be writable too: Tidemark creates its log, staged rows, queue and socket there.
     await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -68,7 +68,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // A publication replaces the file by a rename, so only the folder must be writable.
+    // A publication replaces the file by renaming another one, so only the folder must be writable.
     await mayWrite([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
@@ -108,7 +108,7 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns the existing folders with staged rows or with DuckDB's spilled data. The next owner has to remove them. */
+/** Returns existing folders with staged rows or DuckDB's temporary data. The next owner has to remove them. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))

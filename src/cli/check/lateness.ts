@@ -6,7 +6,7 @@ import { openNewest } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { type Finding, ok, warn } from './finding.ts'
 
-/** Returns a warning for each report whose overlap is too short, or one finding that every overlap is long enough. */
+/** Returns a warning for each report whose overlap is too short; one finding `ok` if there is none. */
 export async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -22,7 +22,7 @@ export async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // Other checks already report a file that cannot be read. Only an unexpected error is reported here.
+    // Another check already reports a file that can't be read, so only an unexpected error is reported here.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

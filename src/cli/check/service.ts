@@ -35,7 +35,7 @@ export async function checkService(asking: Asking): Promise<Finding[]> {
   return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
 }
 
-/** Tokens with a shorter lifetime (ms) cause a warning: they need many token requests, which may be limited. */
+/** A token with a shorter lifetime (ms) causes a warning, because it needs many token requests. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
@@ -65,10 +65,10 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
     const declaration = reportOf(report)
     const config = asking.config.reports[report]
     const question = questionOf(declaration, asking)
-    // The first request has one row: a full page is expensive, and the client may lack the permission.
+    // The first request has one row: the client may lack the permission, and a full page is expensive for the service.
     const first = (number: number) => ({ declaration, question, size: 1, number })
     const readFirst = (number: number) => readPage(asking, first(number)).then(() => number)
-    // If the service numbers its pages from 0, it may refuse page 1.
+    // A service that numbers its pages from 0 may refuse page 1, so page 0 is read then.
     const number = await orUnlessRefused(
       () => readFirst(1),
       () => readFirst(0),
@@ -86,7 +86,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
   }
 }
 
-/** Returns a query from the report's start to now, without collections. For audit reports, queries record 1. */
+/** Returns the request for a check: from the report's start to now, without collections. Audit reports: record 1. */
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
@@ -137,16 +137,16 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (asked.declaration.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has rows that page 1 lacks, the service's pages are smaller than requested.
+  // A bare array has no total. If page 2 has rows that page 1 lacks, the service returns fewer rows than requested.
   const seen = new Set(page.keys)
   const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
-/** Number of comparisons of pages 1 and 2. Rows may move between two responses, so all comparisons must agree. */
+/** Number of comparisons of pages 1 and 2. Rows may move between two responses, so one equal pair proves nothing. */
 const PAGING_TRIES = 3
 
-/** Returns whether page 2 is the same as page 1 in all attempts: then the service ignores page numbers. */
+/** Returns whether page 2 begins with the same row as page 1 in all comparisons: the service ignores page numbers. */
 async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const first = await readPage(asking, asked)
@@ -182,7 +182,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Maximum difference between the clocks without a warning. A larger difference makes logs hard to compare. */
+/** Maximum difference (ms) between the clocks without a warning. With a larger one, logs are hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -198,7 +198,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Precision of the measured difference: the Date header has whole seconds, and responses take time. */
+/** A printed difference is rounded to this precision (ms): the Date header has whole seconds, and answers take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns the finding about the clocks. `aheadMs`: how far this machine's clock is ahead of the service's. */

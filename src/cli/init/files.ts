@@ -32,7 +32,7 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns which variables for the secret an existing `.env` sets. `tidemark init` would replace these variables. */
+/** Returns those variables for the secret that an existing `.env` sets, because `init` would replace them. */
 export function replacedIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes of a kind that the text does not contain. Throws USAGE_INVALID if no kind works. */
+/** Returns the text in quotes of a kind that it does not contain. Throws USAGE_INVALID if it contains all kinds. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -39,13 +39,13 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
     const failure = failureOf(gate, request)
-    // After this hook, Fastify calls the route only if no response was sent.
+    // Fastify calls the route after this hook, unless the hook has sent a response.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }
 
-/** Returns why the request is rejected; undefined if it may pass. Never throws: a plugin's error handler could run. */
+/** Returns why the request is rejected, or undefined. Never throws: an error handler of a plugin could answer. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
     if (pass(gate, request)) return undefined
@@ -116,7 +116,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refused(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether the origin has the host of the request, or of a proxy's header, which other sites can't set. */
+/** Returns whether the origin has the host of the request or of `X-Forwarded-Host`, which other sites can't set. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

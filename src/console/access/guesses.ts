@@ -1,6 +1,6 @@
 /**
- * Counts wrong tokens, per address and in total. Above the limit, an address must wait even if it now sends the right
- * token. Otherwise the response would reveal which token is right.
+ * Counts wrong tokens, per address and in total. Above the limit, an address must wait even with the right token.
+ * Otherwise the response would reveal that the token is right.
  */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'

@@ -1,4 +1,4 @@
-/** Security headers: nothing from other hosts, no inline scripts or styles, no frames, no referrer. */
+/** Security headers: the page loads nothing from other hosts, no inline scripts or styles, no frames; no referrer. */
 import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 

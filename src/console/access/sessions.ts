@@ -10,7 +10,7 @@ const ID_BYTES = 32
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Maps the digest of each session's identifier to the session's end (ms, monotonic clock). The oldest is first. */
+  /** The end of each session (ms, monotonic clock) by the digest of its identifier. The oldest session is first. */
   readonly #open = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

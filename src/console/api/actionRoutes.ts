@@ -1,4 +1,4 @@
-/** Routes for actions. Each sends the owner the same request as the command of the same name. */
+/** Routes for actions. Each sends the owner of the warehouse the request that the command of the same name sends. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

@@ -104,7 +104,7 @@ async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Ov
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the owner's active and waiting runs; none if the owner is another process and responds too late. */
+/** Returns the owner's active and waiting runs; none if another process is the owner and does not answer in time. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { tell: () => undefined, signal }),

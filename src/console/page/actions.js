@@ -54,7 +54,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(LOOK_EVERY_MS)
-    // If the worker does not respond for a moment, keeps the last known state, because the worker continues.
+    // If the worker does not respond for a moment, the action continues there, so the last known state is kept.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

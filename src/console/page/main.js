@@ -72,12 +72,12 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // Waits for the end of a press: redrawing would replace the pressed element, and its click would be lost.
+  // Waits until no element is pressed: a redraw would replace the pressed element, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
   if (!isOutdated && drawView instanceof Error) {
-    // If a refresh fails, the old view stays. Only a new view shows the error.
+    // If a refresh fails, the page keeps the old view. Only a view that was just opened shows the error.
     if (isOpening) change({ drawView: () => failureView(drawView) })
   } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
     drawn = request

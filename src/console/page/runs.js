@@ -18,7 +18,7 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
-  // If the queue cannot be read, the view still lists the runs. The error takes the place of the jobs.
+  // If the queue can't be read, the view still lists the runs, and shows the error in place of the jobs.
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))
