@@ -1,4 +1,4 @@
-/** The coverage of each report: completely read times, gaps, and ranges to read again (product contract §3). */
+/** The coverage of each report: times without a gap, the gaps, and times to read again (product contract §3). */
 import { z } from 'zod'
 import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
@@ -49,7 +49,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Query of each stored coverage with the mark of its scope and, for an audited entity, the number of its records. */
+/** Query: each stored coverage with its mark and, for an entity, the number of records still to be read again. */
 const ASKED = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
@@ -59,7 +59,7 @@ const ASKED = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Returns the coverage of each scope (currency or entity) of every report that was read at least once. */
+/** Returns the coverage of each currency or entity of every report that was read at least once. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: AskingConfig,
@@ -97,7 +97,7 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
 const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** Returns the range that is read again because the configuration changed; null when there is none. */
+/** Returns the range to read again because the configuration changed; null if there is none. */
 function readingAgain(row: AskedRow, { config, report }: Asks): ScopeCoverage['reading_again'] {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)

@@ -1,4 +1,4 @@
-/** The state of each report, read from the books: its mark, its last run, and what prevents it from running. */
+/** The state of each report, read from the books: its mark, its last run, and what prevents new runs. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -86,7 +86,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Aski
   })
 }
 
-/** Returns the error in the columns of a run; null when the run did not fail. */
+/** Returns the error in the columns of a run; null if the run did not fail. */
 export const problemIn = ({ code, message, cure }: ErrorColumns): Problem | null =>
   code === null ? null : { code, message: message ?? '', cure: cure ?? '' }
 

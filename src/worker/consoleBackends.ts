@@ -1,6 +1,6 @@
 /**
- * The two sources of a console's data. The owner of the warehouse reads from it. Any other process reads the published
- * copy and sends commands to the owner through the queue. Both return the same answers as the commands.
+ * The two backends of a console. In the owner of the warehouse, it reads the warehouse. In any other process, it reads
+ * the published copy and sends actions to the owner through the queue. Both return the same answers.
  */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
@@ -59,10 +59,10 @@ const nobody = (): SyncError =>
     cure: 'Start a worker with the role load, or wait: one that stands by takes over within seconds.',
   })
 
-/** Milliseconds to wait for the warehouse during a load. After that, the published copy is read. */
+/** Milliseconds that the console waits for the warehouse during a load. Then it reads the published copy. */
 const BUSY_MS_MAX = 2_000
 
-/** Returns a reader of the warehouse that reads the published copy instead while a load keeps the warehouse busy. */
+/** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
 function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -72,7 +72,7 @@ function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock
       const reading = warehouse.rows<T>(sql)
       const rows = await within(BUSY_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // One query already waits for the warehouse. Until it ends, further queries read the copy.
+      // A query still waits for the warehouse. Until it ends, further queries read the copy at once.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)
