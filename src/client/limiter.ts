@@ -193,7 +193,7 @@ const INITIAL_LIMIT = 2
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** The limit after the last halving. Below it, each success adds 1 to the limit; from there on, 1 / limit. */
+  /** The limit after the last halving, at first the maximum. Below it, a success adds 1; from there on, 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
 

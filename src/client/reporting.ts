@@ -114,7 +114,7 @@ export interface ReportingClient extends AsyncDisposable {
   readonly clockIsOurs: boolean
   /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
   token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** Called after an operator has acted. Forgets the refusals of the report (or of all) and of the credentials. */
+  /** Called after an operator has acted. Forgets the refusals of credentials and report (if undefined: of all). */
   resume(report?: string): Promise<void>
   /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
   forgetRefusal(report: string): void

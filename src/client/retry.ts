@@ -69,7 +69,7 @@ export interface RetryOptions {
   clock: Clock
   rules: RetryRules
   signal: AbortSignal
-  /** Waits for a permit. It is returned after `onPause`, so that no other request is sent before the pause begins. */
+  /** Waits for a permit. It is released after `onPause`, so that no other request is sent before the pause begins. */
   permit: () => Promise<Permit>
   /** Called with each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void

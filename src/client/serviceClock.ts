@@ -17,7 +17,7 @@ const DATE_RESOLUTION_MS = 1_000
 export interface Observation {
   /** The Date header; undefined if the response has none. */
   date: Instant | undefined
-  /** Times on our monotonic clock: of the request's start, and of the arrival of the response's head. */
+  /** When the request was sent, and when the response's head arrived, by our monotonic clock. */
   sentMs: number
   arrivedMs: number
 }

@@ -32,7 +32,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns how many ms of the shared pause are left. Returns 0 within 250 ms of a read: the limiter has its pause. */
+  /** Returns how many ms of the shared pause are left. Within 250 ms of a read, returns 0 without another read. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -27,7 +27,7 @@ export interface TokenStore {
   drop(accessToken: Secret): Promise<void>
   /** Runs `refresh`, in only one process at a time. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Returns whether the service has recently refused these credentials, sent by this or another process. */
+  /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
   /** Deletes the refusal after an operator has acted. */

@@ -28,7 +28,7 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** Times on our monotonic clock: of the request's start, and of the arrival of the response's head. */
+  /** When the request was sent, and when the response's head arrived, by our monotonic clock. */
   sentMs: number
   arrivedMs: number
 }

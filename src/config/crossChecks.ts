@@ -1,4 +1,4 @@
-/** Checks that the file's schema can't make: required values may come from variables, and settings may contradict. */
+/** Checks that the file's schema can't make: variables may set a required value, or two settings may conflict. */
 import { reportNames } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'

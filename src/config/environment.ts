@@ -56,7 +56,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the name of the variable that has set the key at `path`, or its section; undefined if none has. */
+  /** Returns the variable that has set the key at `path` or a section around the key; undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 

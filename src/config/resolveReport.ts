@@ -58,7 +58,7 @@ interface Situation {
   readonly onlyReports: readonly string[] | undefined
 }
 
-/** Returns why the report is off; undefined if it is on. `enabled: false` comes before missing settings. */
+/** Returns why the report is off; undefined if it is on. Of several reasons, the operator's decision is first. */
 function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
   if (!own.enabled) return 'enabled: false'
   if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'

@@ -51,13 +51,13 @@ export interface ReportConfig extends Rhythm {
   /** The `expand` flags that requests contain: all flags, unless the settings list some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What new fields and types do: `evolve` changes columns, `freeze` fills `_extra`, `reject` rejects the row. */
+  /** What happens to new fields and types: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects rows. */
   readonly contract: SchemaContract
   /** Whether every version of each row is kept in schema `history`. */
   readonly keepsHistory: boolean
   /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /** Whether incremental runs also request by creation time, since rows never edited may match no modified window. */
+  /** Whether incremental runs also request by creation time: rows that were never edited may be in no window. */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
@@ -126,7 +126,7 @@ export interface Config {
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the books keep single runs and windows. Older runs are deleted; older windows become larger ones. */
+  /** How long (ms) the books keep single runs and windows. Older runs are deleted, older windows are joined. */
   readonly historyMs: number
   /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret

@@ -201,7 +201,7 @@ export class Changes {
     const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
     const items = table.items(row, field)
     const newItem = (): string => table.newItem(row, field)
-    // If the row has no item to change, an item is added; else the modification time would change without any content.
+    // If the row has no item to change, an item is added; otherwise only the modification time would change.
     const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
     const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
     table.setItems(row, field, holdsOne ? after.slice(-1) : after)

@@ -1,7 +1,7 @@
 /**
  * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set
  * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in
- * the order of the rows. If a row has the same fields as the previous row, each name is only compared byte by byte.
+ * the order of the rows. For a row with the fields of the previous row, a scan only compares the bytes of each name.
  */
 import type { Kinds } from '../plan/kinds.ts'
 
@@ -127,7 +127,7 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large, and keeps fields, kinds and shapes. Must be called between pages. */
+  /** Drops a trie that is too large, and keeps fields, kinds and shapes. Called between pages: a scan keeps nodes. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()

@@ -33,7 +33,7 @@ const FIRST_BYTES = 64 * 1024
 const COMPARED_MAX = 16
 const COPIED_MAX = 32
 
-/** The byte positions of the fields of the present item. If a field occurs twice, its first position counts. */
+/** The byte positions of the fields of the item being parsed. If a field occurs twice, its first position counts. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)

@@ -17,7 +17,7 @@ export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Names of the key's fields in the row, so without a requested currency; empty for audit entries. */
+  /** Names of the key fields that rows contain, so without the requested currency; empty for audit entries. */
   readonly key: readonly string[]
   /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
   readonly flag?: string | undefined
@@ -38,7 +38,7 @@ export interface RejectedRow {
   readonly reason: string
   /** The row in its original form. */
   readonly text: string
-  /** The row's key, since the row exists at the service although it can't be stored. Undefined if it has no key. */
+  /** The row's key: the row counts as present at the service, though it isn't stored. Undefined if it has no key. */
   readonly key?: RowKey | undefined
 }
 

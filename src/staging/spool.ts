@@ -1,4 +1,4 @@
-/** Writes scanned rows to disk in segments, one per load. Segments are limited, so long windows need no more memory. */
+/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so memory is enough for any window. */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -116,7 +116,7 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** The spool creates `directory`, and removes it at its end. */
+  /** Creates `directory` for the first page. Disposing of the spool deletes it. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog

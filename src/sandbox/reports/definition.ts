@@ -60,7 +60,7 @@ export interface Definition {
 export interface CollectionKind {
   readonly field: string
   readonly flag: string
-  /** `many` is an array, `one` is an object or null. */
+  /** `many`: the field contains an array of items. `one`: it contains an object or null. */
   readonly holds: 'many' | 'one'
   /** The only status in which a row has this collection; undefined if every row has it. */
   readonly onlyIn?: string
