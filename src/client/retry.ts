@@ -19,9 +19,9 @@ export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
 /** True for a 429 and for responses with Retry-After. The whole client pauses after them. */
-const pausesAll = (error: SyncError): boolean => isThrottled(error) || askedToWaitMs(error) !== undefined
+const pausesAll = (error: SyncError): boolean => isThrottled(error) || retryAfterMsOf(error) !== undefined
 
-const askedToWaitMs = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
+const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
 /** True if the service is overloaded. Fewer concurrent requests are then allowed. */
@@ -34,7 +34,7 @@ export function delayMsAfter(
   attempt: number,
   { rules, random }: { rules: RetryRules; random: () => number },
 ): number {
-  const asked = askedToWaitMs(error)
+  const asked = retryAfterMsOf(error)
   if (asked === undefined) return backoffMs(attempt, rules, random)
   // The lower bound keeps `Retry-After: 0` from becoming a tight loop.
   return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.pauseMsMax)
@@ -63,7 +63,7 @@ function extended({ code, message, cure, data, cause, report }: SyncError, addit
 }
 
 /** True for the error of a token request within an attempt. It was retried there, so the attempt is not repeated. */
-const hasAttempts = (error: SyncError): boolean => 'attempts' in error.data
+const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
@@ -100,7 +100,7 @@ async function once<T>(attempt: () => Promise<T>, number: number, options: Retry
   } catch (error) {
     throwIfAborted(signal)
     if (error instanceof SyncError && isOverload(error)) permitted.overloaded()
-    if (!(error instanceof SyncError) || hasAttempts(error)) throw error
+    if (!(error instanceof SyncError) || wasRetried(error)) throw error
     const retryInMs = delayMsAfter(error, number, { rules, random: () => clock.random() })
     if (pausesAll(error)) onPause(error, retryInMs)
     if (retryInMs > rules.retryAfterMsMax && error.retry !== 'never')

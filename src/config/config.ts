@@ -38,7 +38,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const { env, folder, file } = sources
   const yaml = readYaml(sources)
   const merged = withEnvironment(yaml.value, env)
-  const whereOf = placesOf(sources, yaml, merged)
+  const whereOf = whereOfSettings(sources, yaml, merged)
   const { raw, problems } = check(merged.value, sources, whereOf)
   const places = { sources, whereOf, problems }
   const clientSecret = await readClientSecret(merged.value, places)
@@ -75,7 +75,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
 }
 
 /** Returns a function that names, for messages, what sets a key: a variable, or else a line of the file. */
-function placesOf(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
+function whereOfSettings(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)
     return variable ?? `${sources.fileLabel}:${yaml.lineOf(path)}`

@@ -12,7 +12,7 @@ import {
 import { checked, filterTypes, unique, whole } from './fields.ts'
 
 /** The reports whose rows can be audited: all except the audit reports themselves. */
-export const followable: readonly ReportName[] = reports
+export const auditableReports: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
 
@@ -47,7 +47,7 @@ const columns = z
 
 const entity = z.strictObject({
   entity_id: whole().min(0).describe("The service's number for this kind of record"),
-  follows: z.enum(followable).describe('The report whose changed rows are asked about'),
+  follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
 })
 
 /** Returns the schema of one report's section, which has only the keys that the report's declaration supports. */

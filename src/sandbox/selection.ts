@@ -45,7 +45,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
     case 'onlyDefaultBudget':
       return wanted === true ? (row) => table.value(row, field) === true : undefined
     default:
-      return (row) => isAsWanted(table.value(row, field), wanted)
+      return (row) => matchesFilter(table.value(row, field), wanted)
   }
 }
 
@@ -53,7 +53,7 @@ const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
 /** Returns whether the value equals the filter (ignoring case, as most databases do) or is in the filter's list. */
-function isAsWanted(value: unknown, wanted: Value): boolean {
+function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted
   return typeof value === 'string' && value.toLowerCase() === wanted.toLowerCase()

@@ -13,7 +13,7 @@ export interface CatalogField {
   /** The field's name in the staged file. It differs from other names by more than case, which DuckDB ignores. */
   readonly stagedName: string
   /** The staged name as JSON; undefined if it equals the service's name of the field. */
-  readonly respelled: Buffer | undefined
+  readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
   /** The catalogue of a collection's elements; undefined for other fields, and for undeclared collections. */
@@ -38,21 +38,21 @@ export interface TrieNode {
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
   /** The name of a field that occurs twice on the path to this node, so that its rows are rejected; else undefined. */
-  readonly twice: string | undefined
+  readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
   /** The child that followed this node in the previous row. It is compared first. */
-  likely: TrieNode | undefined
+  likelyNext: TrieNode | undefined
   shape: number | undefined
 }
 
 const rootNode = (): TrieNode => ({
   field: undefined,
   quoted: Buffer.alloc(0),
-  twice: undefined,
+  repeatedField: undefined,
   parent: undefined,
   next: new Map(),
-  likely: undefined,
+  likelyNext: undefined,
   shape: undefined,
 })
 
@@ -113,12 +113,12 @@ export class ObjectCatalog {
     let node = from.next.get(spelling)
     if (node === undefined) {
       const field = this.#fieldNamed(nameFrom(quoted.toString('utf8')))
-      node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, twice: fieldTwice(from, field) }
+      node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, repeatedField: repeated(from, field) }
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair must be replaced in each row. `likely` would skip the replacement.
-    if (!/\\u[dD]/.test(spelling)) from.likely = node
+    // A name with half a surrogate pair must be replaced in each row. `likelyNext` would skip the replacement.
+    if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }
 
@@ -154,7 +154,7 @@ export class ObjectCatalog {
     const field: CatalogField = {
       name,
       stagedName,
-      respelled: stagedName === name ? undefined : Buffer.from(JSON.stringify(stagedName)),
+      stagedNameJson: stagedName === name ? undefined : Buffer.from(JSON.stringify(stagedName)),
       id: this.fields.length,
       kinds: 0,
       elements: this.#collections.has(name) ? new ObjectCatalog() : undefined,
@@ -187,9 +187,9 @@ function nameFrom(quoted: string): string {
   return JSON.parse(spliced) as string
 }
 
-function fieldTwice(from: TrieNode, field: CatalogField): string | undefined {
+function repeated(from: TrieNode, field: CatalogField): string | undefined {
   for (let at: TrieNode | undefined = from; at?.field !== undefined; at = at.parent) {
     if (at.field === field) return field.name
   }
-  return from.twice
+  return from.repeatedField
 }

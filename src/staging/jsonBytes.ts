@@ -78,13 +78,13 @@ export class JsonBytes {
   kind: Kinds = 0
   /** The last number, if it is a whole one of at most 15 digits; else NaN. */
   whole = Number.NaN
-  readonly #markOpen: Buffer
-  readonly #markClose = Buffer.from('"')
+  readonly #textOpen: Buffer
+  readonly #textClose = Buffer.from('"')
 
-  /** A number that a double can't store is written as a string that begins with `mark`. So it keeps all digits. */
-  constructor(bytes: Buffer, mark: string) {
+  /** A number that a double can't store is written as a string that begins with `numberMark`. So it keeps all digits. */
+  constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
-    this.#markOpen = Buffer.from(`"${mark}`)
+    this.#textOpen = Buffer.from(`"${numberMark}`)
   }
 
   /** Removes the splices (replacements in the page) from the given index on. */
@@ -101,7 +101,7 @@ export class JsonBytes {
    * Skips white space and replaces it by blanks, because staged files have one row per line, with tabs between columns.
    * Never reads after the last byte: a single read out of bounds makes V8 run such a loop slower for good.
    */
-  space(from: number): number {
+  skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length
     let i = from
@@ -213,7 +213,7 @@ export class JsonBytes {
   }
 
   #longInteger(at: number, end: number, digits: number): Kinds {
-    this.#mark(at, end)
+    this.#markAsText(at, end)
     const value = digits <= 20 ? BigInt(this.bytes.toString('latin1', at, end)) : INT64_MAX + 1n
     if (value >= INT64_MIN && value <= INT64_MAX) return Kind.integer | Kind.marked | Kind.long
     return (digits <= WHOLE_DIGITS ? Kind.bigInteger : Kind.wideDecimal) | Kind.marked | Kind.long
@@ -234,10 +234,10 @@ export class JsonBytes {
     else if (scale > SCALE_DIGITS) this.kind = Kind.decimal | Kind.wideDecimal
     else this.kind = this.#isZeros(pointAt + 1, i) ? Kind.whole : Kind.decimal
     if (digits > DOUBLE_DIGITS) {
-      this.#mark(at, i)
+      this.#markAsText(at, i)
       this.kind |= Kind.marked | Kind.long
     } else if (wholeDigits === 1 && this.#isTiny(at, pointAt, i)) {
-      this.#mark(at, i)
+      this.#markAsText(at, i)
       this.kind |= Kind.marked
     }
     return i
@@ -259,7 +259,7 @@ export class JsonBytes {
     const { bytes } = this
     const sign = bytes[letterAt + 1] === 0x2b || bytes[letterAt + 1] === MINUS ? 2 : 1
     const i = this.#digits(letterAt + sign)
-    this.#mark(at, i)
+    this.#markAsText(at, i)
     const power = Math.abs(Number(bytes.toString('latin1', letterAt + 1, i)))
     const isDouble = digits <= DOUBLE_DIGITS && power <= DOUBLE_POWER_MAX
     const value = Math.abs(Number(bytes.toString('latin1', at, i)))
@@ -279,8 +279,8 @@ export class JsonBytes {
     return i
   }
 
-  #mark(at: number, end: number): void {
-    this.splices.push({ at, remove: 0, insert: this.#markOpen }, { at: end, remove: 0, insert: this.#markClose })
+  #markAsText(at: number, end: number): void {
+    this.splices.push({ at, remove: 0, insert: this.#textOpen }, { at: end, remove: 0, insert: this.#textClose })
   }
 
   #literal(at: number, word: 'true' | 'false' | 'null', kind: Kinds): number {
@@ -295,16 +295,16 @@ export class JsonBytes {
   array(at: number, depth = 0): number {
     this.#checkDepth(at, depth)
     let marked = 0
-    let i = this.space(at + 1)
+    let i = this.skipSpace(at + 1)
     if (this.bytes[i] === 0x5d) i += 1
     else {
       for (;;) {
-        i = this.space(this.value(i, depth + 1))
+        i = this.skipSpace(this.value(i, depth + 1))
         marked |= this.kind & Kind.marked
         const c = this.bytes[i]
         if (c === 0x5d) break
         if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an array')
-        i = this.space(i + 1)
+        i = this.skipSpace(i + 1)
       }
       i += 1
     }
@@ -315,17 +315,17 @@ export class JsonBytes {
   object(at: number, depth = 0): number {
     this.#checkDepth(at, depth)
     let marked = 0
-    let i = this.space(at + 1)
+    let i = this.skipSpace(at + 1)
     if (this.bytes[i] === 0x7d) i += 1
     else {
       for (;;) {
         i = this.colon(this.string(i))
-        i = this.space(this.value(i, depth + 1))
+        i = this.skipSpace(this.value(i, depth + 1))
         marked |= this.kind & Kind.marked
         const c = this.bytes[i]
         if (c === 0x7d) break
         if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an object')
-        i = this.space(i + 1)
+        i = this.skipSpace(i + 1)
       }
       i += 1
     }
@@ -335,9 +335,9 @@ export class JsonBytes {
 
   /** Parses the colon after a name. Returns the position of the value. */
   colon(at: number): number {
-    const i = this.space(at)
+    const i = this.skipSpace(at)
     if (this.bytes[i] !== 0x3a) throw this.malformed(i, 'a colon')
-    return this.space(i + 1)
+    return this.skipSpace(i + 1)
   }
 
   #checkDepth(at: number, depth: number): void {

@@ -81,7 +81,7 @@ class PageEdits {
   run(): readonly Splice[] {
     const json = this.#json
     const hasMark = this.#bytes[0] === 0xef && this.#bytes[1] === 0xbb && this.#bytes[2] === 0xbf
-    const start = json.space(hasMark ? 3 : 0)
+    const start = json.skipSpace(hasMark ? 3 : 0)
     if (this.#plan.answer === 'array') this.#elements(start, (at) => this.#row(at))
     else if (this.#bytes[start] === OPEN_OBJECT) {
       this.#members(start, (name, at) =>
@@ -146,12 +146,12 @@ class PageEdits {
 
   #members(at: number, take: (name: string, value: number) => number): number {
     const json = this.#json
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     while (this.#bytes[i] !== CLOSE_OBJECT) {
       const nameEnd = json.string(i)
       const name = JSON.parse(this.#bytes.toString('utf8', i, nameEnd)) as string
-      i = json.space(take(name, json.colon(nameEnd)))
-      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
+      i = json.skipSpace(take(name, json.colon(nameEnd)))
+      if (this.#bytes[i] === COMMA) i = json.skipSpace(i + 1)
       else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of an object')
     }
     return i + 1
@@ -160,10 +160,10 @@ class PageEdits {
   #elements(at: number, take: (at: number) => number): number {
     const json = this.#json
     if (this.#bytes[at] !== OPEN_ARRAY) return json.value(at)
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     while (this.#bytes[i] !== CLOSE_ARRAY) {
-      i = json.space(take(i))
-      if (this.#bytes[i] === COMMA) i = json.space(i + 1)
+      i = json.skipSpace(take(i))
+      if (this.#bytes[i] === COMMA) i = json.skipSpace(i + 1)
       else if (this.#bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of an array')
     }
     return i + 1

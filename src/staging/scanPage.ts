@@ -23,7 +23,7 @@ export interface ScanPlan {
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
   /** The prefix of numbers that are staged as text: a random text that the service can't know and send. */
-  readonly mark: string
+  readonly numberMark: string
 }
 
 export interface Envelope {
@@ -124,7 +124,7 @@ class PageScan {
   #rows = 0
 
   constructor(bytes: Buffer, plan: ScanPlan) {
-    this.#json = new JsonBytes(bytes, plan.mark)
+    this.#json = new JsonBytes(bytes, plan.numberMark)
     this.#bytes = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#plan = plan
@@ -136,9 +136,9 @@ class PageScan {
     const { catalog, answer } = this.#plan
     catalog.prune()
     const start = this.#bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
-    const first = this.#json.space(start)
+    const first = this.#json.skipSpace(start)
     const end = yield* answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
-    const rest = this.#json.space(end)
+    const rest = this.#json.skipSpace(end)
     if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
     const lines = this.#lines
     return {
@@ -159,7 +159,7 @@ class PageScan {
     if (this.#bytes[at] !== OPEN_OBJECT) throw json.malformed(at, 'a page envelope')
     let hasItems = false
     let nullItems: number | undefined
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     while (this.#bytes[i] !== CLOSE_OBJECT) {
       const nameEnd = json.string(i)
       const name = this.#bytes.toString('latin1', i + 1, nameEnd - 1)
@@ -169,9 +169,9 @@ class PageScan {
         if (this.#bytes[i] === NULL_LETTER) nullItems = i
         i = nullItems === i ? json.value(i) : yield* this.#items(i)
       } else i = this.#envelopeField(name, i)
-      i = json.space(i)
+      i = json.skipSpace(i)
       if (this.#bytes[i] === COMMA) {
-        i = json.space(i + 1)
+        i = json.skipSpace(i + 1)
         if (this.#bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
       } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
     }
@@ -198,10 +198,10 @@ class PageScan {
     const json = this.#json
     let sliceEnd = at + SLICE_BYTES
     if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
     for (;;) {
-      i = json.space(this.#row(i))
+      i = json.skipSpace(this.#row(i))
       this.#rows += 1
       if (i > sliceEnd) {
         sliceEnd = i + SLICE_BYTES
@@ -209,7 +209,7 @@ class PageScan {
       }
       if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
       if (this.#bytes[i] !== COMMA) throw json.malformed(i, 'a comma or the end of the rows')
-      i = json.space(i + 1)
+      i = json.skipSpace(i + 1)
     }
   }
 
@@ -226,7 +226,7 @@ class PageScan {
     const end = this.#members(at, catalog, found)
     const node = this.#lastNode
     const missing = found.length < key.length ? `no key: ${key.join(', ')} is missing or null` : undefined
-    const reason = node.twice === undefined ? missing : `the field ${node.twice} is there twice`
+    const reason = node.repeatedField === undefined ? missing : `the field ${node.repeatedField} is there twice`
     const own = key.length === 0 || found.length !== key.length ? undefined : keyOf(found)
     const shape = catalog.shapeAt(node)
     if (own !== undefined) this.#keys.push(own)
@@ -255,9 +255,9 @@ class PageScan {
     let node = catalog.root
     let nameEnd = 0
     let spliced = 0
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     while (bytes[i] !== CLOSE_OBJECT) {
-      const likely: TrieNode | undefined = node.likely
+      const likely: TrieNode | undefined = node.likelyNext
       if (likely !== undefined && startsWith(bytes, i, likely.quoted)) {
         node = likely
         nameEnd = i + likely.quoted.length
@@ -267,14 +267,14 @@ class PageScan {
         node = catalog.step(node, bytes.subarray(i, nameEnd))
       }
       const field = node.field as CatalogField
-      if (found !== undefined && field.respelled !== undefined) {
+      if (found !== undefined && field.stagedNameJson !== undefined) {
         if (node !== likely) json.dropSplices(spliced)
-        json.splices.push({ at: i, remove: nameEnd - i, insert: field.respelled })
+        json.splices.push({ at: i, remove: nameEnd - i, insert: field.stagedNameJson })
       }
       i = this.#member(field, nameEnd, found)
       const c = bytes[i]
       if (c === COMMA) {
-        i = json.space(i + 1)
+        i = json.skipSpace(i + 1)
         if (bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
       } else if (c !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of a row')
     }
@@ -303,7 +303,7 @@ class PageScan {
         Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? this.#bytes.toString('utf8', at, end) : json.whole,
       )
     }
-    return json.space(end)
+    return json.skipSpace(end)
   }
 
   readonly #keyFields: (boolean | undefined)[] = []
@@ -336,11 +336,11 @@ class PageScan {
   #list(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const bytes = this.#bytes
-    let i = json.space(at + 1)
+    let i = json.skipSpace(at + 1)
     while (bytes[i] !== CLOSE_ARRAY) {
-      i = json.space(this.#item(field, elements, i))
+      i = json.skipSpace(this.#item(field, elements, i))
       if (bytes[i] === COMMA) {
-        i = json.space(i + 1)
+        i = json.skipSpace(i + 1)
         if (bytes[i] === CLOSE_ARRAY) throw json.malformed(i, 'an element behind the comma')
       } else if (bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of a collection')
     }

@@ -1,4 +1,4 @@
-/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so memory is enough for any window. */
+/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so long windows fit in memory. */
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'

@@ -143,10 +143,10 @@ class Restaging implements AsyncDisposable {
   readonly #asked = new Map<string, StagedPage['asked']>()
   readonly #gone = new Map<string, GoneKey>()
 
-  constructor(directory: string, report: Declaration, mark: string) {
+  constructor(directory: string, report: Declaration, numberMark: string) {
     const catalog = catalogOf(report)
     this.#report = report
-    this.#plan = { answer: report.answer, key: wireKey(report), flag: report.deletedFlag, catalog, mark }
+    this.#plan = { answer: report.answer, key: wireKey(report), flag: report.deletedFlag, catalog, numberMark }
     const unbounded = { loadRowsMax: Number.POSITIVE_INFINITY, loadBytesMax: Number.POSITIVE_INFINITY }
     this.#spool = new Spool(directory, catalog, unbounded)
   }

@@ -120,7 +120,7 @@ async function readPage({ client, signal }: Asking, asked: PageAsked): Promise<S
 function parsed(bytes: Buffer, report: Declaration): ScannedPage {
   try {
     const catalog = new ObjectCatalog(collectionFields(report), [])
-    return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, mark: '' })
+    return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, numberMark: '' })
   } catch (error) {
     if (!(error instanceof MalformedJson)) throw error
     throw new SyncError('ANSWER_MALFORMED', `the answer is malformed: ${error.message}`, {

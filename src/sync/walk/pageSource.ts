@@ -53,7 +53,7 @@ export class PageSource {
     this.#context = context
     this.#plan = plan
     const { answer, deletedFlag: flag } = plan.report
-    this.#scan = { answer, key, flag, catalog: plan.catalog, mark: context.warehouse.numberMark }
+    this.#scan = { answer, key, flag, catalog: plan.catalog, numberMark: context.warehouse.numberMark }
     this.#privatePages = privatePagesOf(context.settings, plan.report)
     this.keyed = key.length > 0
     this.report = plan.report
