@@ -1,9 +1,11 @@
 /** The layout of the books: migrations, one per file, and the check that no newer program has written the warehouse. */
 import { readFile } from 'node:fs/promises'
+import { CORRECTED_COMMENTS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Sql } from '../database/duckdb.ts'
+import { text } from '../database/sqlText.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
@@ -33,6 +35,8 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
     await sql.run(await readFile(new URL(`../../../schema/migrations/${file}`, import.meta.url), 'utf8'))
     await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
   }
+  const comments = Object.entries(CORRECTED_COMMENTS)
+  await sql.run(comments.map(([target, comment]) => `COMMENT ON ${target} IS ${text(comment)};`).join('\n'))
   const lake = await isLake(sql)
   await createTables(sql, reports.map(tableOf), lake ? {} : COMPRESSED)
   await sql.run(freshnessSql())
