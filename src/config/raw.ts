@@ -108,7 +108,7 @@ const limits = z
     load_rows_max: whole().min(1).default(200_000).describe('Rows in one load'),
     load_bytes_max: byteSize('Bytes in one load').default(512 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
-    walk_pages_max: whole().min(1).default(100_000).describe('Pages in one walk'),
+    walk_pages_max: whole().min(1).default(100_000).describe('Pages of one run of a report, per currency or record'),
     walk_attempts_max: whole()
       .min(2)
       .max(100)
