@@ -116,9 +116,11 @@ describe('the API', () => {
       '/api/runs?report=enquiries&limit=1',
     )
     const id = runs[0]?.run_id ?? ''
-    const { run, lines } = await console.ask<{ run: object; lines: { msg: string; runId: string }[] }>(
-      `/api/runs/${id}`,
-    )
+    type Shown = { run: object; lines: { msg: string; runId: string }[] }
+    const look = () => console.ask<Shown>(`/api/runs/${id}`)
+    // The worker logs the end of a run after the commit that ends it in the books.
+    await until(async () => (await look()).lines.some(({ msg }) => /^enquiries.*: \d+ pages/.test(msg)))
+    const { run, lines } = await look()
     expect(run).toMatchObject({ report: 'enquiries', state: 'done', error: null })
     expect(lines.length).toBeGreaterThanOrEqual(2)
     expect(lines.every(({ runId }) => runId === id)).toBe(true)
