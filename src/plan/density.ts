@@ -9,7 +9,6 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, earlier slices no longer count. */
 const SURPRISE = 3
-const PLANNED_SHARE_MIN = 0.25
 /** Keeps the room that `plannedRows` leaves at one standard deviation or more. More variance would else reduce it. */
 const WORTH_MIN = Math.exp(0.5)
 /** The trend changes by this share of a slice's deviation; by the smaller share if chance can explain the deviation. */
@@ -28,7 +27,7 @@ const TREND_MAX = 0.35
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(WORTH_MIN, (0.35 * pageRows) / deviation)))
-  return Math.max(1, Math.floor(Math.max(pageRows * PLANNED_SHARE_MIN, pageRows - 1 - margin * deviation)))
+  return Math.max(1, Math.floor(pageRows - 1 - margin * deviation))
 }
 
 export class Density {

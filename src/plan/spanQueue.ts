@@ -9,30 +9,18 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
 /** A slice whose rows fill less than this share of a page is sparse: the next slice may be far denser. */
 const SPARSE = 0.1
-/** Two densities count as equal if their logarithms differ by at most this. */
-const STEADY = 0.2
-/** While more rows are known to follow, each slice after `SPARSE_PATIENCE` sparse ones is this many times longer. */
+/** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
-const SPARSE_PATIENCE = 3
-/**
- * A heap is assumed after this many slices in a row with too many rows. The last of them must also have at most
- * `HEAP_SHARE` of `#goodLength`.
- */
+/** A heap is assumed after this many slices in a row with too many rows, if the last is no longer than `#goodLength`. */
 const HEAP_FAILURES = 3
-const HEAP_SHARE = 0.1
 /** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to contain a heap if it is shorter than the slice before but has more than this share of its rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_STUCK = 2
-const HEAP_PAGES_MAX = 4
 /** A slice with more pages than this is cut alone. A smaller one is first joined with the rest that follows it. */
 const FAR_OVER = 6
-/** Share of the page that is left empty for rows that are added after the total was read. */
-const SPARE_SHARE = 0.02
-/** A slice takes the rest of the span too if that rest is shorter than this share of the slice. */
-const REMAINDER_SHARE = 0.03
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
 export interface Overfull {
@@ -110,7 +98,7 @@ export class SpanQueue {
     const planned = cutAt === undefined ? this.#plannedLength(piece, span) : cutAt - span.since
     const length = Math.max(1, Math.floor(planned))
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
-    if (rest === undefined || (cutAt === undefined && span.until - head.until < length * REMAINDER_SHARE)) return span
+    if (rest === undefined) return span
     this.#pending.push({ span: rest, rows })
     this.#asked = { span: head }
     this.#isHead = true
@@ -138,9 +126,9 @@ export class SpanQueue {
    */
   holdsHeap(span: Span): boolean {
     if (this.endsInHeap) return true
-    if (this.#stuck >= HEAP_STUCK && (this.#totalBefore ?? 0) <= this.#pageRows * HEAP_PAGES_MAX) return true
+    if (this.#stuck >= HEAP_STUCK) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
-    return span.until - span.since <= this.#goodLength * HEAP_SHARE
+    return span.until - span.since <= this.#goodLength
   }
 
   /** Records that the span was proven and has `rows` rows. `isSingle`: one response proved it. */
@@ -227,15 +215,12 @@ export class SpanQueue {
   #plannedLength({ rows }: Piece, span: { since: Instant; until: Instant }): number {
     const length = span.until - span.since
     const { rate } = this.#density
-    if (rows !== undefined && rows < this.#pageRows * (1 - SPARE_SHARE)) return length
+    if (rows !== undefined && rows < this.#pageRows) return length
     const planned = this.#density.planned(this.#pageRows)
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
-    const overall = rows / length
-    // If recent slices were about as dense as the remaining time on average, the average is the more exact of the two.
-    const isSteady = rate !== undefined && Math.abs(Math.log(rate / overall)) < STEADY
-    if (rate !== undefined && this.#sparse === 0) return even / (isSteady ? overall : rate)
-    const grown = (even / overall) * SPARSE_GROWTH ** Math.max(0, this.#sparse - SPARSE_PATIENCE)
+    if (rate !== undefined && this.#sparse === 0) return even / rate
+    const grown = (even / rows) * length * SPARSE_GROWTH ** this.#sparse
     return this.#tooFar === undefined ? grown : Math.min(grown, (this.#tooFar - span.since) / 2)
   }
 
