@@ -116,8 +116,8 @@ describe('the API', () => {
       '/api/runs?report=enquiries&limit=1',
     )
     const id = runs[0]?.run_id ?? ''
-    type Shown = { run: object; lines: { msg: string; runId: string }[] }
-    const look = () => console.ask<Shown>(`/api/runs/${id}`)
+    type RunAnswer = { run: object; lines: { msg: string; runId: string }[] }
+    const look = () => console.ask<RunAnswer>(`/api/runs/${id}`)
     // The worker logs the end of a run after the commit that ends it in the books.
     await until(async () => (await look()).lines.some(({ msg }) => /^enquiries.*: \d+ pages/.test(msg)))
     const { run, lines } = await look()
