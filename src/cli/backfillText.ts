@@ -2,7 +2,7 @@
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf } from '../operations/contract.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
-import type { Planned } from '../sync/backfill/backfillPreview.ts'
+import type { BackfillPreview } from '../sync/backfill/backfillPreview.ts'
 import type { BookedWindow, PlannedWindow } from '../warehouse/books/backfills.ts'
 import {
   type Column,
@@ -121,7 +121,7 @@ const PLAN_COLUMNS: readonly Column[] = [
 /** Maximum number of windows to print for each report of a plan. `--json` prints all windows. */
 const WINDOWS_SHOWN = 20
 
-export function planText(plans: readonly Planned[]): string {
+export function planText(plans: readonly BackfillPreview[]): string {
   const parts = plans.map(({ named, windows, requests, planning }) => {
     const { report, backfillId, goesOn } = named
     const what = goesOn
@@ -145,7 +145,7 @@ const planRow = ({ number, since, until, scope, plannedRows, plannedRequests }: 
   plannedRows === undefined ? `${grouped(plannedRequests)} or more` : grouped(plannedRequests),
 ]
 
-export const planDocument = (plans: readonly Planned[]): object => ({
+export const planDocument = (plans: readonly BackfillPreview[]): object => ({
   dry_run: true,
   backfills: plans.map(({ named, windows, requests, planning }) => ({
     report: named.report,

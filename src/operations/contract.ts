@@ -8,7 +8,7 @@ import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
-import type { Planned } from '../sync/backfill/backfillPreview.ts'
+import type { BackfillPreview } from '../sync/backfill/backfillPreview.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 
 const report = z.enum(reportNames)
@@ -183,7 +183,7 @@ export const ANSWERS = {
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
   'dismiss-rejected': Unpublished.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
-  'plan-backfill': z.object({ plans: z.array(plain<Planned>()) }),
+  'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
   status: Activity.extend({
     standings: z.array(Standing),
     next: z.array(NextTick),

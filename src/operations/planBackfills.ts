@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { SyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
-import { type Planned, previewBackfill } from '../sync/backfill/backfillPreview.ts'
+import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPreview.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import { BackfillBooks } from '../warehouse/books/backfills.ts'
 import { Fences } from '../warehouse/books/fences.ts'
@@ -24,7 +24,7 @@ export interface PlanOptions {
 export async function planBackfills(
   requests: readonly BackfillRequest[],
   { config, clock, signal, log }: PlanOptions,
-): Promise<Planned[]> {
+): Promise<BackfillPreview[]> {
   await using client = clientOf(config, { clock, log })
   const newest = await openNewest(config)
   await using database = newest?.database
@@ -32,7 +32,7 @@ export async function planBackfills(
   const basis = database === undefined ? EMPTY_BASIS : backfillBasis(database)
   const warehouse = { numberMark: '~', load: () => Promise.reject(loadsNothing()) }
   const context = { client, warehouse, clock, settings: settingsOf(config), onProgress: () => undefined, signal }
-  const plans: Planned[] = []
+  const plans: BackfillPreview[] = []
   for (const request of requests) plans.push(await previewBackfill(context, { books, basis }, request))
   return plans
 }

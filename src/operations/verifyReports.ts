@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import type { Instant } from '../instant.ts'
-import { type CompareAsk, type Verified, verifyReport } from '../sync/verify.ts'
+import { type CompareAsk, type ScopeComparison, verifyReport } from '../sync/verify.ts'
 import { type Pause, pauses } from '../warehouse/books/books.ts'
 import { attachSql, compareWindow, READER_COPY } from '../warehouse/publish/compareWindow.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
@@ -28,7 +28,7 @@ export interface VerifyRequest {
 /** The comparisons of one report (one for each configured currency), or the error that prevented them. */
 export interface VerifiedReport {
   readonly report: ReportName
-  readonly scopes: readonly Verified[]
+  readonly scopes: readonly ScopeComparison[]
   readonly error?: SyncError
 }
 

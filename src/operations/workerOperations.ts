@@ -10,7 +10,7 @@ import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
-import { type Planned, previewBackfill } from '../sync/backfill/backfillPreview.ts'
+import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPreview.ts'
 import {
   type Activity,
   type AnswerOf,
@@ -138,7 +138,7 @@ export class WorkerOperations implements Engine {
   async #plan({ backfills }: RequestOf<'plan-backfill'>, { signal }: Caller): Promise<AnswerOf<'plan-backfill'>> {
     const { context } = this.#parts
     const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
-    const plans: Planned[] = []
+    const plans: BackfillPreview[] = []
     for (const { report, from, to } of backfills)
       plans.push(
         await previewBackfill({ ...context, signal, onProgress: () => undefined }, books, { report, from, to }),

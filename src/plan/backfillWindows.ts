@@ -21,12 +21,12 @@ export interface Range extends Span {
 }
 
 /** A part of the backfill's range. `rows`: how many rows were modified and, if requested too, created in it. */
-export interface Counted extends Range {
+export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window of the plan. `rows` as in `Counted`; undefined if the number of rows is unknown. */
-export interface Cut extends Range {
+/** A window of the plan. `rows` as in `CountedRange`; undefined if the number of rows is unknown. */
+export interface WindowRange extends Range {
   readonly rows: readonly number[] | undefined
 }
 
@@ -35,7 +35,7 @@ export interface WindowSizes {
   readonly loadRowsMax: number
 }
 
-export const rowsIn = ({ rows }: Pick<Counted, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
+export const rowsIn = ({ rows }: Pick<CountedRange, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
 /** Returns how many rows to plan for each window: at most one load, and at least `PAGES_A_WINDOW_MIN` pages. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
@@ -45,8 +45,8 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
 }
 
 /** Returns adjacent windows of about `rowsEach` rows each, earliest first. `parts` must be adjacent and sorted too. */
-export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[] {
-  const merged: Counted[] = []
+export function windowsByRows(parts: readonly CountedRange[], rowsEach: number): WindowRange[] {
+  const merged: CountedRange[] = []
   for (const piece of parts.flatMap((part) => evenParts(part, rowsEach))) {
     const last = merged.at(-1)
     if (last !== undefined && rowsIn(last) + rowsIn(piece) <= rowsEach) merged[merged.length - 1] = joined(last, piece)
@@ -56,7 +56,7 @@ export function windowsByRows(parts: readonly Counted[], rowsEach: number): Cut[
 }
 
 /** Returns windows of equal length, for a range whose number of rows is unknown. */
-export function windowsByTime({ since, until }: Range): Cut[] {
+export function windowsByTime({ since, until }: Range): WindowRange[] {
   const wanted = Math.ceil((until - since) / (DAYS_A_WINDOW * MICROS_A_DAY))
   return even({ since, until }, Math.min(WINDOWS_WANTED, wanted)).map((part) => ({ ...part, rows: undefined }))
 }
@@ -87,7 +87,7 @@ export function requestsFor(
 }
 
 /** Returns a part with more than `rowsEach` rows as several parts of equal length, and any other part unchanged. */
-function evenParts(part: Counted, rowsEach: number): Counted[] {
+function evenParts(part: CountedRange, rowsEach: number): CountedRange[] {
   const pieces = Math.min(BACKFILL_WINDOWS_MAX, Math.ceil(rowsIn(part) / rowsEach))
   const cut = even(part, pieces)
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
@@ -101,7 +101,7 @@ function even({ since, until }: Range, wanted: number): Range[] {
   return bounds.slice(1).map((end, n) => ({ since: bounds[n] as Instant, until: end }))
 }
 
-const joined = (a: Counted, b: Counted): Counted => ({
+const joined = (a: CountedRange, b: CountedRange): CountedRange => ({
   since: a.since,
   until: b.until,
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),

@@ -18,11 +18,11 @@ const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
 /** Returns whether only page 1 of the first walk was read, and its response has a total (spec §2: an envelope). */
-export const isTold = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
+export const isEnvelopePage1 = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
 /** Returns whether only page 1 or pages 1 and 2 of the first walk were read, and page 1 has no total (a bare array). */
-export const isUntold = ({ seen }: Case): boolean =>
+export const isArrayStart = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
-export const isPage2 = (given: Case): boolean => isUntold(given) && given.seen.stage === 'page 2'
+export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /** Cuts a span without a lower bound at `floor`: its later part can then be cut further. Undefined for other spans. */
@@ -33,11 +33,11 @@ export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | und
 export const isTooMuch = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
-  return isTold(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
+  return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
 /** Cuts the span at `youngFrom` into its old and its young part; undefined if the old part probably fits one page. */
-export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
+export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
   if (span === undefined || old === undefined) return undefined
@@ -47,7 +47,7 @@ export function agesOf({ slice: { span }, terms, seen: { walk } }: Case): readon
 }
 
 /** Cuts the span at `youngFrom` if its old part may be counted by pages and is not shorter than its young part. */
-export function oldPart(given: Case): readonly Span[] | undefined {
+export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
   if (span === undefined || slice.mayCount !== true || !terms.keyed || !mayCut(given)) return undefined
@@ -64,7 +64,7 @@ export const isCuttable = (given: Case): boolean =>
  * Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers, and any
  * new rows on page 2 were added between the two requests.
  */
-export const isFollowed = ({ seen: { walk } }: Case): boolean =>
+export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
 /** Returns whether page 2 confirms that page 1 has all rows: page 2 is refused, is empty, or repeats page 1. */
@@ -94,7 +94,7 @@ export const mayHideRows = (given: Case): boolean => {
   const { profile, slice, terms, seen } = given
   const { claim, walk, stage } = seen
   const isShown = stage === 'page 2' && walk.freshOnLastPage === 0
-  const isOnly = isUntold(given) && (isShown || countOf(given)?.number === 1)
+  const isOnly = isArrayStart(given) && (isShown || countOf(given)?.number === 1)
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
   const isNew = walk.firstRows > 1 && walk.firstRows >= profile.wholeRows && !isSurelyLast
   return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
@@ -109,7 +109,8 @@ export const learnWhole = (given: Case): PagingProfile => sawWhole(learnSingle(g
 export const learnSingle = ({ profile, terms, seen: { walk } }: Case): PagingProfile =>
   sawLastPage(profile, Math.min(walk.firstRows, terms.pageSize))
 export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => sawFullPage(profile, walk.firstRows)
-export const learnFollowed = (given: Case): PagingProfile => (isFollowed(given) ? learnFull(given) : given.profile)
+export const learnFollowed = (given: Case): PagingProfile =>
+  continuesOnPage2(given) ? learnFull(given) : given.profile
 
 /** Returns the paging profile after a walk. Only the first walk over an envelope changes it, if no row was repeated. */
 export function learnWalked(given: Case): PagingProfile {
@@ -201,12 +202,12 @@ export function nextSize(given: Case): number {
   if (!isWhole && finer(given, walk) !== undefined) return terms.pageSize
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
-  const mayBeLast = isCutOff || (walk.isShownAgain && walk.firstRows === size)
+  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size)
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
   const most = Math.min(ROWS_A_PAGE_MAX, terms.pageSize * USUAL_PAGES_MAX)
-  const rows = walk.isShownAgain ? most : Math.min(most, 2 * Math.max(walk.distinct, walk.totalCount ?? 0))
+  const rows = walk.page2Repeats ? most : Math.min(most, 2 * Math.max(walk.distinct, walk.totalCount ?? 0))
   return Math.max(size, rows)
 }
 

@@ -2,7 +2,7 @@
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-export interface Asked {
+export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
@@ -27,7 +27,7 @@ export const changesIn = (reason: string | null): Change[] =>
 
 export interface Coverage {
   /** The configuration with which rows were read. Only rows modified up to `refillUntil` may be of an earlier one. */
-  readonly asked: Asked
+  readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
   /** The changed settings that make it necessary to read rows up to `refillUntil` again. */
@@ -35,7 +35,7 @@ export interface Coverage {
 }
 
 /** Returns the settings because of which rows that were read with `held` are not enough for `wanted`. */
-export function outgrown(held: Asked, wanted: Asked): Change[] {
+export function outgrown(held: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),
     ...(canonical(held.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
@@ -45,13 +45,17 @@ export function outgrown(held: Asked, wanted: Asked): Change[] {
 }
 
 /** Returns whether the rows that were read with `held` are enough for `wanted`. */
-export const covers = (held: Asked, wanted: Asked): boolean => outgrown(held, wanted).length === 0
+export const covers = (held: ReadSettings, wanted: ReadSettings): boolean => outgrown(held, wanted).length === 0
 
 /**
  * Returns the coverage to store for a run with the configuration `wanted`. `held`: the coverage of the previous run,
  * which read everything up to `readUntil`. It is returned unchanged if the configuration is the same.
  */
-export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUntil: Instant | undefined): Coverage {
+export function nextCoverage(
+  held: Coverage | undefined,
+  wanted: ReadSettings,
+  readUntil: Instant | undefined,
+): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
   const changes = outgrown(held.asked, wanted)
   if (changes.length > 0) {
@@ -64,7 +68,7 @@ export function nextCoverage(held: Coverage | undefined, wanted: Asked, readUnti
   return isSame ? held : { ...held, asked: { ...wanted, start } }
 }
 
-const canonical = (filters: Asked['filters']): string =>
+const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
 /** Lengths in days of the parts of a time range that is read again, newest part first. Older time is one more part. */

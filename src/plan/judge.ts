@@ -3,7 +3,7 @@
  * section that the rule names. For a new kind of service, add a fact to the paging profile and a rule here.
  */
 import {
-  agesOf,
+  splitByAge,
   alwaysFills,
   atFloor,
   countedParts,
@@ -16,16 +16,16 @@ import {
   isAllByPage2,
   isCountMet,
   isCuttable,
-  isFollowed,
+  continuesOnPage2,
   isHiddenBehindPage1,
   isOld,
   isPage2,
   isShort,
-  isTold,
+  isEnvelopePage1,
   isTooMuch,
   isTotalBelieved,
   isUncounted,
-  isUntold,
+  isArrayStart,
   learnCounted,
   learnFollowed,
   learnFull,
@@ -34,7 +34,7 @@ import {
   learnWhole,
   loadsOf,
   mayHideRows,
-  oldPart,
+  splitOffOld,
 } from './caseFacts.ts'
 import {
   SINGLE,
@@ -70,19 +70,19 @@ const NUMBERING: readonly Rule[] = [
     argued: ODD,
     gives: (c) => {
       const isUnknown = c.profile.firstNumber === undefined && c.seen.found.firstNumber === undefined
-      return isUntold(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
+      return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
     },
   },
 ]
 
 /** Rules for the first page of an envelope. */
-const TOLD: readonly Rule[] = [
+const ENVELOPE: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',
     verdict: 'proven by `single`',
     argued: SINGLE,
     gives: (c) =>
-      isTold(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) && proven('single', c.seen.walk),
+      isEnvelopePage1(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) && proven('single', c.seen.walk),
   },
   {
     name: 'The total counts more rows than page 1, and only one response is wanted',
@@ -90,14 +90,17 @@ const TOLD: readonly Rule[] = [
     argued: 'The first run of reports without a required bound',
     gives: (c) => {
       const { totalCount: total = 0, firstRows } = c.seen.walk
-      return isTold(c) && c.policy.cuts === 'only one response is wanted' && total > firstRows && cut({ total })
+      return (
+        isEnvelopePage1(c) && c.policy.cuts === 'only one response is wanted' && total > firstRows && cut({ total })
+      )
     },
   },
   {
     name: 'The old part of the span probably holds more than a page',
     verdict: 'cut between the old and the young part',
     argued: TOTAL,
-    gives: (c) => isTooMuch(c) && agesOf(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: agesOf(c) }),
+    gives: (c) =>
+      isTooMuch(c) && splitByAge(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: splitByAge(c) }),
   },
   {
     name: 'More than a load, and no lower bound',
@@ -132,24 +135,24 @@ const TOLD: readonly Rule[] = [
     name: 'Page 1 of any other envelope',
     verdict: 'read the pages of the total',
     argued: TOTAL,
-    gives: (c) => isTold(c) && { kind: 'read', what: 'the pages of the total' },
+    gives: (c) => isEnvelopePage1(c) && { kind: 'read', what: 'the pages of the total' },
   },
 ]
 
 /** Rules for the first two pages of a bare array. */
-const UNTOLD: readonly Rule[] = [
+const BARE_ARRAY: readonly Rule[] = [
   {
     name: 'Page 1 is empty, or shorter than requested and than every page that another followed',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    gives: (c) => isUntold(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
+    gives: (c) => isArrayStart(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
     learns: learnSingle,
   },
   {
     name: 'As rule 10, and no page of this run was longer; or page 1 is longer than requested',
     verdict: 'read page 2',
     argued: ODD,
-    gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
+    gives: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
   },
   {
     name: 'Page 1 seems to be the only page, and no whole response was longer',
@@ -161,21 +164,21 @@ const UNTOLD: readonly Rule[] = [
     name: 'The narrower spans have no other row',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    gives: (c) => isUntold(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
+    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
     learns: learnWhole,
   },
   {
     name: 'The narrower spans have another row',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    gives: (c) => isUntold(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
+    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
     learns: learnFull,
   },
   {
     name: 'The narrower spans have a row that came after page 1 was read',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    gives: (c) => isUntold(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
+    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
   },
   {
     name: 'Page 2 was read for rule 11 and has no new row',
@@ -188,7 +191,7 @@ const UNTOLD: readonly Rule[] = [
     name: 'Page 2 follows a page that the profile takes for the last one',
     verdict: 'learn again the length of a full page',
     argued: ODD,
-    gives: (c) => isPage2(c) && c.seen.claim === 'all unless clamped' && isFollowed(c) && { kind: 'learn again' },
+    gives: (c) => isPage2(c) && c.seen.claim === 'all unless clamped' && continuesOnPage2(c) && { kind: 'learn again' },
     learns: (c) => sawLoweredClamp(c.profile, c.seen.walk.firstRows),
   },
   {
@@ -196,7 +199,7 @@ const UNTOLD: readonly Rule[] = [
     verdict: 'probe the place of the last page',
     argued: TOTAL,
     gives: (c) => {
-      const mayCount = isUntold(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
+      const mayCount = isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
       return mayCount && c.seen.walk.repeats === 0 && c.seen.found.lastPage === undefined && probe('last page')
     },
   },
@@ -230,7 +233,7 @@ const UNTOLD: readonly Rule[] = [
     verdict: 'probe rows behind the last page',
     argued: TOTAL,
     gives: (c) =>
-      isUntold(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows behind the last page'),
+      isArrayStart(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows behind the last page'),
   },
   {
     name: 'As rule 22, and no row is behind the last page',
@@ -238,7 +241,7 @@ const UNTOLD: readonly Rule[] = [
     argued: TOTAL,
     gives: (c) => {
       const { counted, hidden } = c.seen.found
-      return isUntold(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
+      return isArrayStart(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
     },
   },
   {
@@ -246,21 +249,21 @@ const UNTOLD: readonly Rule[] = [
     verdict: 'cut by its stamps',
     argued: COST,
     gives: (c) => {
-      const isUnread = isUntold(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
-      return isUnread && isCuttable(c) && isFullPage(c.profile, c.seen.walk.firstRows) && cut({ parts: oldPart(c) })
+      const isUnread = isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
+      return isUnread && isCuttable(c) && isFullPage(c.profile, c.seen.walk.firstRows) && cut({ parts: splitOffOld(c) })
     },
   },
   {
     name: 'No other rule decides by page 1 alone',
     verdict: 'read page 2',
     argued: SINGLE,
-    gives: (c) => isUntold(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
+    gives: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
   },
   {
     name: 'Page 2 has new rows, and the span can be cut',
     verdict: 'cut by the stamps of both pages',
     argued: COST,
-    gives: (c) => isPage2(c) && isCuttable(c) && c.seen.walk.freshOnLastPage > 0 && cut({ parts: oldPart(c) }, 2),
+    gives: (c) => isPage2(c) && isCuttable(c) && c.seen.walk.freshOnLastPage > 0 && cut({ parts: splitOffOld(c) }, 2),
     learns: learnFollowed,
   },
   {
@@ -287,7 +290,7 @@ const UNTOLD: readonly Rule[] = [
 ]
 
 /** Rules for walks that were read to their end. */
-const WALKED: readonly Rule[] = [
+const ENDED_WALK: readonly Rule[] = [
   {
     name: 'A page that would have to hold everything is refused',
     verdict: 'give up',
@@ -300,7 +303,7 @@ const WALKED: readonly Rule[] = [
     argued: TOTAL,
     gives: (c) => {
       const { walk, attempt } = c.seen
-      const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.isShownAgain
+      const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.page2Repeats
       return attempt === 1 && isMet && (isOld(c) || walk.pages === 1) && proven('total', walk)
     },
     learns: learnWalked,
@@ -379,7 +382,7 @@ const WALKED: readonly Rule[] = [
   },
 ]
 
-export const RULES: readonly Rule[] = [...NUMBERING, ...TOLD, ...UNTOLD, ...WALKED]
+export const RULES: readonly Rule[] = [...NUMBERING, ...ENVELOPE, ...BARE_ARRAY, ...ENDED_WALK]
 
 export interface Judgement {
   readonly verdict: Verdict

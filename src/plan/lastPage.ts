@@ -48,13 +48,13 @@ export class LastPageSearch {
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
-    if (this.#limit === undefined) return this.#full === 1 && this.#guess > 1 ? this.#guess : this.#leapt
+    if (this.#limit === undefined) return this.#full === 1 && this.#guess > 1 ? this.#guess : this.#leapTarget
     const highest = this.#isShown ? this.#limit - 1 : this.#limit
     if (this.#full === 1 && this.#guess > 1) return Math.max(2, highest - this.#leap + 1)
     return this.#full + Math.ceil((highest - this.#full) / 2)
   }
 
-  get #leapt(): number {
+  get #leapTarget(): number {
     const to = this.#full + this.#leap
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }

@@ -98,6 +98,7 @@ export function nowPrivate(before: string | undefined, after: string | undefined
   return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }
 }
 
-type Told = readonly [(readonly [string, ActiveRule])[], boolean, string]
+type ParsedRules = readonly [(readonly [string, ActiveRule])[], boolean, string]
 
-const parsed = (text: string | undefined): Told => (text === undefined ? [[], false, ''] : (JSON.parse(text) as Told))
+const parsed = (text: string | undefined): ParsedRules =>
+  text === undefined ? [[], false, ''] : (JSON.parse(text) as ParsedRules)

@@ -3,7 +3,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
 /** Parameters that name one record. An identifier above 2^53 is text, since a number would be rounded. */
-export type AskedAbout = Readonly<Record<string, number | string>>
+export type RecordParameters = Readonly<Record<string, number | string>>
 
 export interface Bounds {
   readonly since: Instant | undefined
@@ -20,7 +20,7 @@ export interface Question {
   /** The currency, for reports that are requested per currency; else undefined. */
   readonly currency?: string | undefined
   /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
-  readonly record?: AskedAbout
+  readonly record?: RecordParameters
   /** Further parameters, such as the one that includes or excludes deleted budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }

@@ -63,7 +63,7 @@ export class SpanQueue {
   /** The earliest modification time in the last response that lacked rows of its span. */
   #from: Instant | undefined
   /** The piece that is being read. If `#isHead`, the rest that was cut off from it is the next pending piece. */
-  #asked: Piece | undefined
+  #current: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
@@ -76,9 +76,9 @@ export class SpanQueue {
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
   /** End of the shortest slice with too many rows, until that time is proven. Many rows are known to be before it. */
-  #tooFar: Instant | undefined
-  /** The last `#tooFar` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
-  #leapt: Instant | undefined
+  #overfullEnd: Instant | undefined
+  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
+  #triedEnd: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
@@ -89,7 +89,7 @@ export class SpanQueue {
   /** Returns the earliest span, shortened to the planned length; undefined if all spans are proven. */
   next(): Span | undefined {
     const piece = this.#pending.pop()
-    this.#asked = piece
+    this.#current = piece
     this.#isHead = piece?.isHead === true
     if (piece === undefined || piece.isHeap === true || !canSplit(piece.span)) return piece?.span
     const { span, rows } = piece
@@ -100,7 +100,7 @@ export class SpanQueue {
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
     if (rest === undefined) return span
     this.#pending.push({ span: rest, rows })
-    this.#asked = { span: head }
+    this.#current = { span: head }
     this.#isHead = true
     return head
   }
@@ -112,12 +112,12 @@ export class SpanQueue {
 
   /** Returns the probable number of rows in the present span; undefined if neither totals nor page numbers show it. */
   get rowsExpected(): number | undefined {
-    return this.#asked?.expected ?? this.#asked?.rows
+    return this.#current?.expected ?? this.#current?.rows
   }
 
   /** Returns whether the present span was cut right after a heap, which is in its last microsecond. */
   get endsInHeap(): boolean {
-    return this.#asked?.isHeap === true
+    return this.#current?.isHeap === true
   }
 
   /**
@@ -148,9 +148,9 @@ export class SpanQueue {
       if (!isSparse) this.#goodLength = span.until - from
     }
     this.#from = undefined
-    if (this.#tooFar !== undefined && this.#tooFar <= span.until) this.#tooFar = undefined
-    if (isSparse && this.#tooFar !== undefined && this.#pending.at(-1)?.rows === undefined)
-      this.#approach(span.until, this.#tooFar)
+    if (this.#overfullEnd !== undefined && this.#overfullEnd <= span.until) this.#overfullEnd = undefined
+    if (isSparse && this.#overfullEnd !== undefined && this.#pending.at(-1)?.rows === undefined)
+      this.#approach(span.until, this.#overfullEnd)
   }
 
   /** Cuts the span because one response can't contain all of its rows. */
@@ -168,7 +168,7 @@ export class SpanQueue {
     }
     if (span.until <= this.#wholeUntil) this.#wholeUntil = Number.NEGATIVE_INFINITY
     this.#failures += 1
-    this.#tooFar = span.until
+    this.#overfullEnd = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
     const length = span.until - span.since
     // Joins the span with the rest that follows it; otherwise a short rest would need a request of its own.
@@ -221,7 +221,7 @@ export class SpanQueue {
     const even = rows / Math.ceil(rows / planned)
     if (rate !== undefined && this.#sparse === 0) return even / rate
     const grown = (even / rows) * length * SPARSE_GROWTH ** this.#sparse
-    return this.#tooFar === undefined ? grown : Math.min(grown, (this.#tooFar - span.since) / 2)
+    return this.#overfullEnd === undefined ? grown : Math.min(grown, (this.#overfullEnd - span.since) / 2)
   }
 
   #hint(since: Instant, until: Instant, { stamps, pageRows }: Overfull): SampleHint | undefined {
@@ -266,8 +266,8 @@ export class SpanQueue {
    * ends at `to` instead: if there are no rows in between, halving alone would need many requests.
    */
   #approach(from: Instant, to: Instant): void {
-    const leaps = this.#sparse >= 2 && this.#leapt !== to
-    if (leaps) this.#leapt = to
+    const leaps = this.#sparse >= 2 && this.#triedEnd !== to
+    if (leaps) this.#triedEnd = to
     this.#cuts = [(leaps ? to : from + Math.floor((to - from) / 2)) as Instant]
   }
 }

@@ -53,7 +53,7 @@ export class Walk {
   lastRowsSent = 0
   mostRows = 0
   /** True if page 2 had the same rows as page 1. */
-  isShownAgain = false
+  page2Repeats = false
   /** The first error with which the service refused a page. */
   refusal: SyncError | undefined
   readonly #kind: WalkKind
@@ -91,7 +91,7 @@ export class Walk {
   saw(page: PageSeen): void {
     const { pageNumber, rowCount } = page
     const isRepeat = page.isRepeat === true
-    if (isRepeat && pageNumber === 2) this.isShownAgain = true
+    if (isRepeat && pageNumber === 2) this.page2Repeats = true
     if (page.refusal !== undefined) this.freshOnLastPage = 0
     else if (isRepeat) this.#sawAgain(page)
     else this.#sawRows(page)

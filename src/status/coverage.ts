@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import { type Asked, CHANGES, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { type ReadSettings, CHANGES, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn } from '../plan/intervals.ts'
 import type { Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -102,7 +102,7 @@ function readingAgain(row: AskedRow, { config, report }: Asks): ScopeCoverage['r
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
   const held: Coverage = {
-    asked: JSON.parse(row.asked) as Asked,
+    asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
     because: changesIn(row.because),
   }

@@ -6,7 +6,7 @@
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
-import { cellsOf, CountSearch, type CreationNote } from '../plan/countSearch.ts'
+import { rangesOf, CountSearch, type CreationNote } from '../plan/countSearch.ts'
 import { floorToSecond } from '../plan/window.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
 import type { SyncContext } from './context.ts'
@@ -15,7 +15,7 @@ import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
 /** Maximum number of ranges that one run reads again. Next: after how many comparisons without a result they stop. */
-const CELLS_MAX = 8
+const RANGES_MAX = 8
 const FAILURES_MAX = 3
 /** For how long comparisons stop, for example after a total has proved to be wrong. */
 const STOPPED_MS = DAY_MS
@@ -35,8 +35,8 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   if (state !== undefined && millisBetween(state.countedAt, countedAt) < restMs) return false
   const total = await totalNow(reading)
   const beyond = (total ?? 0) - (await warehouse.counts.heldRows(place))
-  const isEqual = total === undefined || beyond === (state?.unexplained ?? 0)
-  const next = { countedAt, unexplained: state?.unexplained ?? 0, failures: 0, stopped: undefined }
+  const isEqual = total === undefined || beyond === (state?.acceptedDifference ?? 0)
+  const next = { countedAt, acceptedDifference: state?.acceptedDifference ?? 0, failures: 0, stopped: undefined }
   const record = (changed: Partial<CountState> = {}) =>
     warehouse.counts.record({ ...place, fence: context.fence, ...next, ...changed })
   if (isEqual) {
@@ -44,7 +44,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     return false
   }
   const comparison = new Comparison(context, reading, window.since)
-  const found = await comparison.run(next.unexplained).catch(async (error: unknown) => {
+  const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
     // Without this record, each run would read these ranges again, only to be stopped by the brake again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
@@ -57,7 +57,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   // A row never gets a creation time later, so further comparisons are useless and stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
-  await record({ unexplained: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
+  await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
   return true
 }
 
@@ -77,7 +77,7 @@ class Comparison {
     this.#until = (since - 1) as Instant
   }
 
-  async run(unexplained: number): Promise<CountResult> {
+  async run(acceptedDifference: number): Promise<CountResult> {
     const { warehouse } = this.#context
     const { intake, plan } = this.#reading
     const until = this.#until
@@ -89,32 +89,32 @@ class Comparison {
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
     // The rows up to `until` are complete, so only newer rows can be missing. The next window reads these.
-    if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === unexplained)
+    if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'
     const before = { ...intake.figures }
     intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
-    for (const cell of await this.#wrongCells(notes, total)) await this.#read(cell)
+    for (const range of await this.#wrongRanges(notes, total)) await this.#read(range)
     const { inserted, updated, deleted } = intake.figures
     const isFound = inserted + updated + deleted > before.inserted + before.updated + before.deleted || this.#absent > 0
     return isFound ? 'rows' : 'no row explains the total'
   }
 
-  async #wrongCells(notes: readonly CreationNote[], total: number): Promise<readonly CreationNote[]> {
-    const cells = cellsOf(notes)
+  async #wrongRanges(notes: readonly CreationNote[], total: number): Promise<readonly CreationNote[]> {
+    const ranges = rangesOf(notes)
     const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
-    if (cells.length === 0) return [whole]
-    // The time between two cells counts for the later cell, and the time after all cells for the last one.
-    const search = new CountSearch(cells, total, CELLS_MAX)
+    if (ranges.length === 0) return [whole]
+    // The time between two ranges counts for the later range, and the time after all ranges for the last one.
+    const search = new CountSearch(ranges, total, RANGES_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)
       if (part === undefined) return []
       search.saw(part)
     }
-    return search.wrong.map((cell) => {
-      const number = cells.indexOf(cell)
-      const until = number === cells.length - 1 ? whole.until : cell.until
-      return { ...cell, since: cells[number - 1]?.until, until }
+    return search.wrong.map((range) => {
+      const number = ranges.indexOf(range)
+      const until = number === ranges.length - 1 ? whole.until : range.until
+      return { ...range, since: ranges[number - 1]?.until, until }
     })
   }
 
@@ -123,24 +123,24 @@ class Comparison {
   }
 
   /** Reads the range in slices of about a page and records their counts: a later comparison can then read less. */
-  async #read(cell: CreationNote): Promise<void> {
+  async #read(range: CreationNote): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading
     const { declaration: report, scope, runId, config } = plan
     const startedAt = floorToSecond(await serviceClock(this.#context, report, { currency: scope }))
     const place = { report, scope, fence }
     const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
-    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [cell]))
+    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range]))
       await warehouse.counts.note(place, { span, keys, readBy: runId })
     await intake.commit()
     // The last range extends to the window's end: the run has read all rows that were created after the compared range.
-    const isLast = cell.until === this.#until
-    const span = { since: cell.since, until: isLast ? plan.window.until : cell.until }
-    const isWhole = isLast && cell.since === undefined
+    const isLast = range.until === this.#until
+    const span = { since: range.since, until: isLast ? plan.window.until : range.until }
+    const isWhole = isLast && range.since === undefined
     const now = clock.now()
-    const ended = await warehouse.counts.endCell({
+    const ended = await warehouse.counts.endRange({
       ...place,
-      cell: span,
+      range: span,
       isWhole,
       runId,
       startedAt,

@@ -24,17 +24,17 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Does the work of a run, `story`, and records an error of it. Never throws: the outcome has the error. */
+/** Does the work of a run, `work`, and records an error of it. Never throws: the outcome has the error. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
-  story: () => Promise<R>,
+  work: () => Promise<R>,
 ): Promise<RunEnd<R>> {
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
   const begun = { ...ask, startedAt: context.clock.now(), ...none }
   const ended = await observeRun(context, ask, () => {
     context.warehouse.beginRun(begun)
-    return runToEnd(context, ask, story)
+    return runToEnd(context, ask, work)
   })
   const { error } = ended.outcome
   if (error === undefined) return ended
@@ -67,16 +67,16 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Does the work of a run, `story`, which records its own success. Never throws: the outcome has the error. */
+/** Does the work of a run, `work`, which records its own success. Never throws: the outcome has the error. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,
-  story: () => Promise<R>,
+  work: () => Promise<R>,
 ): Promise<RunEnd<R>> {
   const startedMs = clock.monotonicMs()
   const elapsed = () => clock.monotonicMs() - startedMs
   try {
-    const run = await inRun({ runId, report }, story)
+    const run = await inRun({ runId, report }, work)
     const { pages, figures } = run
     return { outcome: { report, runId, state: 'done', pages, figures, elapsedMs: elapsed() }, run }
   } catch (thrown) {

@@ -1,7 +1,7 @@
 /** Reads rows again, newest first, after a change of the configuration. Each part is recorded; marks do not move. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
-import { type Asked, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
+import { type ReadSettings, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import { everySlice } from './everything.ts'
 import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
@@ -46,7 +46,7 @@ export async function rememberQuestion(context: SyncContext, report: ReportName,
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(held, wanted, undefined))
 }
 
-function wantedOf({ settings }: SyncContext, report: ReportName): Asked {
+function wantedOf({ settings }: SyncContext, report: ReportName): ReadSettings {
   const { start, filters, expand } = settings.reports[report]
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }

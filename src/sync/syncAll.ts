@@ -41,8 +41,8 @@ export async function syncAll(
 }
 
 async function runOne(context: SyncContext, report: ReportName, runId: string): Promise<ReportOutcome> {
-  const story = isPerRecord(report) ? syncAudit : syncReport
-  const { outcome } = await oneRun(context, { report, kind: 'incremental', runId }, () => story(context, report, runId))
+  const sync = isPerRecord(report) ? syncAudit : syncReport
+  const { outcome } = await oneRun(context, { report, kind: 'incremental', runId }, () => sync(context, report, runId))
   return outcome
 }
 

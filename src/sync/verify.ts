@@ -37,24 +37,24 @@ export interface CompareAsk extends ComparedScope {
   readonly mark: Instant
 }
 
-export interface Verified extends ComparedScope, WindowComparison {
+export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
 /** Compares all scopes of the report. Throws errors of walks, and USAGE_INVALID if the window can't be compared. */
-export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<Verified[]> {
+export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
     throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
   }
   refuseAgain(ask.pauses, ask.report, context.settings)
   const scopes = scopesOf(context.settings, declaration)
-  const verified: Verified[] = []
+  const verified: ScopeComparison[] = []
   for (const scope of scopes) verified.push(await verifyScope(context, ask, scope))
   return verified
 }
 
-async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string): Promise<Verified> {
+async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string): Promise<ScopeComparison> {
   const { report } = ask
   const { mark, ...bounds } = boundsOf(context, ask, await ask.markOf(scope))
   const window = { ...bounds, report, scope }

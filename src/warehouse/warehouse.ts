@@ -111,7 +111,7 @@ export class Warehouse implements AsyncDisposable {
 
   private constructor(
     { database, spill, file }: OpenResources,
-    mark: string,
+    numberMark: string,
     discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>,
   ) {
     this.#database = database
@@ -119,7 +119,7 @@ export class Warehouse implements AsyncDisposable {
     this.#file = file
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
-    this.numberMark = mark
+    this.numberMark = numberMark
     this.#discovered = discovered
   }
 
@@ -158,7 +158,7 @@ export class Warehouse implements AsyncDisposable {
   /** Commits one load, after all earlier loads have ended. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
-      const known = { mark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
+      const known = { numberMark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
       const result = this.#database.isShared
         ? await loadBesideOthers(this.#database, known, input)
         : await this.#loadAlone(known, input)

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
 import {
   BACKFILL_WINDOWS_MAX,
-  type Counted,
-  type Cut,
+  type CountedRange,
+  type WindowRange,
   type Range,
   requestsFor,
   rowsAWindow,
@@ -34,14 +34,14 @@ const parts = fc
   )
   .map(([from, axes, lengths]) => {
     let at = from
-    return lengths.map(([length, rows]): Counted => {
+    return lengths.map(([length, rows]): CountedRange => {
       const since = at as Instant
       at += length
       return { since, until: at as Instant, rows: rows.slice(0, axes) }
     })
   })
 
-function checkCover(windows: readonly Cut[], range: Range): void {
+function checkCover(windows: readonly WindowRange[], range: Range): void {
   expect(windows.length).toBeGreaterThan(0)
   expect(windows.length).toBeLessThanOrEqual(BACKFILL_WINDOWS_MAX)
   expect(windows[0]?.since).toBe(range.since)

@@ -2,11 +2,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
-import { cellsOf, CountSearch, type CreationNote } from '../../src/plan/countSearch.ts'
+import { rangesOf, CountSearch, type CreationNote } from '../../src/plan/countSearch.ts'
 
 interface World {
-  readonly cells: readonly CreationNote[]
-  /** Rows that the service has of each cell. */
+  readonly ranges: readonly CreationNote[]
+  /** Rows that the service has of each range. */
   readonly there: readonly number[]
 }
 
@@ -26,34 +26,34 @@ const worlds = fc
   )
   .map(
     (drawn): World => ({
-      cells: drawn.map(({ held }, n) => ({ since: (n * 10) as Instant, until: (n * 10 + 10) as Instant, rows: held })),
+      ranges: drawn.map(({ held }, n) => ({ since: (n * 10) as Instant, until: (n * 10 + 10) as Instant, rows: held })),
       there: drawn.map(({ held, changed }) => Math.max(0, held + changed)),
     }),
   )
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
-function searched({ cells, there }: World, cellsMax = Infinity) {
-  const search = new CountSearch(cells, sum(there), cellsMax)
+function searched({ ranges, there }: World, rangesMax = Infinity) {
+  const search = new CountSearch(ranges, sum(there), rangesMax)
   let requests = 0
   for (let until = search.next(); until !== undefined; until = search.next()) {
     requests += 1
-    search.saw(sum(there.filter((_, n) => (cells[n]?.until ?? 0) <= (until as number))))
+    search.saw(sum(there.filter((_, n) => (ranges[n]?.until ?? 0) <= (until as number))))
   }
-  return { requests, found: search.wrong.map((cell) => cells.indexOf(cell)) }
+  return { requests, found: search.wrong.map((range) => ranges.indexOf(range)) }
 }
 
-const within = (note: CreationNote, cell: CreationNote): boolean =>
-  (cell.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= cell.until
+const within = (note: CreationNote, range: CreationNote): boolean =>
+  (range.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= range.until
 
 describe('a search by totals', () => {
   it('finds only spans that differ, and each of them where no two of them make up for each other', () => {
     fc.assert(
       fc.property(worlds, (world) => {
-        const differ = world.cells.flatMap(({ rows }, n) => (world.there[n] === rows ? [] : [n]))
+        const differ = world.ranges.flatMap(({ rows }, n) => (world.there[n] === rows ? [] : [n]))
         const { found } = searched(world)
         expect(differ).toEqual(expect.arrayContaining(found))
-        const changes = differ.map((n) => (world.there[n] ?? 0) - (world.cells[n]?.rows ?? 0))
+        const changes = differ.map((n) => (world.there[n] ?? 0) - (world.ranges[n]?.rows ?? 0))
         if (changes.every((change) => change < 0) || changes.every((change) => change > 0))
           expect(found.toSorted((a, b) => a - b)).toEqual(differ)
       }),
@@ -62,11 +62,11 @@ describe('a search by totals', () => {
 
   it('costs no more than the logarithm of the number of spans for each that it finds', () => {
     fc.assert(
-      fc.property(worlds, fc.integer({ min: 1, max: 8 }), (world, cellsMax) => {
-        const { requests, found } = searched(world, cellsMax)
-        expect(found.length).toBeLessThanOrEqual(cellsMax)
-        const most = world.there.filter((rows, n) => rows !== world.cells[n]?.rows).length
-        expect(requests).toBeLessThanOrEqual(most * Math.ceil(Math.log2(world.cells.length + 1)))
+      fc.property(worlds, fc.integer({ min: 1, max: 8 }), (world, rangesMax) => {
+        const { requests, found } = searched(world, rangesMax)
+        expect(found.length).toBeLessThanOrEqual(rangesMax)
+        const most = world.there.filter((rows, n) => rows !== world.ranges[n]?.rows).length
+        expect(requests).toBeLessThanOrEqual(most * Math.ceil(Math.log2(world.ranges.length + 1)))
       }),
     )
   })
@@ -90,11 +90,11 @@ describe('spans of creation', () => {
           until: ((since ?? 0) + length) as Instant,
           rows,
         }))
-        const cells = cellsOf(all)
-        expect(sum(cells.map(({ rows }) => rows))).toBe(sum(all.map(({ rows }) => rows)))
-        for (const [n, { since }] of cells.entries())
-          if (n > 0) expect(since).toBeGreaterThanOrEqual(cells[n - 1]?.until as number)
-        for (const note of all) expect(cells.some((cell) => within(note, cell))).toBe(true)
+        const ranges = rangesOf(all)
+        expect(sum(ranges.map(({ rows }) => rows))).toBe(sum(all.map(({ rows }) => rows)))
+        for (const [n, { since }] of ranges.entries())
+          if (n > 0) expect(since).toBeGreaterThanOrEqual(ranges[n - 1]?.until as number)
+        for (const note of all) expect(ranges.some((range) => within(note, range))).toBe(true)
       }),
     )
   })

@@ -211,7 +211,7 @@ describe.each(CASES)('a load of $what', ({ report, before, rows, more, held }) =
   const attempt = async (stopAt: number, input: LoadInput) => {
     const stopping = new Stopping(bench.database, stopAt)
     const discovered = await discoveredColumns(bench.database)
-    const place = { mark: bench.opened.warehouse.numberMark, discovered, fences: new Fences() }
+    const place = { numberMark: bench.opened.warehouse.numberMark, discovered, fences: new Fences() }
     const outcome = await load({ ...place, database: stopping.asDatabase() }, input).catch((error: unknown) => error)
     return { outcome, statements: stopping.statements }
   }

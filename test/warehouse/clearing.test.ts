@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { Database, type Sql } from '../../src/warehouse/database/duckdb.ts'
-import { clearedBy } from '../../src/warehouse/database/settings.ts'
+import { compactionsFor } from '../../src/warehouse/database/settings.ts'
 import { aFolder, loadRows, aWarehouse } from '../support/warehouse.ts'
 
 /** A few rows more than a row group of DuckDB holds: each transaction leaves a full one and a remnant. */
@@ -43,7 +43,7 @@ describe('a COMMIT', () => {
 
   it('clears up more where more was replaced', { tags: 'long' }, async () => {
     await withRemnants(async (database) => {
-      await database.transaction(insert(10), () => clearedBy({ inserted: 0, updated: 1_000_000 }))
+      await database.transaction(insert(10), () => compactionsFor({ inserted: 0, updated: 1_000_000 }))
       await database.run('CHECKPOINT')
       expect(await groups(database)).toBeLessThan(2 * TRANSACTIONS - 2)
     })
@@ -62,10 +62,10 @@ describe('a COMMIT', () => {
 
 describe('what a load may clear up', () => {
   it('is nothing for many new rows, one place for small changes, and more with each row that it replaced', () => {
-    expect(clearedBy({ inserted: 100_000, updated: 0 })).toBe(0)
-    expect(clearedBy({ inserted: 1_000, updated: 0 })).toBe(1)
-    expect(clearedBy({ inserted: 0, updated: 1_000 })).toBe(1)
-    expect(clearedBy({ inserted: 0, updated: 200_000 })).toBeGreaterThan(5)
+    expect(compactionsFor({ inserted: 100_000, updated: 0 })).toBe(0)
+    expect(compactionsFor({ inserted: 1_000, updated: 0 })).toBe(1)
+    expect(compactionsFor({ inserted: 0, updated: 1_000 })).toBe(1)
+    expect(compactionsFor({ inserted: 0, updated: 200_000 })).toBeGreaterThan(5)
   })
 })
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
 import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
 import { LiveServer } from '../../src/warehouse/publish/liveServer.ts'
-import { untilFirst } from '../../src/warehouse/database/retryConflicts.ts'
+import { repeatConflicts } from '../../src/warehouse/database/retryConflicts.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
 
@@ -60,11 +60,11 @@ describe('a transaction that others outran', () => {
       if (tries < 3) throw outrun()
       return tries
     }
-    expect(await untilFirst(work, 'lake')).toBe(3)
+    expect(await repeatConflicts(work, 'lake')).toBe(3)
   })
 
   it('is given up with a clear error after a number of tries', async () => {
-    await expect(untilFirst(() => Promise.reject(outrun()), 'lake', 2)).rejects.toMatchObject({
+    await expect(repeatConflicts(() => Promise.reject(outrun()), 'lake', 2)).rejects.toMatchObject({
       code: 'LAKE_BUSY',
       retry: 'transient',
     })
@@ -76,7 +76,7 @@ describe('a transaction that others outran', () => {
       tries += 1
       return Promise.reject(new TypeError('out of order'))
     }
-    await expect(untilFirst(work, 'lake')).rejects.toThrow('out of order')
+    await expect(repeatConflicts(work, 'lake')).rejects.toThrow('out of order')
     expect(tries).toBe(1)
   })
 })

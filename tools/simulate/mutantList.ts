@@ -82,8 +82,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the total is ignored',
     file: 'src/plan/judge.ts',
-    from: 'isTold(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) &&',
-    to: 'isTold(c) && c.seen.walk.firstRows < c.terms.pageSize &&',
+    from: 'isEnvelopePage1(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) &&',
+    to: 'isEnvelopePage1(c) && c.seen.walk.firstRows < c.terms.pageSize &&',
   },
   {
     name: 'one walk is proof enough',
@@ -94,8 +94,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'every bare array counts its pages from 1',
     file: 'src/plan/judge.ts',
-    from: "return isUntold(c) && c.terms.answer === 'array' && isUnknown &&",
-    to: "return isUntold(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
+    from: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown &&",
+    to: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
   },
   {
     name: 'a refused page is a failure',
@@ -106,8 +106,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'young spans are counted too',
     file: 'src/plan/judge.ts',
-    from: 'isUntold(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
-    to: 'isUntold(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
+    from: 'isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
+    to: 'isArrayStart(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
   },
   {
     name: 'pages from before the last one was found count as read',
@@ -300,7 +300,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'rows of other spans of creation count as absent',
     file: 'src/warehouse/load/counting.ts',
     from: "const isInside = isWhole ? 'true' :",
-    to: "const isInside = isWhole || cell.since !== cell.until ? 'true' :",
+    to: "const isInside = isWhole || range.since !== range.until ? 'true' :",
   },
   {
     name: 'a copy is published without reading it',

@@ -2,7 +2,7 @@
 import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
-import type { Verified } from '../../sync/verify.ts'
+import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { grouped, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
 import { print } from '../print.ts'
@@ -42,7 +42,8 @@ function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   return errors.length > 0 ? 2 : 0
 }
 
-const agrees = ({ missing, different, extra }: Verified): boolean => missing.rows + different.rows + extra.rows === 0
+const agrees = ({ missing, different, extra }: ScopeComparison): boolean =>
+  missing.rows + different.rows + extra.rows === 0
 
 const COLUMNS = [
   { head: 'report' },
@@ -71,9 +72,9 @@ function textOf(verified: readonly VerifiedReport[]): string {
   return `${drawn}${[...scopes.flatMap(advice), ...failures].join('')}`
 }
 
-const nameOf = ({ report, scope }: Verified): string => (scope === '' ? report : `${report} ${scope}`)
+const nameOf = ({ report, scope }: ScopeComparison): string => (scope === '' ? report : `${report} ${scope}`)
 
-function advice(verified: Verified): string[] {
+function advice(verified: ScopeComparison): string[] {
   const { report, since, until, missing, different, extra } = verified
   const again = `tidemark backfill ${report} --from ${formatInstant(since)} --to ${formatInstant(until)}`
   const deviation = (what: string, { rows, keys }: Deviation, cure: string) =>
@@ -95,7 +96,7 @@ function advice(verified: Verified): string[] {
 }
 
 /** Returns a line about stored rows that were not compared, because no window of modification time has them. */
-function notCompared(verified: Verified): string[] {
+function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []
   const why = seesExtra

@@ -5,12 +5,12 @@
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
-import { type Asked, type Coverage, nextCoverage } from '../../plan/coverage.ts'
+import { type ReadSettings, type Coverage, nextCoverage } from '../../plan/coverage.ts'
 import { privacyTextOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
 /** The audit trails of one followed entity that have to be read again. */
-export interface Again {
+export interface TrailRefill {
   /** Trails that were last requested at this time or before have to be read again. */
   readonly askedUntil: Instant
   /** Records that all trails of the entity were read again; otherwise each run would repeat it. */
@@ -22,11 +22,11 @@ export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
   subjects: readonly { readonly scopePrefix: string }[],
-): Promise<ReadonlyMap<string, Again>> {
+): Promise<ReadonlyMap<string, TrailRefill>> {
   const { warehouse, settings, fence } = context
   const { start, expand } = settings.reports[report]
   const columns = privacyTextOf(settings, report)
-  const owed = new Map<string, Again>()
+  const refills = new Map<string, TrailRefill>()
   const prefixes = subjects.map(({ scopePrefix }) => scopePrefix)
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
@@ -40,14 +40,14 @@ export async function openAuditCoverage(
     if (coverage !== held) await warehouse.recordCoverage(place, coverage)
     if (coverage.refillUntil !== undefined) {
       const done = () => warehouse.recordCoverage(place, { ...coverage, refillUntil: undefined })
-      owed.set(scope, { askedUntil: coverage.refillUntil, done })
+      refills.set(scope, { askedUntil: coverage.refillUntil, done })
     }
   }
-  return owed
+  return refills
 }
 
 /** Returns an entity's coverage. All trails have to be read again if the entity was missing from the configuration. */
-function auditCoverage(held: Coverage | undefined, wanted: Asked, askedUntil: Instant | undefined): Coverage {
+function auditCoverage(held: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined
   return isBack
     ? { asked: wanted, refillUntil: askedUntil, because: ['entities'] }

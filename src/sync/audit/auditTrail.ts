@@ -9,12 +9,12 @@ import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
 import { marksOf } from '../../plan/marks.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
-import type { AskedAbout } from '../../plan/question.ts'
+import type { RecordParameters } from '../../plan/question.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/walkPolicy.ts'
 import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
-import { type Again, openAuditCoverage } from './auditCoverage.ts'
+import { type TrailRefill, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type SyncContext, withFence } from '../context.ts'
 import { Intake } from '../intake.ts'
@@ -44,7 +44,7 @@ interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
   /** Returns the parameters that name a record in a request, in the order of the columns that identify a record. */
-  readonly record: (recordId: string) => AskedAbout
+  readonly record: (recordId: string) => RecordParameters
 }
 
 /**
@@ -102,13 +102,13 @@ class Trail {
   }
 
   /** Reads the trails of the records that have changed in the followed report. Several loads store them. */
-  async follow(subject: Subject, again: Again | undefined): Promise<void> {
+  async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     this.#followed.add(subject)
     await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
   /** Reads some of the trails that have to be read again. After the last one, records that none is left. */
-  async askAgain(subject: Subject, again: Again | undefined): Promise<void> {
+  async askAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
     const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
@@ -195,7 +195,7 @@ class Trail {
   }
 
   /** Reads a record's entries and proves them: by one response, or by two walks with the same entries. */
-  async #prove(record: AskedAbout, span: RecordSpan, clock: Instant): Promise<RecordRead> {
+  async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
@@ -229,7 +229,7 @@ class Trail {
     return { proven: outcome, pages: rows.pages, asked: pages.pages, firstServedAt: pages.firstServedAt ?? clock }
   }
 
-  async #take({ due, record, span, clock, proven, pages, asked }: Taken): Promise<void> {
+  async #take({ due, record, span, clock, proven, pages, asked }: CollectedTrail): Promise<void> {
     const values = Object.values(record)
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const page of pages) await this.#intake.add(page, columns)
@@ -275,9 +275,9 @@ interface RecordRead {
   readonly firstServedAt: Instant
 }
 
-interface Taken extends RecordRead {
+interface CollectedTrail extends RecordRead {
   readonly due: DueRecord
-  readonly record: AskedAbout
+  readonly record: RecordParameters
   readonly span: RecordSpan
   /** The service's time when the trail was read. */
   readonly clock: Instant

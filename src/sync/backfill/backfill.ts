@@ -69,7 +69,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   const startedAt = context.clock.now()
   try {
     await refuseWhilePaused(context, report)
-    await begun(context, options)
+    await startOrContinue(context, options)
     await eachWindow(context, options)
     return await ended(context, { options, startedAt })
   } catch (thrown) {
@@ -78,7 +78,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
 }
 
 /** Starts the backfill or continues it. A new one is planned and recorded first. */
-async function begun(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
+async function startOrContinue(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
     const plan = await planBackfill(context, { report, since: from, until: to, basis })
@@ -95,7 +95,7 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   const tally = new BackfillTally(windows, { options, clock: context.clock })
   const stopping = new AbortController()
   const signal = AbortSignal.any([context.signal, stopping.signal])
-  tally.tell()
+  tally.report()
   const pending = windows.filter(({ state }) => state === 'pending')
   await eachBounded(pending, lanes, async (window) => {
     try {

@@ -26,7 +26,7 @@ export interface BackfillOutcome {
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
-): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), told(wasCancelled()))
+): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
 /** Returns the report of a backfill that is already cancelled, so that cancelling it again succeeds; else undefined. */
 export async function cancelledBefore(
@@ -59,7 +59,7 @@ export async function ended(context: SyncContext, { options, startedAt }: Ending
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...figures } as const
   const failed = failures.length === 0 ? undefined : windowsFailed({ backfillId, report, failures, figures })
-  await backfills.end({ ...run, ...(failed && { error: told(failed) }) }, context.fence)
+  await backfills.end({ ...run, ...(failed && { error: errorRecord(failed) }) }, context.fence)
   const book = await backfills.book(backfillId)
   assert(book !== undefined, `backfill ${backfillId} has ended but is in no book`)
   return outcomeOf(context, book)
@@ -106,7 +106,7 @@ export async function stopped(context: SyncContext, { options, startedAt, thrown
 }
 
 /** Returns the parts of an error that are stored in the books. */
-const told = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
+const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
 
 function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {
   const { backfillId: runId, report } = options
@@ -119,6 +119,6 @@ function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: Sync
     startedAt,
     endedAt,
     ...none,
-    error: told(error),
+    error: errorRecord(error),
   }
 }

@@ -2,8 +2,8 @@
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
-  type Counted,
-  type Cut,
+  type CountedRange,
+  type WindowRange,
   type Range,
   requestsFor,
   rowsAWindow,
@@ -91,7 +91,7 @@ class Planning {
     }))
   }
 
-  async #cuts(scope: string): Promise<Cut[]> {
+  async #cuts(scope: string): Promise<WindowRange[]> {
     const { ask, declaration } = this.#parts
     const range = { since: ask.since, until: ask.until }
     const known =
@@ -108,15 +108,18 @@ class Planning {
   }
 
   /** Returns the range in parts with the number of rows in each. Halves the largest part until all are small enough. */
-  async #totals(scope: string, range: Range): Promise<Counted[] | undefined> {
+  async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
     const parts = [whole]
     const rowsEach = this.#rowsAWindow(rowsIn(whole))
     const worth = Math.ceil(rowsIn(whole) / (PAGES_A_QUESTION * this.#parts.pageRows))
     for (let asked = 1; asked < Math.min(QUESTIONS_MAX, worth); asked += 1) {
-      const at = parts.reduce((best, part, index) => (rowsIn(part) > rowsIn(parts[best] as Counted) ? index : best), 0)
-      const fullest = parts[at] as Counted
+      const at = parts.reduce(
+        (best, part, index) => (rowsIn(part) > rowsIn(parts[best] as CountedRange) ? index : best),
+        0,
+      )
+      const fullest = parts[at] as CountedRange
       if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
       const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
       const first = await this.#count(scope, { since: fullest.since, until: middle })
@@ -127,8 +130,8 @@ class Planning {
     return parts
   }
 
-  /** Returns the range with its totals (see `Counted`); undefined if the service returns no total. */
-  async #count(scope: string, range: Range): Promise<Counted | undefined> {
+  /** Returns the range with its totals (see `CountedRange`); undefined if the service returns no total. */
+  async #count(scope: string, range: Range): Promise<CountedRange | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]
     const currency = declaration.currency === undefined ? undefined : scope

@@ -5,7 +5,7 @@ import { planBackfill } from './backfillPlan.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
 import type { WalkContext } from '../context.ts'
 
-export interface Planned {
+export interface BackfillPreview {
   readonly named: NamedBackfill
   /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
@@ -26,7 +26,7 @@ export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,
   request: BackfillRequest,
-): Promise<Planned> {
+): Promise<BackfillPreview> {
   const { start } = context.settings.reports[request.report]
   const named = await nameBackfill(request, { books, start, now: context.clock.now() })
   const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined

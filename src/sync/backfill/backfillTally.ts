@@ -49,15 +49,15 @@ export class BackfillTally {
     this.#pages += pages
     this.#plannedDone += plannedRequests
     this.#plannedLeft -= plannedRequests
-    this.tell()
+    this.report()
   }
 
   failed(): void {
     this.#failed += 1
-    this.tell()
+    this.report()
   }
 
-  tell(): void {
+  report(): void {
     const { options, clock } = this.#parts
     const elapsedMs = clock.monotonicMs() - this.#startedMs
     options.onProgress?.({

@@ -56,10 +56,10 @@ export class Difference {
 
   /** Returns the keys of deleted rows among those without a deletion flag; undefined if all rows have one. */
   async goneKeys({ span, keys, rows }: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
-    const untold = [...keys].filter((key) => unflagged.has(key))
-    if (untold.length === 0) return undefined
+    const unflaggedKeys = [...keys].filter((key) => unflagged.has(key))
+    if (unflaggedKeys.length === 0) return undefined
     const live = await this.#keysIn(span, { filters: this.#plan.config.filters, rowsExpected: rows })
-    const missing = untold.filter((key) => !live.some((part) => part.has(key)))
+    const missing = unflaggedKeys.filter((key) => !live.some((part) => part.has(key)))
     if (missing.length === 0) return []
     await this.#lookForMoved()
     return missing

@@ -5,7 +5,7 @@
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import type { Counted } from '../../plan/backfillWindows.ts'
+import type { CountedRange } from '../../plan/backfillWindows.ts'
 import { UNKNOWN_PAGING, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -22,7 +22,7 @@ export interface DensityRequest {
 
 /** Reads the facts from which a backfill is planned. */
 export interface BackfillBasis {
-  readonly rowDensity: (ask: DensityRequest) => Promise<Counted[] | undefined>
+  readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
 }
@@ -41,10 +41,10 @@ export const EMPTY_BASIS: BackfillBasis = {
 }
 
 /** Approximate number of spans into which the times of the stored rows are divided. */
-const STRETCHES = 512
+const DENSITY_SPANS = 512
 
 /** Divides the span into spans with about equally many stored rows; undefined if no row has a time in the span. */
-async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<Counted[] | undefined> {
+async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
   const [best, other = best] = report.newerBy.map((column) => name(column))
@@ -58,7 +58,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   )
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
-  const step = Math.ceil(total / STRETCHES)
+  const step = Math.ceil(total / DENSITY_SPANS)
   // If the two modification times of a row are in different windows (spec §4), both windows return the row.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`

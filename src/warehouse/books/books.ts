@@ -138,16 +138,16 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 
 /**
  * Marks runs of dead processes as stopped. Only one process writes a file, so a run that is `running` when the file is
- * opened belongs to a dead process. With `than`: only runs of its report and kind other than the run `holder`.
+ * opened belongs to a dead process. With `newer`: only other runs of its report and kind.
  */
 export async function endOrphans(
   sql: Sql,
-  than?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
+  newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
 ): Promise<void> {
   const older =
-    than === undefined
+    newer === undefined
       ? ''
-      : `AND report = ${text(than.report)} AND kind = ${text(than.kind)} AND run_id <> ${text(than.holder)}`
+      : `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
   await sql.run(`
     UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
       error = 'its process ended before it did', cure = 'Start it again; it goes on where it stopped.'
@@ -175,14 +175,14 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
     const asked = scopes === undefined ? 'NULL' : `[${scopes.map(text).join(', ')}]`
     return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR, ${asked}::VARCHAR[])`
   })
-  const told = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
+  const given = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
   await sql.run(`
     UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
-    FROM ${told} WHERE n.report = s.report
+    FROM ${given} WHERE n.report = s.report
       AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason
         OR s.scopes IS DISTINCT FROM n.scopes);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason, scopes)
-    SELECT * FROM ${told} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+    SELECT * FROM ${given} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
   const kept = await keptReports(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue

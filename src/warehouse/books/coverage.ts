@@ -1,6 +1,6 @@
 /** The table `tidemark.coverage`: the configuration with which each scope was read, and what has to be read again. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
-import { type Asked, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
+import { type ReadSettings, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
 import { nowPrivate } from '../../plan/privacy.ts'
 import type { Sql } from '../database/duckdb.ts'
@@ -16,7 +16,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   )
   if (row === undefined) return undefined
   return {
-    asked: JSON.parse(row.asked) as Asked,
+    asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: (row.until ?? undefined) as Instant | undefined,
     because: changesIn(row.because),
   }

@@ -21,8 +21,8 @@ import {
 import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY } from './databaseError.ts'
-import { untilFirst } from './retryConflicts.ts'
-import { CLEARED_MIN, type FileOptions, settings } from './settings.ts'
+import { repeatConflicts } from './retryConflicts.ts'
+import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { name, text } from './sqlText.ts'
 
 export interface DatabaseOptions extends FileOptions {
@@ -61,8 +61,8 @@ export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
   Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 
-/** Returns how many compactions of row groups the COMMIT may do per table. `clearedBy` is such a function. */
-export type Clears<T> = (result: T) => number
+/** Returns how many compactions of row groups the COMMIT may do per table. `compactionsFor` is such a function. */
+export type CompactionLimit<T> = (result: T) => number
 
 /** Keeps the order of joins. DuckDB expects 42 rows in any staged file, so it would read a large file into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
@@ -78,7 +78,7 @@ export class Database implements Sql, AsyncDisposable {
   #tail: Promise<unknown> = Promise.resolve()
   #closing = false
   #closed = false
-  #clears = CLEARED_MIN
+  #compactions = COMPACTIONS_MIN
   #damage: SyncError | undefined
 
   private constructor(
@@ -159,14 +159,14 @@ export class Database implements Sql, AsyncDisposable {
 
   /**
    * Runs `work` in one transaction. In a shared database, `work` is run again from its beginning after a conflict.
-   * `clears` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
+   * `limit` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
    */
-  async transaction<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T> = () => CLEARED_MIN): Promise<T> {
-    const once = () => this.#transactOnce(work, clears)
-    return this.#inTurn(() => (this.isShared ? untilFirst(once, this.path) : once()))
+  async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
+    const once = () => this.#transactOnce(work, limit)
+    return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
   }
 
-  async #transactOnce<T>(work: (sql: Sql) => Promise<T>, clears: Clears<T>): Promise<T> {
+  async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {
     await this.#execute('BEGIN')
     try {
       const result = await work({
@@ -174,7 +174,7 @@ export class Database implements Sql, AsyncDisposable {
         rows: (sql, values) => this.#read(sql, values),
         rowsInOrder: (sql) => this.#read(sql, undefined, true),
       })
-      await this.#execute('COMMIT', undefined, this.#toClear(clears(result)))
+      await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
       return result
     } catch (error) {
       // If the disk was full at the COMMIT, the transaction has already ended, and ROLLBACK fails.
@@ -184,10 +184,10 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /** Returns the statement that sets the limit of compaction; undefined if the limit is set already. */
-  #toClear(clears: number): string | undefined {
-    if (clears === this.#clears) return undefined
-    this.#clears = clears
-    return `SET max_vacuum_tasks = ${clears}`
+  #limitCompactions(compactions: number): string | undefined {
+    if (compactions === this.#compactions) return undefined
+    this.#compactions = compactions
+    return `SET max_vacuum_tasks = ${compactions}`
   }
 
   /** Runs `work` while no other statement runs. `work` may run statements outside of a transaction. */

@@ -19,7 +19,7 @@ export function settings(options: FileOptions): Record<string, string> {
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     dynamic_or_filter_threshold: String(LOOKED_UP_MAX),
-    max_vacuum_tasks: String(CLEARED_MIN),
+    max_vacuum_tasks: String(COMPACTIONS_MIN),
     ...(options.readOnly === true
       ? { access_mode: 'READ_ONLY' }
       : { preserve_insertion_order: 'false', storage_compatibility_version: 'v1.4.0' }),
@@ -33,14 +33,14 @@ export function settings(options: FileOptions): Record<string, string> {
  * DuckDB's default allows a hundred, so that a COMMIT of a thousand rows would rewrite millions of rows. One compaction
  * frees at least one row group, so few are enough.
  */
-export const CLEARED_MIN = 1
+export const COMPACTIONS_MIN = 1
 /** Replaced rows leave unused space in the file. Per this number of replaced rows, one more compaction is allowed. */
-const REPLACED_A_CLEARING = 30_720
+const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction: its row groups are large. */
 const ADDED_MANY = 10_000
 
 /** Returns how many compactions per table a load's COMMIT may do. It depends on how many rows the load changed. */
-export function clearedBy({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
+export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
-  return CLEARED_MIN + Math.floor(updated / REPLACED_A_CLEARING)
+  return COMPACTIONS_MIN + Math.floor(updated / REPLACED_A_COMPACTION)
 }

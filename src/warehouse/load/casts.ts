@@ -138,7 +138,7 @@ export function isRounded(value: string, type: DuckType, kinds: Kinds): string |
 const DOUBLE_CHARS = 15
 
 /** Returns SQL that removes the prefix `mark`, which staging adds to some numbers, from a number's text. */
-export const unmarkedText = (value: string, mark: string): string => `replace(${value}, ${text(mark)}, '')`
+export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
 /**
  * Returns the condition that a JSON value is an array or object, by its first character. DuckDB's JSON functions would
@@ -147,13 +147,13 @@ export const unmarkedText = (value: string, mark: string): string => `replace(${
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL of JSON text in which each string with the prefix `mark` is replaced by the number in the string. */
-export const unmarkedJson = (value: string, mark: string): string =>
-  `regexp_replace((${value})::VARCHAR, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
+export const unmarkedJson = (value: string, numberMark: string): string =>
+  `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
 /** Returns SQL of one member of a JSON object, with exact numbers. DuckDB's own operator would make them doubles. */
-export function memberOf(json: string, member: string, mark: string): string {
+export function memberOf(json: string, member: string, numberMark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
-  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${mark}\\0"`)}, 'g')`
+  const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`
   const whole = `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')`
-  return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, mark)
+  return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, numberMark)
 }

@@ -31,7 +31,7 @@ export interface ChildMerge {
   /** True: items are stored in columns only. False: their original JSON text is stored too. */
   readonly excludePayload: boolean
   readonly loadId: number
-  readonly mark: string
+  readonly numberMark: string
   readonly history: History | undefined
 }
 
@@ -43,9 +43,9 @@ export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number
   const misfit = misfitsSql(parts)
   if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
-  if (!keysAreSure) await mendKeys(sql)
+  if (!keysAreSure) await correctKeys(sql)
   if (misfit !== undefined) await sql.run(misfit)
-  return insertChildren(sql, parts, replaces ? await meetHeldChildren(sql, parts) : 'kids')
+  return insertChildren(sql, parts, replaces ? await replaceStoredChildren(sql, parts) : 'kids')
 }
 
 async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promise<number> {
@@ -95,7 +95,7 @@ function kidsSql(parts: ChildMerge): string {
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /** Sets `child_key` in `kids` to the id, or to the position if the id is missing or not unique in its collection. */
-async function mendKeys(sql: Sql): Promise<void> {
+async function correctKeys(sql: Sql): Promise<void> {
   const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
     SELECT count(*) AS kids, count(id_sent) AS "withId",
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
@@ -113,7 +113,7 @@ async function mendKeys(sql: Sql): Promise<void> {
 }
 
 /** Deletes replaced children, marks those that left as deleted. Returns a table expression of the children to write. */
-async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
+async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -128,16 +128,16 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
     LEFT JOIN kids k ON k.sid = s.rowid AND k.child_key = c._child_key
     WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
   const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
-    SELECT count(*) AS held, count(*) FILTER (${GOES}) AS goes, count(*) FILTER (${LEFT}) AS left FROM held h`)
+    SELECT count(*) AS held, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left FROM held h`)
   if (counts === undefined || counts.held === 0) return 'kids'
   if (counts.goes > 0) {
     await closeVersions(sql, history, {
       table: child.name,
       key: [...table.key, '_child_key'],
-      rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${GOES}`,
+      rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`,
     })
     if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${GOES})`)
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${IS_REPLACED_OR_REMOVED})`)
   }
   // Older versions of Tidemark could store two children with one key. Without GROUP BY, a child would be written twice.
   return `(
@@ -149,16 +149,16 @@ async function meetHeldChildren(sql: Sql, parts: ChildMerge): Promise<string> {
 }
 
 /** SQL condition on `held h`: the stored child is no longer in the collection. */
-const LEFT = 'NOT h.is_sent AND NOT h.was_deleted'
+const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
 /** SQL condition on `held h`: the stored child is replaced or deleted. */
-const GOES = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
+const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `
   INSERT INTO ${target} BY NAME
   SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
     ${loadId}::BIGINT AS _load_id)
   FROM held h JOIN ${target} c ON c.rowid = h.tid
-  WHERE ${LEFT}`
+  WHERE ${IS_REMOVED}`
 
 /** Returns the statement that adds the misfits of `kids` to `found_misfits`; undefined if every value fits. */
 function misfitsSql(parts: ChildMerge): string | undefined {
@@ -168,7 +168,7 @@ function misfitsSql(parts: ChildMerge): string | undefined {
     if (field === undefined || alwaysFits(type, field.kinds)) return []
     const isMisfit = `${itemIsNested(field, 'k')} OR coalesce(${misfits(itemText(field, 'k'), type, field.kinds)}, false)`
     return [
-      `CASE WHEN ${isMisfit} THEN {'column': ${text(column)}, 'value': ${itemValue(field, 'k', parts.mark)}, 'reason': ${text(reasonFor(type))}} END`,
+      `CASE WHEN ${isMisfit} THEN {'column': ${text(column)}, 'value': ${itemValue(field, 'k', parts.numberMark)}, 'reason': ${text(reasonFor(type))}} END`,
     ]
   })
   if (found.length === 0) return undefined
@@ -185,7 +185,7 @@ function freshChildSql(parts: ChildMerge): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'
-    if (column.type === 'JSON') return itemValue(field, 'k', parts.mark)
+    if (column.type === 'JSON') return itemValue(field, 'k', parts.numberMark)
     const value = castOf(itemText(field, 'k'), column.type, field.kinds)
     return has(field.kinds, NESTED) ? `CASE WHEN NOT ${itemIsNested(field, 'k')} THEN ${value} END` : value
   })

@@ -36,7 +36,7 @@ export interface ReadSpan {
 export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the stored rows, accepted as normal because reading again found no missing row. */
-  readonly unexplained: number
+  readonly acceptedDifference: number
   /** Number of successive comparisons whose counts differed, although reading again found no changed row. */
   readonly failures: number
   /** Why the comparisons of counts pause for a day; undefined if they do not pause. */
@@ -100,9 +100,9 @@ async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }
   }
 }
 
-export interface CellEnd extends CountPlace {
+export interface RangeEnd extends CountPlace {
   /** The range of creation times that was read. */
-  readonly cell: Span
+  readonly range: Span
   /** True if the run has read all creation times. */
   readonly isWhole: boolean
   readonly runId: string
@@ -117,10 +117,10 @@ export interface CellEnd extends CountPlace {
  * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
  * are absent for the first time. Throws MASS_DELETE_STOPPED instead of marking too many rows.
  */
-async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; deleted: number }> {
-  const { report, scope, cell, isWhole, runId, startedAt, now, settleMs } = end
-  const isLater = cell.since === undefined ? 'true' : `c.since >= ${time(cell.since)}`
-  const isInside = isWhole ? 'true' : `${isLater} AND c.until <= ${time(cell.until)}`
+async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
+  const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
+  const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`
+  const isInside = isWhole ? 'true' : `${isLater} AND c.until <= ${time(range.until)}`
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT tid, key, key IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)}
@@ -150,17 +150,17 @@ async function endCell(sql: Sql, end: CellEnd): Promise<{ absent: number; delete
 /** Returns the result of the last recorded comparison of counts; undefined if none was recorded. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
   const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
-    SELECT epoch_us(counted_at) AS "countedAt", unexplained, failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
+    SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
   return row && { ...row, stopped: row.stopped ?? undefined }
 }
 
 async function recordCount(sql: Sql, place: CountPlace, state: CountState): Promise<void> {
-  const { countedAt, unexplained, failures, stopped } = state
+  const { countedAt, acceptedDifference, failures, stopped } = state
   const word = stopped === undefined ? 'NULL' : text(stopped)
   await sql.run(`
     DELETE FROM tidemark.countings WHERE ${placeSql(place)};
     INSERT INTO tidemark.countings VALUES (${text(place.report.name)}, ${text(place.scope)}, ${time(countedAt)},
-      ${unexplained}, ${failures}, ${word})`)
+      ${acceptedDifference}, ${failures}, ${word})`)
 }
 
 /** Runs `work` in a transaction, after queued loads. Throws FENCED if a newer run has taken the right to commit. */
@@ -175,7 +175,7 @@ export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => (
   note: (place: CountPlace & WithFence, read: ReadSpan) =>
     fenced(place.fence, (sql) => noteCreations(sql, place, read)),
   /** Throws MASS_DELETE_STOPPED instead of marking too many rows as deleted. */
-  endCell: (end: CellEnd & WithFence) => fenced(end.fence, (sql) => endCell(sql, end)),
+  endRange: (end: RangeEnd & WithFence) => fenced(end.fence, (sql) => endRange(sql, end)),
   state: (place: CountPlace) => countState(database, place),
   record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),
 })

@@ -10,7 +10,7 @@ import type { StagedColumn } from './fieldSql.ts'
 import { name, names } from '../database/sqlText.ts'
 
 /** A temporary table like `staged`, with rows to merge before those of `staged`: at most one per key. */
-export interface Earlier {
+export interface EarlierRows {
   readonly table: string
   readonly rows: number
 }
@@ -25,7 +25,7 @@ export interface DuplicateSearch {
 }
 
 /** Leaves one row per key in `staged`. Returns the tables to merge before `staged`, oldest first. */
-export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<Earlier[]> {
+export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<EarlierRows[]> {
   const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
   const earlier: string[] = []
@@ -71,10 +71,10 @@ function carriesMore(older: readonly string[] = [], newer: readonly string[] = [
 
 const renamed = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. `merge` finds each table as `staged`. */
-export async function oneAfterTheOther<T>(
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table has the name `staged` meanwhile. */
+export async function mergeInOrder<T>(
   sql: Sql,
-  { earlier, rows }: { readonly earlier: readonly Earlier[]; readonly rows: number },
+  { earlier, rows }: { readonly earlier: readonly EarlierRows[]; readonly rows: number },
   merge: (rows: number) => Promise<T>,
 ): Promise<T[]> {
   const merged: T[] = []

@@ -15,7 +15,7 @@ export interface FieldSource {
   readonly table: ReportTable
   readonly discovered: readonly DiscoveredColumn[]
   readonly catalog: ObjectCatalog
-  readonly mark: string
+  readonly numberMark: string
 }
 
 export interface StagedColumn {
@@ -202,12 +202,12 @@ export class FieldSql {
   #text(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const value = this.#readsJson(field) ? `CASE WHEN NOT ${isNestedSql(raw)} THEN ${raw} ->> '$' END` : raw
-    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#parts.mark) : value
+    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#parts.numberMark) : value
   }
 
   #json(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
-    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.mark) : raw
+    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
   }
 
   /** Returns the type of the columns that the field fills; undefined if it fills no column. */

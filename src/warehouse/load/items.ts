@@ -53,8 +53,9 @@ export function itemIsNested(field: CatalogField, alias: string): string {
  * Returns SQL of an item's field as JSON, with all digits of its numbers; DuckDB's own operator would convert them to
  * doubles. A string is read from the item's JSON, because the field's own column has no quotes.
  */
-export function itemValue(field: CatalogField, alias: string, mark: string): string {
-  if (field.id >= ITEM_FIELDS_MAX) return `nullif(${memberOf(`${alias}.sent`, field.name, mark)}::VARCHAR, 'null')`
+export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
+  if (field.id >= ITEM_FIELDS_MAX)
+    return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`
   const value = `${alias}.${columnOf(field)}`
   if (only(field.kinds, NESTED | Kind.null | Kind.marked)) return value
   const at = pointer(field.name)

@@ -5,7 +5,7 @@ import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
 import { recordAudited } from '../books/auditRecords.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
-import { clearedBy } from '../database/settings.ts'
+import { compactionsFor } from '../database/settings.ts'
 import { recordChangedRecords } from './changedRecords.ts'
 import { type ColumnPlan, makeColumns, planColumns } from './columnPlan.ts'
 import { type LoadInput, type LoadPlace, type LoadResult, goneKeysOf, readsUnmodified } from './loadInput.ts'
@@ -22,14 +22,14 @@ export type { LoadRules } from './stage.ts'
 
 /** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and errors of the database. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
-  const { database, mark } = place
+  const { database, numberMark } = place
   const { report, segment, rules = NO_RULES } = input
   const table = tableOf(report)
   const plan = planColumns(place, table, input)
   const discovered = plan.columns(table.name)
   await using rows = segment && (await splitRows(segment))
   const files = rows?.files ?? []
-  const parts = segment && { report, table, segment, files, discovered, mark, rules, discoveredOf: plan.columns }
+  const parts = segment && { report, table, segment, files, discovered, numberMark, rules, discoveredOf: plan.columns }
   // The long rows are read from several files. DuckDB would otherwise collect the rows of all files in memory.
   const isSplit = rows?.isSplit === true
   if (isSplit) await database.run('SET enable_caching_operators = false')
@@ -76,7 +76,7 @@ interface Commit {
 
 /** Throws `NotAllNew` if a row of `rows.allNew` is not new. */
 async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): Promise<LoadResult> {
-  const { database, mark, begun } = place
+  const { database, numberMark, begun } = place
   const { report, segment } = input
   const { staged } = rows
   const result = await database.transaction(async (sql) => {
@@ -84,7 +84,7 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     await place.beforeWriting?.(sql)
     const loadId = await nextLoadId(sql)
     const changes = await makeColumns(sql, plan, { report: report.name, loadId })
-    const merged = await writeRows(sql, { input, table, plan, mark, loadId }, rows)
+    const merged = await writeRows(sql, { input, table, plan, numberMark, loadId }, rows)
     await settleRejected(sql, { input, staged, loadId })
     await noteRecords(sql, { input, staged })
     if (input.kind !== 'retry') await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
@@ -95,7 +95,7 @@ async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): P
     const figures = { ...merged, late, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun, staged }, figures)
     return { ...figures, changes }
-  }, clearedBy)
+  }, compactionsFor)
   await mustBeThere(database, result)
   return result
 }

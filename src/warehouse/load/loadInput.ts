@@ -124,7 +124,7 @@ export interface TableChange {
 /** What a load needs from the warehouse. */
 export interface LoadPlace {
   readonly database: Database
-  readonly mark: string
+  readonly numberMark: string
   /** Discovered columns by table, as they are before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   /** Called in the load's transaction before the first write. If it throws, the load is rolled back. */

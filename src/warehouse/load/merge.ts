@@ -23,7 +23,7 @@ export interface RowMerge {
   /** All columns except system columns: filled by the request, documented, and discovered ones. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
-  readonly mark: string
+  readonly numberMark: string
   /** Whether a second read was made. Then the temporary table `gone_keys` has the keys of deleted rows. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
@@ -107,13 +107,13 @@ const STAGED_EXTRA = 's."~extra"'
 export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
-async function extraSql(sql: Sql, { staged, mark }: RowMerge, target: string): Promise<string> {
+async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
   const held = await sql.rows<{ field: string }>(`
     SELECT DISTINCT unnest(json_keys(t._extra)) AS field
     FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL`)
   const members = held.flatMap(({ field }) => {
     const carried = staged.carries(field)
-    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, mark)}::VARCHAR`
+    const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, numberMark)}::VARCHAR`
     return carried === 'true' ? [] : [`CASE WHEN NOT (${ofStaged(carried)}) THEN ${member} END`]
   })
   if (members.length === 0) return STAGED_EXTRA

@@ -64,7 +64,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
       coalesce(p.scope, '') AS scope, f.key, f.reason, f.row, p.observed_at, ${isGone} AS is_gone
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
-  if (knowsGone) await sql.run(dropToldOtherwiseSql(report))
+  if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
   await sql.run(`
     INSERT INTO tidemark.rejected_rows
     SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
@@ -76,7 +76,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
 }
 
 /** Deletes rejected rows that the service has since deleted or restored, so that they are stored with a new reason. */
-const dropToldOtherwiseSql = (report: Declaration): string => `
+const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
     WHERE r.report = ${text(report.name)} AND f.observed_at >= r.observed_at AND f.is_gone <> ${isGoneSql('r')})`

@@ -14,7 +14,7 @@ import { countOf, type Sql } from '../database/duckdb.ts'
 import { FieldSql, type StagedColumn } from './fieldSql.ts'
 import { refuseItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
-import { type Earlier, splitDuplicates } from './duplicates.ts'
+import { type EarlierRows, splitDuplicates } from './duplicates.ts'
 import { name, pointer, text, time } from '../database/sqlText.ts'
 
 /** Minimum for the longest row that DuckDB may read. It reserves twice this length per thread, at least 32 MiB. */
@@ -27,7 +27,7 @@ export interface StageInput {
   /** The files with the segment's rows: its own file, or several parts if rows are long. */
   readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
-  readonly mark: string
+  readonly numberMark: string
   readonly rules: LoadRules
   /** Returns the discovered columns of a child table. */
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
@@ -64,7 +64,7 @@ export interface StagedRows {
   /** Whether some rows may have values that do not fit their columns. `~misfits` has a row's list of such values. */
   readonly mayMisfit: boolean
   /** Tables to merge before `staged`, oldest first: earlier rows of keys that the load has several times. */
-  readonly earlier: readonly Earlier[]
+  readonly earlier: readonly EarlierRows[]
   /** Returns an SQL condition on a row `r` of the staged file: the row contains this field of the service. */
   carries(field: string): string
 }
@@ -84,8 +84,8 @@ export interface RowReading {
  * query with `rowsInOrder`, so that rows are streamed and only pages are in memory.
  */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
-  const { report, table, segment, files, discovered, mark, rules } = parts
-  const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, mark })
+  const { report, table, segment, files, discovered, numberMark, rules } = parts
+  const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, numberMark })
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
@@ -116,7 +116,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
 
 /** Fills the temporary table `staged`; if rows are rejected, also `refused`. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
-  const { report, table, segment, mark, rules } = parts
+  const { report, table, segment, numberMark, rules } = parts
   const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
   if (rules.contract === 'reject') await refuseItems(sql, parts)
@@ -125,7 +125,7 @@ export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
   const refused = counted?.refused ?? 0
-  const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, mark, refused })
+  const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, numberMark, refused })
   const { shapes } = segment.catalog
   const isKeyed = report.perRecord === undefined
   const earlier = isKeyed
@@ -159,13 +159,13 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 
 interface Refusal {
   readonly segment: Segment
-  readonly mark: string
+  readonly numberMark: string
   /** The number of staged rows that have a reason for their rejection. */
   readonly refused: number
 }
 
 /** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
-async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<number> {
+async function refuse(sql: Sql, { segment, numberMark, refused }: Refusal): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -179,7 +179,7 @@ async function refuse(sql: Sql, { segment, mark, refused }: Refusal): Promise<nu
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
       ${segment.collections.map((items) => wholeSql(items, segment)).join('')}
-      UPDATE refused SET row = regexp_replace(row, ${text(`"${mark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
+      UPDATE refused SET row = regexp_replace(row, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
       DELETE FROM staged WHERE "~reason" IS NOT NULL`)
   }
   for (const { pageIndex, reason, text: row } of segment.rejected) {

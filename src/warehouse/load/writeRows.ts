@@ -7,7 +7,7 @@ import type { Sql } from '../database/duckdb.ts'
 import { type History, historyOf } from '../tables/versions.ts'
 import { mergeChildren } from './children.ts'
 import { type ColumnPlan, filledColumns } from './columnPlan.ts'
-import { oneAfterTheOther } from './duplicates.ts'
+import { mergeInOrder } from './duplicates.ts'
 import { dropEntries, mergeEntries } from './auditEntries.ts'
 import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
 import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
@@ -26,7 +26,7 @@ export interface Writing {
   readonly input: LoadInput
   readonly table: ReportTable
   readonly plan: ColumnPlan
-  readonly mark: string
+  readonly numberMark: string
   readonly loadId: number
 }
 
@@ -69,7 +69,7 @@ async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<Lo
 
 /** Merges rows and their items. If a key has several rows, the earlier ones are merged first. */
 async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
-  const all = await oneAfterTheOther(sql, staged, async (rows) => {
+  const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }
     await sql.run(NO_MISFITS)
     const merged = await mergeStaged(sql, merging, some)
@@ -83,7 +83,7 @@ async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise
 }
 
 async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Promise<MergeCounts> {
-  const { input, table, plan, mark, loadId, history } = merging
+  const { input, table, plan, numberMark, loadId, history } = merging
   const { report, rules = NO_RULES } = input
   const tableColumns = filledColumns(table, plan)
   const entryWindows = entryWindowsOf(input)
@@ -95,7 +95,7 @@ async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Prom
   const gone = goneKeysOf(input)
   if (gone !== undefined) await sql.run(goneKeysSql(table, gone))
   const knowsGone = gone !== undefined
-  const given = { report, table, staged, tableColumns, loadId, mark, knowsGone, history }
+  const given = { report, table, staged, tableColumns, loadId, numberMark, knowsGone, history }
   const serviceNow = input.kind === 'retry' ? undefined : input.serviceNow
   const previousRead = input.kind === 'changes' ? input.previousRead : undefined
   return merge(sql, { ...given, serviceNow, previousRead, settleMs: rules.settleMs, yields: isReadEarlier(input) })
@@ -103,7 +103,7 @@ async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Prom
 
 async function mergeCollections(
   sql: Sql,
-  { input, table, plan, loadId, mark, merged, history }: Merging & { readonly merged: MergeCounts },
+  { input, table, plan, loadId, numberMark, merged, history }: Merging & { readonly merged: MergeCounts },
   staged: StagedRows,
 ): Promise<number> {
   let written = 0
@@ -120,7 +120,7 @@ async function mergeCollections(
       discovered: plan.columns(child.name),
       excludePayload: keepsColumnsOnly(input),
       loadId,
-      mark,
+      numberMark,
       history,
     })
   }

@@ -6,11 +6,11 @@ import { name, text, time } from '../database/sqlText.ts'
 import { stampSql } from '../tables/tables.ts'
 
 /** Maximum number of keys that a `Deviation` names. Further rows are only counted. */
-const KEYS_TOLD = 20
+const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
   readonly rows: number
-  /** Keys of at most `KEYS_TOLD` of these rows. */
+  /** Keys of at most `KEYS_NAMED_MAX` of these rows. */
   readonly keys: readonly string[]
 }
 
@@ -55,7 +55,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
   const deviation = async (query: string): Promise<Deviation> => {
     const [found] = await sql.rows<{ rows: number; keys: string | null }>(
-      `SELECT count(*) AS rows, to_json(list(key)[1:${KEYS_TOLD}])::VARCHAR AS keys FROM (${query} ORDER BY 1)`,
+      `SELECT count(*) AS rows, to_json(list(key)[1:${KEYS_NAMED_MAX}])::VARCHAR AS keys FROM (${query} ORDER BY 1)`,
     )
     return { rows: found?.rows ?? 0, keys: JSON.parse(found?.keys ?? '[]') as string[] }
   }

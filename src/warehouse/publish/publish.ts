@@ -135,8 +135,8 @@ async function readWhole(path: string, { from, damaged }: { from: string; damage
 
 function copyFailed(to: string, error: unknown): SyncError {
   if (error instanceof SyncError) return error
-  const told = toldBy(error)
-  if (!/ENOSPC/.test(told)) return publishFailed(to, error, told)
+  const message = messageOf(error)
+  if (!/ENOSPC/.test(message)) return publishFailed(to, error, message)
   return new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
     cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
     data: { path: to },
@@ -144,16 +144,16 @@ function copyFailed(to: string, error: unknown): SyncError {
 }
 
 /** Returns the error message of the copying process; if it wrote none, the signal that ended it. */
-function toldBy(thrown: unknown): string {
+function messageOf(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''
   if (said !== '') return said
   return typeof signal === 'string' ? `the process that copies it was ended by ${signal}` : message
 }
 
-function publishFailed(to: string, cause: unknown, told = (cause as Error).message): SyncError {
-  if (isOutOfFiles(told)) return filesExhausted(told)
-  return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${told}`, {
+function publishFailed(to: string, cause: unknown, message = (cause as Error).message): SyncError {
+  if (isOutOfFiles(message)) return filesExhausted(message)
+  return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${message}`, {
     cure: 'Check that its folder is writable; the last published copy stays readable.',
     data: { path: to },
     cause,

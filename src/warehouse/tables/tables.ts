@@ -165,7 +165,7 @@ export async function recordChanges(
   place: ChangePlace,
   all: readonly ColumnChange[],
 ): Promise<readonly ColumnChange[]> {
-  const changes = await untold(sql, place.table, all)
+  const changes = await unrecorded(sql, place.table, all)
   const table = text(place.table)
   const columns = changes.flatMap((change) => ('column' in change ? [change.column] : []))
   if (columns.length > 0) {
@@ -187,7 +187,7 @@ export async function recordChanges(
  * Returns the changes that were not recorded before. A field without a column is reported by every load. `limit` (too
  * many columns) is recorded once per table, `frozen` (the contract allows no new column) once per field.
  */
-async function untold(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
+async function unrecorded(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(
     "SELECT column_name AS field, change FROM tidemark.schema_changes WHERE table_name = $1 AND change IN ('limit', 'frozen')",
@@ -197,12 +197,12 @@ async function untold(sql: Sql, table: string, changes: readonly ColumnChange[])
   const isLimited = rows.some(({ change }) => change === 'limit')
   return changes.filter((change) => {
     if (change.change === 'limit') return !isLimited
-    return change.change !== 'frozen' || (!frozen.has(change.field) && frozen.size < FROZEN_TOLD_MAX)
+    return change.change !== 'frozen' || (!frozen.has(change.field) && frozen.size < FROZEN_RECORDED_MAX)
   })
 }
 
 /** Maximum number of `frozen` fields recorded per table. If field names are data, each row may have new ones. */
-const FROZEN_TOLD_MAX = 500
+const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
   if (!('column' in change)) return `(${text(change.field)}, '${change.change}', NULL::VARCHAR, NULL::VARCHAR)`

@@ -11,7 +11,7 @@ import { name, text, time } from '../database/sqlText.ts'
 /** A report whose history is on. */
 export interface History {
   /** SQL of the time when the history was last switched off. No open version is valid from an earlier time. */
-  readonly reopened: string
+  readonly closedUntil: string
 }
 
 export const closedName = (table: string): string => `closed_${table}`
@@ -37,12 +37,12 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
     [report],
   )
   if (row?.on !== true) return undefined
-  return { reopened: row.ended === null ? BEGINNING : time(row.ended) }
+  return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
 /** Returns SQL of the time from which a stored row is valid: when it, or its deletion, was observed. */
-const validFrom = (alias: string, { reopened }: History): string =>
-  `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${reopened})`
+const validFrom = (alias: string, { closedUntil }: History): string =>
+  `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
 export interface VersionsToClose {
   readonly table: string
