@@ -40,7 +40,7 @@ export const byteSize = (meaning: string) =>
     .describe(meaning)
 
 /** An integer. yamlFile.ts reads an integer beyond 2^53 as text to keep all digits, so text is accepted too. */
-const exactInteger = z
+export const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),
     'must be a whole number',

@@ -9,7 +9,7 @@ import {
   reconcileEveryProblem,
   timeZoneProblem,
 } from './checks.ts'
-import { checked, filterTypes, unique, whole } from './fields.ts'
+import { checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
 
 /** The reports whose rows can be audited: all except the audit reports themselves. */
 export const auditableReports: readonly ReportName[] = reports
@@ -46,7 +46,9 @@ const columns = z
   .describe('column or collection.column, named as in the tables: hash (HMAC-SHA-256), drop, or keep')
 
 const entity = z.strictObject({
-  entity_id: whole().min(0).describe("The service's number for this kind of record"),
+  entity_id: exactInteger
+    .refine((id) => Number(id) >= 0, 'must be 0 or more')
+    .meta({ type: 'integer', minimum: 0, description: "The service's number for this kind of record" }),
   follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
 })
 
@@ -105,5 +107,5 @@ export interface RawReport {
   readonly expand?: readonly string[]
   readonly filters?: Readonly<Record<string, unknown>>
   readonly ask_created?: boolean
-  readonly entities?: readonly { readonly entity_id: number; readonly follows: ReportName }[]
+  readonly entities?: readonly { readonly entity_id: number | string; readonly follows: ReportName }[]
 }

@@ -7,7 +7,8 @@ import type { Misspelling } from './environment.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
-  readonly entityId: number
+  /** Text if it is beyond 2^53, since a number would be rounded. */
+  readonly entityId: number | string
   readonly follows: ReportName
 }
 

@@ -171,7 +171,8 @@ reports:
 currencies: [eur, Usd]
 reports:
   enquiries: { filters: { status: [], startDate: 2020-01-01, endDate: '2020-06-30T23:00:00+02:00' } }
-  office_reservations: { filters: { status: [2, 9007199254740993], officeReservationId: -9007199254740993 } }`,
+  office_reservations: { filters: { status: [2, 9007199254740993], officeReservationId: -9007199254740993 } }
+  audit_entries: { entities: [{ entity_id: 9007199254740993, follows: events }] }`,
     })
     expect(currencies).toEqual(['EUR', 'USD'])
     const dates = { startDate: '2020-01-01T00:00:00.000000Z', endDate: '2020-06-30T21:00:00.000000Z' }

@@ -57,3 +57,16 @@ it('an event beyond 2^53 is asked about by its own number, and what is read agai
     { id: LONG, n: 2, last: 2 },
   ])
 })
+
+it('an entity beyond 2^53 is sent digit by digit, and its entries are stored under it', async () => {
+  const event = `{"eventId":5,"name":"x","recordModified":"${MODIFIED}","isDeleted":false}`
+  const entry = '{"timestamp":"2026-01-01T10:00:00Z","userId":1,"action":"Updated"}'
+  await using tide = await aTideAnsweredBy(
+    (asked) => (isAudit(asked) ? envelope(entry) : `[${first(asked) && isInWindow(asked) ? event : ''}]`),
+    // A configuration file with the digits is read as text (yamlFile.ts).
+    { reports: { audit_entries: { entities: [{ entity_id: LONG, follows: 'events' }] } } },
+  )
+  await tide.sync('events', 'audit_entries')
+  expect(tide.asked.find(isAudit)?.sent).toContain(`"entityId":${LONG},"entityRecordId":5`)
+  expect(await tide.warehouse.rows('SELECT entity_id::VARCHAR AS id FROM audit_entries')).toEqual([{ id: LONG }])
+})
