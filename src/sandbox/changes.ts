@@ -229,7 +229,7 @@ export class Changes {
     const old = table.raw(row, field)
     let raw = old
     for (let attempt = 0; raw === old && attempt < 20; attempt += 1)
-      raw = JSON.stringify(edits[field]?.(this.#dice(), row) ?? null)
+      raw = JSON.stringify(edits[field]?.(this.#dice(), { ...row, modified: this.#nowTicks() }) ?? null)
     return [field, raw ?? 'null']
   }
 

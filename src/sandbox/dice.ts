@@ -32,6 +32,8 @@ export interface WorldSettings {
   readonly pools: Pools
   /** Number of events at the start. Rows of other reports refer to events. */
   readonly events: number
+  /** The end of the generated history: HISTORY_END, or the sandbox's clock at its start if that is earlier. */
+  readonly historyEnd: Ticks
   readonly timeStyle: TimeStyle | undefined
   readonly amounts: Amounts
 }

@@ -47,7 +47,6 @@ export interface RowFormat {
 export interface TableOptions {
   readonly worldSettings: WorldSettings
   readonly rules: CollectionRules
-  readonly historyEnd: Ticks
   readonly rates: RateTable
 }
 
@@ -70,13 +69,13 @@ export class Table {
   #nextItem = FIRST_NEW_ITEM
 
   constructor(report: WorldReport, options: TableOptions) {
-    const { seed, events } = options.worldSettings
+    const { seed, events, historyEnd: end } = options.worldSettings
     this.report = report
     this.definition = DEFINITIONS[report]
     this.#options = options
     this.initialRows = Math.max(1, Math.floor(events * this.definition.rowsPerEvent))
     const { keepsDeleted } = this.definition
-    this.history = new History({ seed, report, rows: this.initialRows, end: options.historyEnd, keepsDeleted })
+    this.history = new History({ seed, report, rows: this.initialRows, end, keepsDeleted })
     for (let number = 0; number < this.initialRows; number += 1) {
       const modified = this.history.modified(number)
       this.#add({

@@ -34,11 +34,11 @@ export class World extends Changes {
   readonly rates: RateTable
 
   constructor({ rows, seed, now, back = () => 0, rules, timeStyle, amounts }: WorldOptions) {
-    const worldSettings: WorldSettings = { seed, pools: poolsFor(seed), events: rows, timeStyle, amounts }
-    const rates = new RateTable(seed, amounts)
     const historyEnd = Math.min(HISTORY_END, now() - TICKS_PER_MINUTE)
+    const worldSettings: WorldSettings = { seed, pools: poolsFor(seed), events: rows, historyEnd, timeStyle, amounts }
+    const rates = new RateTable(seed, amounts)
     super(
-      perReport((report) => new Table(report, { worldSettings, rules, historyEnd, rates })),
+      perReport((report) => new Table(report, { worldSettings, rules, rates })),
       worldSettings,
       { now, back },
     )

@@ -59,7 +59,14 @@ describe('the example of docs/ADDING-A-REPORT.md', () => {
   })
 
   it('is served with every declared field', () => {
-    const makings = { seed: 1, pools: poolsFor(1), events: 10, timeStyle: undefined, amounts: 'cents' } as const
+    const makings = {
+      seed: 1,
+      pools: poolsFor(1),
+      events: 10,
+      historyEnd: 0,
+      timeStyle: undefined,
+      amounts: 'cents',
+    } as const
     const dice = new Dice(makings, declared.name, 0)
     const row = { key: served.firstKey, dice, created: 0, modified: 0, aggregate: 0, deleted: false }
     expect(Object.keys(served.fields(row))).toEqual(expect.arrayContaining(Object.keys(declared.fields)))

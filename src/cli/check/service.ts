@@ -6,7 +6,7 @@ import type { Clock } from '../../clock.ts'
 import type { Config, ReportConfig } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { millisBetween, MINUTE_MS } from '../../instant.ts'
-import { type AskedAbout, bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import { type RecordParameters, bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/malformedJson.ts'
 import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
@@ -90,7 +90,7 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
 function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
-  const record: AskedAbout =
+  const record: RecordParameters =
     perRecord?.follows === 'enquiries' ? { enquiryId: 1 } : { entityId: entities[0]?.entityId ?? 0, entityRecordId: 1 }
   return {
     expand: [],

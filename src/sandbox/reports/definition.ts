@@ -46,7 +46,7 @@ export interface Definition {
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted: boolean
   readonly fields: (row: RowSource) => Fields
-  /** For each field that an edit may change, a function that returns a new value. */
+  /** For each field that an edit may change, a function that returns a new value. The row's `modified` is the edit's. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string

@@ -1,7 +1,6 @@
 /** Events: every field of EventReporting (spec §2), and a few undocumented ones, as real services send them. */
 import type { Dice, Range } from '../dice.ts'
-import { HISTORY_END } from '../history.ts'
-import { TICKS_PER_DAY, TICKS_PER_MINUTE, yearOf } from '../ticks.ts'
+import { TICKS_PER_DAY, TICKS_PER_MINUTE, type Ticks, yearOf } from '../ticks.ts'
 import { affiliateOf, companyOf, currencyOf, money, NIGHT, person, price } from './contents.ts'
 import { type Definition, many, modified, one, paging, plain, type RowSource } from './definition.ts'
 
@@ -27,7 +26,8 @@ const attendeesOf = (dice: Dice): number => 2 + dice.below(400, 'attendees')
 
 const onSiteOf = (dice: Dice): number => attendeesOf(dice) - dice.below(Math.ceil(attendeesOf(dice) / 2), 'online')
 
-const statusOf = (dice: Dice, row: RowSource): string => dice.pick(startOf(row) < HISTORY_END ? OVER : AHEAD, 'status')
+const statusAt = (now: Ticks, dice: Dice, row: RowSource): string =>
+  dice.pick(startOf(row) < now ? OVER : AHEAD, 'status')
 
 export const events: Definition = {
   endpoint: {
@@ -60,7 +60,7 @@ export const events: Definition = {
       name: nameOf(dice, row),
       startDate: dice.time('startDate', start),
       endDate: dice.time('endDate', end),
-      status: statusOf(dice, row),
+      status: statusAt(dice.worldSettings.historyEnd, dice, row),
       formType: dice.pick(FORMS, 'form'),
       location: dice.pick(dice.pools.venues, 'venue'),
       attendees,
@@ -90,7 +90,7 @@ export const events: Definition = {
   },
   edits: {
     name: nameOf,
-    status: statusOf,
+    status: (dice, row) => statusAt(row.modified, dice, row),
     attendees: (dice) => 402 + dice.below(400, 'attendees'),
     location: (dice) => dice.pick(dice.pools.venues, 'venue'),
     paymentMethod: (dice) => dice.pick(PAYMENTS, 'payment'),
