@@ -4,6 +4,7 @@
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
+import { advisedOverlap } from '../../src/config/overlap.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Notice } from './memory.ts'
@@ -28,7 +29,9 @@ export function conditionsOf(known: WatchedState, rules: Rules): Condition[] {
   const enabled = known.figures.filter(({ report }) => known.reports[report].enabled)
   return [
     ...enabled.flatMap(pausedCondition),
+    ...enabled.flatMap(brakeCondition),
     ...known.failures.flatMap((failures) => failingConditions(failures, rules)),
+    ...enabled.flatMap((figures) => lateCondition(figures, known)),
     ...(known.looksAtLag ? enabled.flatMap((figures) => lagCondition(figures, known, rules)) : []),
   ]
 }
@@ -38,6 +41,23 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   const cure = `Run "tidemark check": it says what to do; "tidemark resume ${report}" runs it again.`
   const message = `${report} is paused: ${pausedReason}`
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
+}
+
+/** This condition lasts while counts are not compared, even if runs end well. Otherwise it would begin again each day. */
+function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
+  if (message === undefined) return []
+  const cure = `If the service really lost the rows, run "tidemark reconcile ${report} --allow-mass-delete".`
+  return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
+}
+
+/** Returns the condition that rows were in no requested window. Late rows with a stamp were in a later one. */
+function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
+  const { report, lateRows, largestLatenessMs = 0 } = figures
+  const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
+  if (overlap === undefined || reportOf(report).newerBy.length > 0) return []
+  const message = `${report}: rows that no window brought came late (${lateRows} in the last day)`
+  const cure = `Set reports.${report}.overlap to ${overlap}. Changes that came as late: run "tidemark reconcile ${report}".`
+  return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
 /** Returns whether the brake against mass deletions ended the run. It is reported at once, other errors if repeated. */

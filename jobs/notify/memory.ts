@@ -8,7 +8,7 @@ import { reportNames } from '../../schema/index.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 const report = z.enum(reportNames)
-export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded'] as const
+export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
 
 const Notice = z.object({
   id: z.string(),

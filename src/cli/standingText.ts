@@ -3,8 +3,8 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { grouped, counted, duration, line, table, wholeSeconds, type Column } from './layout.ts'
 import { offCureLines } from './wanted.ts'
+import { settingDuration } from '../config/overlap.ts'
 import { reasonOf } from '../plan/coverage.ts'
-import { settingDuration } from '../plan/lateness.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
@@ -116,9 +116,9 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Returns how late rows were. Example: `rows were shown up to 7m after their stamp`. */
+/** Returns how late rows were. Example: `rows were shown up to 7 min after their stamp`. */
 export const latenessText = (largestLatenessMs: number): string =>
-  `rows were shown up to ${settingDuration(largestLatenessMs)} after their stamp`
+  `rows were shown up to ${duration(largestLatenessMs)} after their stamp`
 
 /** Returns the advice with the name of the setting and its new value. */
 export const overlapCure = (report: ReportName, overlap: string): string =>

@@ -3,7 +3,7 @@
  * delay shows how far a window has to begin before the mark (product contract §2, overlap).
  */
 import type { Declaration } from '../../schema/report.ts'
-import { DAY_MS, earliest, HOUR_MS, type Instant, millisBetween, MINUTE_MS, plusMs, SECOND_MS } from '../instant.ts'
+import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
 /** What earlier windows have requested. A row from that time is late if the service returns it only now. */
 export interface PreviousRead {
@@ -37,43 +37,6 @@ export function previousRead(
 
 /** Returns the milliseconds from a late row's modification until it became visible: a minimum, and never negative. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
-
-/** The advised overlap is rounded up to a multiple of one of these steps. */
-const STEPS_MS = [
-  SECOND_MS,
-  5 * SECOND_MS,
-  30 * SECOND_MS,
-  MINUTE_MS,
-  5 * MINUTE_MS,
-  15 * MINUTE_MS,
-  HOUR_MS,
-  6 * HOUR_MS,
-  DAY_MS,
-] as const
-/** Of the steps that fit at least this many times into the advised overlap, the largest one is chosen. */
-const STEPS_MIN = 2
-
-/** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */
-export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
-  if (largestLatenessMs <= overlapMs / 2) return undefined
-  const wanted = 2 * largestLatenessMs
-  const step = STEPS_MS.findLast((each) => wanted >= STEPS_MIN * each) ?? STEPS_MS[0]
-  return Math.ceil(wanted / step) * step
-}
-
-const UNITS = [
-  ['d', DAY_MS],
-  ['h', HOUR_MS],
-  ['m', MINUTE_MS],
-  ['s', SECOND_MS],
-] as const
-
-/** Returns a duration as text for the configuration, with the largest unit that divides it: `90s`, `2m`. */
-export function settingDuration(ms: number): string {
-  const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
-  const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
-  return `${whole / size}${unit}`
-}
 
 /** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */
 export const countsLateRows = ({ newerBy, deletes }: Pick<Declaration, 'newerBy' | 'deletes'>): boolean =>

@@ -1,8 +1,8 @@
 /** The state of each report, read from the books: its mark, its last run, and what prevents new runs. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
+import { advisedOverlap } from '../config/overlap.ts'
 import type { Instant } from '../instant.ts'
-import { advisedOverlapMs, settingDuration } from '../plan/lateness.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { iso, text } from '../warehouse/database/sqlText.ts'
 import { type AskingConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
@@ -80,7 +80,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Aski
       state: enabled ? (because === null ? (lastState ?? 'never run') : 'paused') : 'off',
       not_running_because: because,
       error: lastState === 'failed' ? problemIn({ code, message, cure }) : null,
-      advised_overlap: advisedOverlap(row.largest_lateness_seconds, overlapMs),
+      advised_overlap: advisedOverlap((row.largest_lateness_seconds ?? 0) * 1_000, overlapMs) ?? null,
       coverage: coverage.get(row.report) ?? [],
     }
   })
@@ -89,11 +89,6 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Aski
 /** Returns the error in the columns of a run; null if the run did not fail. */
 export const problemIn = ({ code, message, cure }: ErrorColumns): Problem | null =>
   code === null ? null : { code, message: message ?? '', cure: cure ?? '' }
-
-function advisedOverlap(latenessSeconds: number | null, overlapMs: number): string | null {
-  const advised = latenessSeconds === null ? undefined : advisedOverlapMs(latenessSeconds * 1_000, overlapMs)
-  return advised === undefined ? null : settingDuration(advised)
-}
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 

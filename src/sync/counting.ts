@@ -5,8 +5,9 @@
  * comparisons stop for a day, and the reason is recorded.
  */
 import { SyncError } from '../errors.ts'
-import { DAY_MS, type Instant, millisBetween } from '../instant.ts'
+import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
 import { rangesOf, CountSearch, type CreationNote } from '../plan/countSearch.ts'
+import type { Span } from '../plan/spans.ts'
 import { floorToSecond } from '../plan/window.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
 import type { SyncContext } from './context.ts'
@@ -40,10 +41,12 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const record = (changed: Partial<CountState> = {}) =>
     warehouse.counts.record({ ...place, fence: context.fence, ...next, ...changed })
   if (isEqual) {
-    if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0) await record()
+    if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  const comparison = new Comparison(context, reading, window.since)
+  // If each run compares counts, the previous comparison was at the service's clock from which the window was computed.
+  const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
+  const comparison = new Comparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
     // Without this record, each run would read these ranges again, only to be stopped by the brake again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
@@ -69,12 +72,19 @@ class Comparison {
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
+  /** The service's clock at the previous comparison. It did not count the rows that are missing now. */
+  readonly #comparedAt: Instant | undefined
   #absent = 0
 
-  constructor(context: SyncContext, reading: Reading, since: Instant) {
+  constructor(
+    context: SyncContext,
+    reading: Reading,
+    { since, comparedAt }: { readonly since: Instant; readonly comparedAt: Instant | undefined },
+  ) {
     this.#context = context
     this.#reading = reading
     this.#until = (since - 1) as Instant
+    this.#comparedAt = comparedAt
   }
 
   async run(acceptedDifference: number): Promise<CountResult> {
@@ -130,8 +140,13 @@ class Comparison {
     const startedAt = floorToSecond(await serviceClock(this.#context, report, { currency: scope }))
     const place = { report, scope, fence }
     const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
-    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range]))
-      await warehouse.counts.note(place, { span, keys, readBy: runId })
+    let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
+    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range])) {
+      const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
+      if (missing.length > 0) oldest ??= { span, missing }
+    }
+    if (oldest !== undefined)
+      intake.source = { kind: 'reread', lateMs: await this.#latenessMs(oldest.span, oldest.missing) }
     await intake.commit()
     // The last range extends to the window's end: the run has read all rows that were created after the compared range.
     const isLast = range.until === this.#until
@@ -149,5 +164,22 @@ class Comparison {
     })
     this.#absent += ended.absent
     intake.figures.deleted += ended.deleted
+  }
+
+  /**
+   * Returns for how long (ms) the service did not return a row of `missing`, at least: from the row's creation to the
+   * previous comparison. Rows have no time of creation, so each next request is for rows that are twice as old.
+   */
+  async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
+    const { source, plan } = this.#reading
+    let ms = Math.max(plan.config.overlapMs, SECOND_MS)
+    if (this.#comparedAt === undefined) return ms
+    const since = span.since ?? (0 as Instant)
+    for (let until = minusMs(this.#comparedAt, 2 * ms); until > since; until = minusMs(this.#comparedAt, 2 * ms)) {
+      const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)
+      if (!page.keys.some((key) => missing.includes(String(key)))) return ms
+      ms *= 2
+    }
+    return ms
   }
 }

@@ -1,4 +1,5 @@
 /** Notices: told once when it begins and once when it is over, signed, tried again, and never in the way of a run. */
+import { randomUUID } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,8 +9,9 @@ import { type RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
-import { minusMs } from '../../src/instant.ts'
+import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import { createLog } from '../../src/log.ts'
+import { reconcileReport } from '../../src/sync/reconcile.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { SyncError } from '../../src/errors.ts'
 import { bookFigures } from '../../src/warehouse/books/bookFigures.ts'
@@ -171,6 +173,48 @@ describe('a notice', () => {
     await until(() => receiver.taken().length > 4, 'it was told again')
     await endOn()
     expect(receiver.taken().slice(4)).toEqual(['report.failing firing events'])
+  })
+
+  it('is sent when rows come that no window brought, with the overlap to set, and ends a day after the last', async () => {
+    const { tide, receiver, start, run } = await aDesk({ sandbox: { rows: 20, collections: false } })
+    const late = (age: number) => tide.sandbox.world.lateCommit('enquiries', age)
+    await run('enquiries')
+    const end = start()
+    for (const ageMs of [3 * HOUR_MS, 2 * HOUR_MS]) {
+      late(ageMs)
+      await run('enquiries')
+      await until(() => receiver.taken().length > 0, 'a notice came')
+    }
+    await manyLooks()
+    expect(receiver.taken()).toEqual(['rows.late firing enquiries'])
+    expect(receiver.posted[0]?.notice).toMatchObject({ cure: expect.stringContaining('enquiries.overlap to 6h') })
+    await tide.warehouse.rows(`UPDATE tidemark.loads SET committed_at = committed_at - INTERVAL 1 DAY`)
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()[1]).toBe('rows.late resolved enquiries')
+  })
+
+  it('of a brake that a comparison of counts pulled stays until a reconcile ends well', async () => {
+    const { tide, receiver, start, run } = await aDesk({
+      sandbox: { rows: 60, collections: false },
+      settings: { defaults: { settle: '0s' } },
+    })
+    const { world } = tide.sandbox
+    await run('enquiries')
+    for (const key of world.liveKeys('enquiries').slice(0, 20)) world.softDelete('enquiries', key)
+    const end = start()
+    for (let times = 0; times < 4; times += 1) {
+      tide.clock.pass(1_050)
+      await run('enquiries')
+    }
+    await until(() => receiver.taken().length > 0, 'a notice came')
+    await manyLooks()
+    expect(receiver.taken()).toEqual(['brake.pulled firing enquiries'])
+    const asked = { runId: randomUUID(), allowMassDelete: true }
+    await reconcileReport(tide.context, 'enquiries', asked)
+    await until(() => receiver.taken().length > 1, 'it is over')
+    await end()
+    expect(receiver.taken()[1]).toBe('brake.pulled resolved enquiries')
   })
 
   it('is tried again in time although the clock ran ahead at the last try and was set right', async () => {

@@ -40,16 +40,30 @@ export interface BookFigures {
   readonly isPaused: boolean
   readonly pausedCode: string | undefined
   readonly pausedReason: string | undefined
+  /** Late rows of the last `LATE_NOTICE_HOURS`, and the longest delay (ms) of one. */
+  readonly lateRows: number
+  readonly largestLatenessMs: number | undefined
+  /** The message of MASS_DELETE_STOPPED since which counts are not compared; undefined if they are. */
+  readonly brake: string | undefined
 }
+
+/** The notice that rows were late ends when this number of hours has passed without one. */
+const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `
   SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits,
-    s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason"
+    s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason",
+    coalesce(w.late, 0) AS "lateRows", epoch_ms(w.lateness) AS "largestLatenessMs", k.brake
   FROM tidemark.report_states s
   LEFT JOIN (${REPORT_MARKS}) m USING (report)
   LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
   LEFT JOIN (${REJECTED}) j USING (report)
-  LEFT JOIN (${MISFITS}) f USING (report)`
+  LEFT JOIN (${MISFITS}) f USING (report)
+  LEFT JOIN (
+    SELECT report, sum(late)::BIGINT AS late, max(lateness) AS lateness FROM tidemark.loads
+    WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_NOTICE_HOURS} HOURS GROUP BY report
+  ) w USING (report)
+  LEFT JOIN (SELECT report, max(stopped) AS brake FROM tidemark.countings WHERE failures = 0 GROUP BY report) k USING (report)`
 
 /** Returns the figures of each report that the books contain. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {

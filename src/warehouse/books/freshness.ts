@@ -66,7 +66,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
   COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found with other values, although no window brought the change';
   COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Late rows of the last ${LATE_DAYS} days: the service showed them only after a window had requested their time, or a comparison of counts found them; null: not measured (audits)';
-  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'The longest delay of the late rows, from stamp to answer, at least (for rows that a comparison of counts found: more than overlap); set overlap to twice this value';
+  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'The longest delay of the late rows, from stamp to answer, at least (from creation, for rows that a comparison of counts found); set overlap to twice this value';
   COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows whose stamp is later than the service''s clock when they were read; they move no mark; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows without a stamp, of a report whose rows have stamps; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error. Later runs request them again (tidemark.skipped_records); null: none';

@@ -44,8 +44,9 @@ export interface CountState {
 }
 
 const placeSql = ({ report, scope }: CountPlace): string => `report = ${text(report.name)} AND scope = ${text(scope)}`
-const aliveSql = ({ report, scope }: CountPlace): string =>
-  `main.${name(report.name)} t WHERE NOT t.is_deleted${scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`}`
+const rowsSql = ({ report, scope }: CountPlace): string =>
+  `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
+const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
 /** Returns the statements that create the temporary table `gone_keys` with these keys, typed like the key columns. */
@@ -79,10 +80,14 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores for each returned key the requested range of creation times: its row was created in that range. */
-async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<void> {
+/**
+ * Stores for each returned key the requested range of creation times: its row was created in that range. Returns the
+ * keys whose rows are not stored.
+ */
+async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
+  const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     // A row was created in every range that returned the row, so ranges are intersected. If disjoint, the later counts.
     await sql.run(`
@@ -97,7 +102,19 @@ async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }
       INSERT INTO tidemark.creations
       SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
       DELETE FROM tidemark.absences WHERE ${placeSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
+    const key = name(keyColumn(place.report))
+    const held = await sql.rows<{ key: string }>(
+      `SELECT ${keySql(place)} AS key FROM ${rowsSql(place)} AND t.${key} IN (SELECT ${key} FROM gone_keys)`,
+    )
+    const stored = new Set(held.map((row) => row.key))
+    missing.push(
+      ...all
+        .slice(from, from + KEYS_AT_ONCE)
+        .map(String)
+        .filter((each) => !stored.has(each)),
+    )
   }
+  return missing
 }
 
 export interface RangeEnd extends CountPlace {

@@ -164,6 +164,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const rows = await reconciledRows(sql, ending.reconcileId)
   const absent = (counts?.absent ?? 0) - deleted
   await sql.run(`
+    DELETE FROM tidemark.countings WHERE ${place} AND failures = 0 AND stopped IS NOT NULL;
     DELETE FROM tidemark.absences WHERE ${place};
     INSERT INTO tidemark.absences (report, scope, key, reconcile_id)
     SELECT ${text(report.name)}, ${text(scope)}, key, ${text(ending.reconcileId)} FROM absent WHERE NOT again;
