@@ -29,7 +29,7 @@ export function verdictOf(
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does the work of this one. Commands that wait for this one then wait for the other. */
+/** Returns whether another run does this run's work. Commands that wait for this run then wait for the other run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -38,7 +38,7 @@ export interface JobAttempt {
   readonly token: string | undefined
   /** Returns why the job was aborted, or undefined when it was not. */
   readonly calledOff: () => string | undefined
-  /** Errors after which the job waits for an operator, without a limit. */
+  /** After these errors the job never fails. It waits for an operator, and is tried again every `LOOK_AGAIN_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
@@ -82,8 +82,8 @@ const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
- * Returns the milliseconds until the next attempt: 2 s, doubled up to 5 min, of which jitter removes up to a half. If
- * the service has requested a longer delay, returns that delay.
+ * Returns the milliseconds until the next attempt. The delay begins with 2 s and doubles up to 5 min. Jitter removes up
+ * to half of it. If the service has requested a longer delay, returns that delay.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))

@@ -15,7 +15,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds from a run's end to the publication: fewer if rows have changed than if only marks have. */
+/** Milliseconds from a run's end to the publication. It comes soon if rows have changed, later if only marks have. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 

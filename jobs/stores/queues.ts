@@ -106,7 +106,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs, unless the store can't be reached: their results could not be stored then. */
+  /** Waits for active jobs. Does not wait while the store is unreachable, because it could not store their results. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

@@ -1,6 +1,6 @@
 /**
  * The queue store on Redis. All queues share two connections. One fails at once when Redis is unreachable, so that a
- * command never hangs. The other one waits without a limit; BullMQ copies it for blocking calls.
+ * command never hangs. The other one waits until Redis is reachable again. BullMQ copies it for blocking calls.
  */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'

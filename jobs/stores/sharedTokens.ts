@@ -17,7 +17,7 @@ export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */
 const LOOK_AGAIN_MS = 100
-/** Milliseconds after refused credentials in which no process on this store requests a token, also after a restart. */
+/** For this time after refused credentials, no process on this store requests a token, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'

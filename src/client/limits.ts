@@ -1,4 +1,4 @@
-/** The limits of the client: a maximum, with a unit and a reason, for all that it waits for, reads or repeats. */
+/** The client's limits: maximum times to wait, sizes to read, and numbers of attempts, with units and reasons. */
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 

@@ -60,7 +60,7 @@ export interface MergedSettings {
   variableAt(path: Path): string | undefined
 }
 
-/** Returns the file's settings, in which the variables that are set have replaced the values of their keys. */
+/** Returns the file's settings. Each variable that is set replaces the value of its key. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(

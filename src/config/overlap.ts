@@ -13,7 +13,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The largest step is chosen that fits at least this many times into the advised overlap. */
+/** The advised overlap is a multiple of one step: the largest step that fits into it at least this number of times. */
 const STEPS_MIN = 2
 
 /** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */

@@ -54,7 +54,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the path next to which staging, queue and socket are created. For a lake in PostgreSQL, a fixed path. */
+/** Returns a local path. Staging, queue and socket are created next to it. For a lake in PostgreSQL, it is fixed. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse

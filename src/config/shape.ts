@@ -115,7 +115,7 @@ export interface Limits {
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute path. For a lake, a local path next to which staging, queue and socket are created. */
+  /** Absolute path. Staging, queue and socket are created next to it. For a lake, it is a local path. */
   readonly warehouse: string
   /** The lake; undefined if the warehouse is a file. */
   readonly lake?: LakeConfig

@@ -1,6 +1,6 @@
 /**
- * Where the console reads data and sends commands: the owner of the warehouse or, in other processes, the published
- * copy and the queue. When the owner changes, the backend is replaced and the console stays open.
+ * Where the console reads data and sends commands. In the owner's process this is the owner. Other processes use the
+ * published copy and the queue. When the owner changes, the backend is replaced and the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'

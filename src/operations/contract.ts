@@ -26,7 +26,7 @@ const range = z.strictObject({
 })
 const backfills = z.array(range).min(1)
 
-/** The operations that change something. The owner of the warehouse executes them or, without a worker, the command. */
+/** Operations that change something. The warehouse's owner executes them; without a worker, the command does. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),

@@ -15,7 +15,7 @@ export type Status =
   /** Before the first sync, there is neither a warehouse nor a copy. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Returns the state from the worker. If none answers in time, reads the warehouse or, if it is locked, the copy. */
+/** Returns the worker's state. If no worker answers in time, reads the warehouse. If that is locked, reads the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

@@ -20,7 +20,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the backfill's range. `rows`: how many rows were modified and, if requested too, created in it. */
+/** A part of the backfill's range. `rows`: the number of rows modified in it, then of rows created, if requested. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }

@@ -132,8 +132,8 @@ export function learnCounted(given: Case): PagingProfile {
 }
 
 /**
- * Returns the maximum number of rows for which a span is counted by its last page instead of cut into loads. It is
- * twice as high for a span that was planned as one load, because its planned number of rows was an estimate.
+ * Returns the maximum number of rows of a span that is counted by its last page. A larger span is cut into loads. The
+ * maximum is twice as high for a span that was planned as one load, because its planned number was an estimate.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax

@@ -34,7 +34,7 @@ export interface Coverage {
   readonly because: readonly Change[]
 }
 
-/** Returns the settings because of which rows that were read with `held` are not enough for `wanted`. */
+/** Compares the rows read with `held` with the rows that `wanted` requires. Returns the settings that require more. */
 export function outgrown(held: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),

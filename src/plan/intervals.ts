@@ -34,8 +34,8 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
 }
 
 /**
- * Returns the time up to which the spans cover all time from `from` on; `from` itself if no span contains it. If `from`
- * is undefined, the covered time begins with the earliest span.
+ * Returns the end of the time that the spans cover from `from` on without a gap; `from` itself if no span contains it.
+ * If `from` is undefined, the covered time begins with the earliest span.
  */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)

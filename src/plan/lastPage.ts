@@ -59,7 +59,7 @@ export class LastPageSearch {
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
-  /** Records what the page with the number from `next` contained. */
+  /** Records what a page contained. `number`: the result of `next`. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined

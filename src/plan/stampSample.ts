@@ -118,8 +118,8 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the time at which the page `later` begins: by one of the rows' times, all its rows are later than those of
- * the page `first`. Undefined if no time sorts the pages so, or if the result is a bound of the span.
+ * Returns the earliest time on page `later`, if all its rows are later than all rows of page `first`. Tries each kind
+ * of time. Undefined if no kind separates the pages, or if the result is a bound of the span.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {

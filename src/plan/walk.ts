@@ -215,8 +215,8 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that may have rows: the total is not met or, without a total, the page before it is
-   * full. Undefined if no such page was refused.
+   * Returns the refusal of a page that may have rows; undefined if no such page was refused. A page may have rows
+   * if the walk has fewer rows than the total or, in reports without totals, if the page before it is full.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

@@ -63,7 +63,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a stride that shares no divisor with `total`, so that its multiples modulo `total` are all positions. */
+/** Returns a stride that shares no divisor with `total`, so its multiples modulo `total` reach every position. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

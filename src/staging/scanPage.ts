@@ -353,7 +353,7 @@ class PageScan {
   /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Insertions of a backslash before each half surrogate pair in the items of the row that is being parsed. */
+  /** Items of the row that is being parsed: the splices that insert a backslash before each half surrogate pair. */
   readonly #halvesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {

@@ -44,7 +44,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If each run compares counts, the previous comparison was at the service's clock from which the window was computed.
+  // If each run compares counts, the previous run did. The beginning of this window shows the time of that comparison.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new Comparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
@@ -167,8 +167,8 @@ class Comparison {
   }
 
   /**
-   * Returns for how long (ms) the service did not return a row of `missing`, at least: from the row's creation to the
-   * previous comparison. Rows have no time of creation, so each next request is for rows that are twice as old.
+   * Returns the minimum time (ms) for which a row of `missing` was invisible: from its creation to the previous
+   * comparison. Rows have no time of creation, so each next request is for rows that are twice as old.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

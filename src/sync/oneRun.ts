@@ -24,7 +24,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Does the work of a run, `work`, and records an error of it. Never throws: the outcome has the error. */
+/** Calls `work`, which does the work of a run. If `work` throws, records the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,

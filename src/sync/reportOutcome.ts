@@ -35,7 +35,7 @@ export interface Figures {
   frozen: readonly string[]
   /** Number of rows that were returned only now, although an earlier window had requested their time. */
   late: number
-  /** The largest delay of the rows in `late`, in milliseconds from modification until visibility: a minimum. */
+  /** The largest delay of the late rows, in ms from modification to visibility. The true delay may be longer. */
   latenessMs: number
 }
 

@@ -61,7 +61,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // A row that was edited after the window is not returned for it. To recognise such a row, rows edited since are read.
+  // After a later edit, the service does not return a row for this window. Reads later edits, so the row is not extra.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })

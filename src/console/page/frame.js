@@ -81,7 +81,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** Moves the focus. A link to `#main` would replace the view's name in the address. @param {Event} event */
+/** Moves the focus to `main`. A plain link to `#main` would replace the view in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

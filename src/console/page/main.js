@@ -43,7 +43,7 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 // Requests are numbered, because responses may arrive out of order. `asked` is the newest, `drawn` is on screen.
 let asked = 0
 let drawn = 0
-/** `request` is the number of the request that opened the current view, `from` the element that had the focus then. */
+/** The opening of the current view: the number of its request, and the element that had the focus before. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}

@@ -31,7 +31,7 @@ export async function keptAs(sql: Sql, report: string): Promise<(string | undefi
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the configuration, and deletes stored values that have become private by it. */
+/** Stores the configuration. Deletes stored values of columns that the new configuration makes private. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },

@@ -17,9 +17,9 @@ export function makeFolderFor(file: string): void {
 }
 
 /**
- * Creates the file if there is none, first under the temporary name `aside`. DuckDB creates a file empty and locks it a
- * moment later: a process that opens it in between finds it corrupt and may leave it empty, which happened to workers
- * that started together. Never rejects: the caller opens the file next, which throws the same error as a SyncError.
+ * Creates a missing file, first under the temporary name `aside`. DuckDB creates an empty file and locks it later. If
+ * two workers start together, the second may open the empty file, find it corrupt, and leave it empty. Never rejects:
+ * the caller opens the file next, and opening throws the same error as a SyncError.
  */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return

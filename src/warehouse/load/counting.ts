@@ -19,7 +19,7 @@ export interface CountPlace {
 
 type Keys = Iterable<string | number>
 
-/** Keys of the rows created after `until`, which the run has just read. All other rows were created by then. */
+/** Keys of all rows created after `until`: the run has just read them. Every other row was created earlier. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant

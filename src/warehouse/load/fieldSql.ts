@@ -98,7 +98,7 @@ export class FieldSql {
     })
   }
 
-  /** Whether some value of the load possibly does not fit its column, judging by the kinds of its field. */
+  /** True if a field of the load has values of a kind, such as text, that may not fit the field's column. */
   get mayMisfit(): boolean {
     return this.#misfitFields().length > 0
   }

@@ -127,7 +127,7 @@ async function settleRejected(
   await forgetMended(sql, { report, staged })
 }
 
-/** Records for audit reports: after a load of an audit report, which trails were read; else, which rows changed. */
+/** After a load of an audit report, records the trails that were read. After other loads, records the changed rows. */
 async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)

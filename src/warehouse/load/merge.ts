@@ -157,7 +157,7 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
     ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
 }
 
-/** SQL condition: the stored row stays deleted if it is returned without a flag. A deletion by absence ends then. */
+/** SQL condition: a row that is returned without a flag stays deleted, unless it was deleted by absence. */
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `held`, as SQL. */

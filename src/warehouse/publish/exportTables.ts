@@ -66,7 +66,7 @@ const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): st
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the column by whose ranges the table is divided: the record's number, which grows over time. */
+/** Returns the key column that divides the table into ranges: a record's number, because it grows over time. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)

@@ -16,7 +16,7 @@ import type { ProbedSlice } from './lastPage.ts'
 /** The maximum number of requests in one test for missing rows. */
 const REQUESTS_MAX = 16
 
-/** Requests both halves of the span. Halves a half again if its response has as many rows as that for the span. */
+/** Requests both halves of the span. If the response for a half is not shorter than the span's, halves it again. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
