@@ -11,9 +11,10 @@ export interface ValueRule {
   readonly misfits: readonly string[]
 }
 
-type ValueType = Exclude<DuckType, 'INTEGER' | 'UBIGINT'>
+/** The types of columns for fields of the service. */
+export type ColumnType = Exclude<DuckType, 'INTEGER' | 'UBIGINT'>
 
-export const VALUES: Readonly<Record<ValueType, ValueRule>> = {
+export const VALUES: Readonly<Record<ColumnType, ValueRule>> = {
   BIGINT: {
     misfit: 'no 64-bit integer',
     takes: 'whole numbers of 64 bits, also with a fraction of zeros, with an exponent, and as text',
@@ -102,3 +103,6 @@ export const VALUES: Readonly<Record<ValueType, ValueRule>> = {
     misfits: [],
   },
 }
+
+/** The types that an operator can choose for a column (`tidemark schema --retype`). */
+export const chosenTypes = (Object.keys(VALUES) as ColumnType[]).filter((type) => type !== 'JSON')

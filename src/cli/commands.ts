@@ -303,15 +303,24 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
   },
   {
     name: 'schema',
-    summary: 'print the tables: as DDL, data dictionary or dbt sources',
-    options: [option('--format <format>', 'how to print them').choices(SCHEMA_FORMATS).default('sql'), CONFIG],
+    summary: 'print the tables: as DDL, data dictionary or dbt sources; change the type of a column',
+    argument: ['[type]', 'the new type of the column that --retype names'],
+    options: [
+      option('--format <format>', 'how to print them').choices(SCHEMA_FORMATS).default('sql'),
+      option('--retype <table.column>', 'change the type of a column that was added for an undocumented field'),
+      CONFIG,
+      option('--json', 'print the result of --retype as one JSON document'),
+    ],
     examples: `  $ tidemark schema > tables.sql
   $ tidemark schema --format markdown > TABLES.md
   $ tidemark schema --format dbt > models/sources.yml
+  $ tidemark schema --retype events.custom_code BIGINT
 
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the
 tables and columns that are declared. The dbt sources (dbt 1.10 or newer) have descriptions, tests and freshness;
-docs/READING-TOOLS.md shows how to attach the copy.`,
+docs/READING-TOOLS.md shows how to attach the copy.
+With --retype, all values are read again as they were sent. Values that fit the new type are stored. Others are listed
+in tidemark.misfits and stay in _extra or _payload. The column keeps the new type. docs/TABLES.md has the types.`,
     action: async () => (await import('./actions/schema.ts')).schema,
   },
   {

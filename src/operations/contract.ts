@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
+import { chosenTypes } from '../../schema/values.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { Standing } from '../status/standing.ts'
@@ -38,6 +39,8 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
   // Keys as in `tidemark.rejected_rows`. Without `keys`, all listed rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
+  // `column`: table and column, joined by a point.
+  z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
 
@@ -183,6 +186,16 @@ export const ANSWERS = {
   }),
   'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
   'dismiss-rejected': Unpublished.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
+  retype: Unpublished.extend({
+    retyped: z.object({
+      column: z.string(),
+      from: z.string(),
+      to: z.string(),
+      values: count,
+      fitted: count,
+      misfits: count,
+    }),
+  }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
   status: Activity.extend({
     standings: z.array(Standing),

@@ -1,4 +1,5 @@
 /** The body of each operation. The worker, the command line and the console all use these functions. */
+import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'
 import { type BackfillOutcome, cancelBackfill } from '../sync/backfill/backfill.ts'
@@ -109,6 +110,13 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed, ...(await publishFailure(engine)) }
 }
 
+const retype: Operation<'retype'> = async (engine, { column, type }) => {
+  const { warehouse, settings } = engine.context
+  const excludesPayload = (report: ReportName) => settings.reports[report].privacy.excludePayload
+  const retyped = await warehouse.retypeColumn({ column, type, excludesPayload })
+  return { retyped, ...(await publishFailure(engine)) }
+}
+
 /** Publishes. Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
@@ -132,4 +140,5 @@ const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = 
   cancel,
   'retry-rejected': retry,
   'dismiss-rejected': dismiss,
+  retype,
 }

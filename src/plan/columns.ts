@@ -13,6 +13,8 @@ export interface DiscoveredColumn {
   readonly field: string
   readonly name: string
   readonly type: DuckType
+  /** Whether an operator has chosen the type. Such a column is never widened. */
+  readonly isRetyped?: boolean
 }
 
 export interface SeenField {
@@ -22,7 +24,7 @@ export interface SeenField {
 
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
-  | { readonly change: 'widened'; readonly column: DiscoveredColumn; readonly from: DuckType }
+  | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
   /** `limit`: the table has the maximum of columns. `frozen`: the contract is `freeze`. The values stay in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
@@ -70,7 +72,7 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
     const column = byField.get(field.name)
     if (column !== undefined) {
       const type = widened(column.type, field.kinds)
-      if (type === column.type || contract === 'reject') return []
+      if (type === column.type || column.isRetyped === true || contract === 'reject') return []
       if (contract === 'freeze') return [{ change: 'frozen', field: field.name }]
       return [{ change: 'widened', column: { ...column, type }, from: column.type }]
     }

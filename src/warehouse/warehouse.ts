@@ -61,6 +61,7 @@ import {
   rejectingLoads,
   withheldRows,
 } from './load/rejectedRows.ts'
+import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
 import { SpillFolder } from './database/spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
 import { discoveredColumns } from './tables/tables.ts'
@@ -105,22 +106,17 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   /** Runs that have begun but not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** The discovered columns; undefined if they changed: the next load reads them from the books. */
+  /** The discovered columns; undefined at first and after changes: the next load reads them from the books. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
-  private constructor(
-    { database, spill, file }: OpenResources,
-    numberMark: string,
-    discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>,
-  ) {
+  private constructor({ database, spill, file }: OpenResources, numberMark: string) {
     this.#database = database
     this.#spill = spill
     this.#file = file
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
     this.numberMark = numberMark
-    this.#discovered = discovered
   }
 
   /**
@@ -143,7 +139,7 @@ export class Warehouse implements AsyncDisposable {
         return numberMark(sql)
       })
       const file = isAlone && path !== ':memory:' ? await OwnFile.at(path) : undefined
-      return new Warehouse({ database, spill, file }, mark, await discoveredColumns(database))
+      return new Warehouse({ database, spill, file }, mark)
     } catch (error) {
       await database.close()
       throw error
@@ -200,12 +196,9 @@ export class Warehouse implements AsyncDisposable {
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
-  /** Records the states of reports. The discovered columns are read again, since a history may rename some of them. */
+  /** Records the states of reports. A history may rename discovered columns. */
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
-    return this.#afterOtherLoads(async () => {
-      this.#discovered = undefined
-      await this.#database.transaction((sql) => recordReportStates(sql, states))
-    })
+    return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
   }
 
   /** Returns the records that have changed since their trail was last read, and records whose trail was never read. */
@@ -242,6 +235,11 @@ export class Warehouse implements AsyncDisposable {
 
   dismissRejected(dismissal: Dismissal, now: Instant): Promise<number> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => dismissRejected(sql, dismissal, now)))
+  }
+
+  /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
+  retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
+    return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
 
   withheldRows(report: ReportName): Promise<number> {
@@ -284,10 +282,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Records the configuration. Discovered columns are read again, since a column that is hashed now becomes a text. */
   recordCoverage(place: CoveragePlace, coverage: Coverage): Promise<void> {
-    return this.#afterOtherLoads(() => {
-      this.#discovered = undefined
-      return this.#fenced(place.fence, (sql) => recordCoverage(sql, place, coverage))
-    })
+    return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
   /** Returns the report's unfinished reconcile; if there is none, stores `begun` as a new one and returns it. */
@@ -382,6 +377,14 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
       return work(sql)
+    })
+  }
+
+  /** Runs `work` in a transaction. The next load reads the discovered columns again. */
+  #changingColumns<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
+    return this.#afterOtherLoads(() => {
+      this.#discovered = undefined
+      return withMemory(this.#database, sizeOf(undefined), () => this.#fenced(fence, work))
     })
   }
 

@@ -166,3 +166,46 @@ it('an unknown format ends with 2 and says which there are', async () => {
   expect(code).toBe(2)
   expect(stderr).toMatch(/Allowed choices are sql, markdown, dbt[^]*USAGE_INVALID/)
 })
+
+describe('tidemark schema --retype', () => {
+  it('changes the published column, and runs, reconciles and comparisons keep the new type', async () => {
+    await using world = await aWorld({ sandbox: { rows: 12 } })
+    await world.run('sync', '--quiet', 'enquiries')
+    const typeOf = async (column: string): Promise<unknown> => {
+      const told = await world.run(
+        'query',
+        '--format',
+        'json',
+        `SELECT typeof("${column}") AS type FROM enquiries LIMIT 1`,
+      )
+      return (JSON.parse(told.stdout) as [{ type: string }])[0].type
+    }
+    const found = `SELECT column_name AS name FROM tidemark.columns WHERE table_name = 'enquiries' AND type = 'BIGINT'`
+    const [column] = JSON.parse((await world.run('query', '--format', 'json', found)).stdout) as [{ name: string }]
+    const { code, stdout } = await world.run('schema', '--json', '--retype', `enquiries.${column.name}`, 'double')
+    expect({ code, ...(JSON.parse(stdout) as object) }).toMatchObject({
+      code: 0,
+      from: 'BIGINT',
+      to: 'DOUBLE',
+      misfits: 0,
+    })
+    expect(await typeOf(column.name)).toBe('DOUBLE')
+    for (const command of ['sync', 'reconcile', 'verify'])
+      expect(await world.run(command, 'enquiries'), command).toMatchObject({ code: 0 })
+    expect(await typeOf(column.name)).toBe('DOUBLE')
+  }, 120_000)
+
+  it('refuses columns and types that it can not change, with what to do', async () => {
+    await using world = await aWorld({ sandbox: { rows: 12 } })
+    for (const [said, ...args] of [
+      ['there is no type MONEY', 'enquiries.x', 'MONEY'],
+      ['there is no table orders', 'orders.x', 'BIGINT'],
+      ['there is no column enquiries.x', 'enquiries.x', 'BIGINT'],
+      ['the type of enquiries.enquiry_id is fixed', 'enquiries.enquiry_id', 'VARCHAR'],
+    ] as const) {
+      const { code, stderr } = await world.run('schema', '--retype', ...args)
+      expect(code).toBe(2)
+      expect(stderr).toContain(said)
+    }
+  }, 60_000)
+})

@@ -3,21 +3,58 @@ import path from 'node:path'
 import { stringify } from 'yaml'
 import { dbtSources } from '../../../schema/dbt.ts'
 import { dictionary } from '../../../schema/dictionary.ts'
+import { chosenTypes } from '../../../schema/values.ts'
 import type { Config } from '../../config/config.ts'
+import { SyncError } from '../../errors.ts'
 import { isThere } from '../../folders.ts'
 import { catalogueOf, type CatalogueTable, columnsIn, definitionSql } from '../../warehouse/database/catalogue.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
+import { counted, grouped, problemText } from '../layout.ts'
+import { print } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
+import { performFor } from '../surroundings.ts'
 import type { CommandOptions } from '../voices.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt'
+  /** The table and the column that get the type. Example: `events.custom_code`. */
+  readonly retype?: string
 }
 
-export async function schema(shell: Shell, { config, format }: SchemaOptions): Promise<ExitCode> {
+export async function schema(shell: Shell, type: string | undefined, options: SchemaOptions): Promise<ExitCode> {
+  const { config, format, retype: column } = options
+  if (column !== undefined || type !== undefined) return retype(shell, { column, type }, options)
   shell.out.write(textOf(await heldBy(config), config, format))
   return 0
+}
+
+/** Changes the type of a discovered column. Throws USAGE_INVALID for a type or a column that can't be used. */
+async function retype(
+  shell: Shell,
+  { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },
+  { config, ...loudness }: SchemaOptions,
+): Promise<ExitCode> {
+  const named = type.toUpperCase().replaceAll(' ', '')
+  const to = chosenTypes.find((each) => each === named || each.split('(')[0] === named)
+  if (to === undefined || column === undefined) {
+    throw new SyncError(
+      'USAGE_INVALID',
+      column === undefined ? `${type}: of which column?` : `there is no type ${type}`,
+      {
+        cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}`,
+      },
+    )
+  }
+  const answer = await performFor(shell, { config, loudness }, { do: 'retype', column, type: to })
+  const { retyped, publishError } = answer
+  const { from, values, fitted, misfits } = retyped
+  return print(shell, loudness, {
+    failed: publishError !== undefined,
+    document: () => ({ ...retyped, publish_error: publishError }),
+    text: () =>
+      `${column}: ${from} is now ${to}; ${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')} (tidemark.misfits)\n${publishError ? problemText('published copy', publishError) : ''}`,
+  })
 }
 
 /** Returns the published copy's tables. Before the first sync, returns the tables that the first sync will create. */

@@ -48,7 +48,7 @@ const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 const EXPONENT_MAX = 60
 
 /** Returns SQL that computes `value` only once, and refers to it in `body` by the name `as`. */
-const bound = (value: string, as: string, body: (bound: string) => string): string =>
+export const bound = (value: string, as: string, body: (bound: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
@@ -152,8 +152,12 @@ export const unmarkedJson = (value: string, numberMark: string): string =>
 
 /** Returns SQL of one member of a JSON object, with exact numbers. DuckDB's own operator would make them doubles. */
 export function memberOf(json: string, member: string, numberMark: string): string {
+  return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
+}
+
+/** Returns SQL of the JSON with each number as a string with the prefix `numberMark`, so that functions keep its digits. */
+export function markedJson(json: string, numberMark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`
-  const whole = `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')`
-  return unmarkedJson(`${whole}::JSON -> ${pointer(member)}`, numberMark)
+  return `array_to_string(list_transform(${parts}, lambda x: CASE WHEN starts_with(x, '"') THEN x ELSE ${marked} END), '')::JSON`
 }

@@ -50,22 +50,14 @@ export class FieldSql {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }
       if (sources.length === 0) return []
-      const values = sources.map((field) =>
-        column.type === 'JSON' ? `(${this.#json(field)})::JSON` : castOf(this.#text(field), column.type, field.kinds),
-      )
+      const values = sources.map((field) => this.#value(field, column.type))
       const value = values.length === 1 ? (values[0] as string) : `coalesce(${values.join(', ')})`
       return [{ name: column.name, value, carried: this.carried(sources) }]
     })
     const found = discovered.flatMap((column): StagedColumn[] => {
       const field = catalog.field(column.field)
       if (field === undefined) return []
-      return [
-        {
-          name: column.name,
-          value: castOf(this.#text(field), column.type, field.kinds),
-          carried: this.carried([field]),
-        },
-      ]
+      return [{ name: column.name, value: this.#value(field, column.type), carried: this.carried([field]) }]
     })
     return [...documented, ...found]
   }
@@ -197,6 +189,10 @@ export class FieldSql {
   #flagField(): CatalogField | undefined {
     const flag = this.#parts.report.deletedFlag
     return flag === undefined ? undefined : this.#parts.catalog.field(flag)
+  }
+
+  #value(field: CatalogField, type: DuckType): string {
+    return type === 'JSON' ? `(${this.#json(field)})::JSON` : castOf(this.#text(field), type, field.kinds)
   }
 
   #text(field: CatalogField): string {

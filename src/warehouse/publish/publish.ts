@@ -77,11 +77,12 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with the warehouse, computed from loads, runs, states and dismissals in the books. */
+/** Returns a text that changes with the warehouse, computed from loads, runs, states, column changes and dismissals. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
       (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states),
+      (SELECT epoch_us(max(changed_at)) FROM tidemark.schema_changes),
       (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`)
   return state?.state ?? ''
 }

@@ -79,35 +79,42 @@ async function createTable(
 /** Applies changes of columns to one table. DuckDB refuses them if the transaction has already written rows to it. */
 export async function applyChanges(
   sql: Sql,
-  { report, table }: Omit<ChangePlace, 'loadId'>,
+  { report, table, newValue = (held, { type }) => `${held}::${type}` }: Conversion,
   changes: readonly ColumnChange[],
 ): Promise<void> {
   const kept = (await wasKept(sql, report)) ? [`history.${name(closedName(table))}`] : []
-  const widen = changes.some(({ change }) => change === 'widened') && (await isLake(sql)) ? widenedAnew : widenedInPlace
-  const statements = [`main.${name(table)}`, ...kept].flatMap((target) => changesSql(target, changes, widen))
+  const isTyped = changes.some((change) => 'from' in change)
+  const convert = isTyped && (await isLake(sql)) ? convertAnew : convertInPlace
+  const statements = [`main.${name(table)}`, ...kept].flatMap((target) =>
+    changesSql(target, changes, (column) => convert(target, column, newValue)),
+  )
   if (statements.length === 0) return
   const views = kept.length === 0 ? '' : `DROP VIEW IF EXISTS history.${name(table)};`
   await sql.run(`DROP VIEW IF EXISTS current.${name(table)}; ${views} ${statements.join('\n')} ${viewSql(table)}`)
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns the statements that change a column to its wider type. */
-type Widen = (target: string, column: Pick<DiscoveredColumn, 'name' | 'type' | 'field'>) => string[]
+/** Returns SQL of a column's value in its new type. `held` is the quoted name of the column with the old value. */
+export type NewValue = (held: string, column: DiscoveredColumn) => string
 
-const widerValue = (column: string, type: string): string =>
-  type === 'JSON' ? `to_json(${name(column)})` : `${name(column)}::${type}`
+/** The changed table, and the values of columns that get another type; without `newValue`, they are cast. */
+type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
-const widenedInPlace: Widen = (target, { name: column, type }) => [
-  `ALTER TABLE ${target} ALTER COLUMN ${name(column)} SET DATA TYPE ${type} USING ${widerValue(column, type)};`,
+/** Returns the statements that change a column to its new type. */
+type Convert = (target: string, column: DiscoveredColumn, newValue: NewValue) => string[]
+
+const convertInPlace: Convert = (target, column, newValue) => [
+  `ALTER TABLE ${target} ALTER COLUMN ${name(column.name)} SET DATA TYPE ${column.type} USING ${newValue(name(column.name), column)};`,
 ]
 
 /** A lake can't convert the values of a column, so the column is replaced by a new one. */
-const widenedAnew: Widen = (target, { name: column, type, field }) => {
+const convertAnew: Convert = (target, discovered, newValue) => {
+  const { name: column, type, field } = discovered
   const old = `~${column}`
   return [
     `ALTER TABLE ${target} RENAME COLUMN ${name(column)} TO ${name(old)};`,
     `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
-    `UPDATE ${target} SET ${name(column)} = ${widerValue(old, type)};`,
+    `UPDATE ${target} SET ${name(column)} = ${newValue(name(old), discovered)};`,
     `ALTER TABLE ${target} DROP COLUMN ${name(old)};`,
     commentSql(target, column, `Undocumented field ${field}`),
   ]
@@ -121,7 +128,11 @@ export async function isLake(sql: Sql): Promise<boolean> {
   return rows.length > 0
 }
 
-function changesSql(target: string, changes: readonly ColumnChange[], widen: Widen): string[] {
+function changesSql(
+  target: string,
+  changes: readonly ColumnChange[],
+  convert: (column: DiscoveredColumn) => string[],
+): string[] {
   return changes.flatMap((change): string[] => {
     if (!('column' in change)) return []
     const { name: column, type, field } = change.column
@@ -131,21 +142,17 @@ function changesSql(target: string, changes: readonly ColumnChange[], widen: Wid
         commentSql(target, column, `Undocumented field ${field}`),
       ]
     }
-    return widen(target, change.column)
+    return convert(change.column)
   })
 }
 
 /** Changes and records the types of discovered columns. The transaction must not have written to the table before. */
-export async function retype(
-  sql: Sql,
-  place: Omit<ChangePlace, 'loadId'>,
-  columns: readonly DiscoveredColumn[],
-): Promise<void> {
+export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
   const held = (await discoveredColumns(sql)).get(place.table) ?? []
   const typeOf = new Map(held.map(({ field, type }) => [field, type]))
   const changes = columns.map((column) => {
-    return { change: 'widened' as const, column, from: typeOf.get(column.field) ?? column.type }
+    return { change: 'retyped' as const, column, from: typeOf.get(column.field) ?? column.type }
   })
   const [last] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
   await applyChanges(sql, place, changes)
@@ -206,14 +213,16 @@ const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
   if (!('column' in change)) return `(${text(change.field)}, '${change.change}', NULL::VARCHAR, NULL::VARCHAR)`
-  const from = change.change === 'widened' ? text(change.from) : 'NULL::VARCHAR'
+  const from = 'from' in change ? text(change.from) : 'NULL::VARCHAR'
   return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }
 
 /** Returns the discovered columns by table name. */
 export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
   const rows = await sql.rows<DiscoveredColumn & { table: string }>(
-    'SELECT table_name AS "table", field, column_name AS name, type FROM tidemark.columns ORDER BY load_id, column_name',
+    `SELECT table_name AS "table", field, column_name AS name, type,
+       (table_name, column_name) IN (SELECT (table_name, column_name) FROM tidemark.schema_changes WHERE change = 'retyped') AS "isRetyped"
+     FROM tidemark.columns ORDER BY load_id, column_name`,
   )
   const byTable = new Map<string, DiscoveredColumn[]>()
   for (const { table, ...column } of rows) byTable.set(table, [...(byTable.get(table) ?? []), column])

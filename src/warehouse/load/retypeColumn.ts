@@ -1,0 +1,201 @@
+/**
+ * Changes the type of a discovered column on purpose (`tidemark schema --retype`). Each value is read again from `_extra`
+ * or `_payload`, so a value that did not fit the old type is stored if it fits the new one, and the other way round.
+ */
+import { type ReportName, reports } from '../../../schema/index.ts'
+import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
+import type { ColumnType } from '../../../schema/values.ts'
+import { SyncError } from '../../errors.ts'
+import type { DiscoveredColumn } from '../../plan/columns.ts'
+import { SCALARS } from '../../plan/kinds.ts'
+import { countOf, type Sql } from '../database/duckdb.ts'
+import { name, names, pointer, text } from '../database/sqlText.ts'
+import { childColumns, discoveredColumns, reportColumns, retype } from '../tables/tables.ts'
+import { closedName, wasKept } from '../tables/versions.ts'
+import {
+  bound,
+  castOf,
+  isNestedSql,
+  isRounded as roundsSql,
+  markedJson,
+  memberOf,
+  misfits,
+  unmarkedJson,
+} from './casts.ts'
+import { reasonFor } from './fieldSql.ts'
+
+export interface RetypeRequest {
+  /** The table and the column, joined by a point. Example: `enquiries__bedrooms.rate`. */
+  readonly column: string
+  readonly type: ColumnType
+  /** Whether the report stores rows in columns only, without `_extra` and `_payload`. */
+  readonly excludesPayload: (report: ReportName) => boolean
+}
+
+export interface RetypedColumn {
+  readonly column: string
+  readonly from: string
+  readonly to: string
+  /** Number of rows that have a value in the column after the change. */
+  readonly values: number
+  /** Number of these rows whose value did not fit the old type. */
+  readonly fitted: number
+  readonly misfits: number
+}
+
+/** Changes the type of a column, in a transaction. Throws USAGE_INVALID if that can't be done without losing a value. */
+export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
+  const { report, table, target, column } = await findColumn(sql, request)
+  const isChild = target !== table.name
+  const keeps = isChild ? '_payload IS NOT NULL' : `${!request.excludesPayload(report)}`
+  const reading: Reading = { column, type: request.type, json: isChild ? '_payload' : '_extra', numberMark }
+  const places = [`main.${name(target)}`]
+  if (await wasKept(sql, report)) places.push(`history.${name(closedName(target))}`)
+  for (const [n, place] of places.entries()) {
+    await sql.run(rereadSql(reading, { table, isChild, place, keeps, as: `reread_${n}` }))
+    const lost = await countOf(sql, `reread_${n} WHERE is_misfit AND NOT is_kept`)
+    if (lost > 0)
+      throw unusable(
+        `${request.column}: values (${lost}) would be lost: ${reasonFor(request.type)}. The rows are stored without _extra and _payload (exclude_payload)`,
+        'Nothing was changed. Choose a type that takes every value, such as VARCHAR.',
+      )
+  }
+  const newValue = (held: string) => bound(sentSql(reading, held), 's', (sent) => readingSql(sent, request.type).value)
+  await retype(sql, { report, table: target, newValue }, [{ ...column, type: request.type }])
+  if (!isChild) for (const [n, place] of places.entries()) await sql.run(newExtraSql(reading, place, `reread_${n}`))
+  const isListed = isChild ? 'is_misfit AND is_sent' : 'is_misfit'
+  await sql.run(listSql(table, { target, column, isListed, type: request.type }))
+  const counted = {
+    values: await countOf(sql, `main.${name(target)} WHERE ${name(column.name)} IS NOT NULL`),
+    fitted: await countOf(sql, 'reread_0 WHERE was_null AND fits'),
+    misfits: await countOf(sql, `reread_0 WHERE ${isListed}`),
+  }
+  await sql.run(places.map((_, n) => `DROP TABLE reread_${n};`).join(' '))
+  return { column: request.column, from: column.type, to: request.type, ...counted }
+}
+
+interface FoundColumn {
+  readonly report: ReportName
+  readonly table: ReportTable
+  readonly target: string
+  readonly column: DiscoveredColumn
+}
+
+async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest): Promise<FoundColumn> {
+  const [target = '', ...rest] = asked.split('.')
+  const wanted = rest.join('.')
+  const report = reports.find(({ name: own }) => own === target.split('__')[0])
+  const table = report && tableOf(report)
+  const list = 'Run "tidemark schema": it prints the tables and their columns.'
+  if (report === undefined || table === undefined || ![table, ...table.children].some((each) => each.name === target))
+    throw unusable(`there is no table ${target}`, list)
+  const fixed = target === table.name ? reportColumns(table) : childColumns(table)
+  if (fixed.some((each) => each.name === wanted)) {
+    throw unusable(
+      `the type of ${asked} is fixed: it is a documented, key or system column`,
+      'Only columns of undocumented fields can have another type: tidemark.columns lists them. Values that do not fit are in tidemark.misfits.',
+    )
+  }
+  const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)
+  if (column === undefined) throw unusable(`there is no column ${asked}`, list)
+  if (column.type === type) throw unusable(`the type of ${asked} is ${type} already`, 'Nothing is to be done.')
+  return { report: report.name, table, target, column }
+}
+
+const unusable = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
+
+interface Reading {
+  readonly column: DiscoveredColumn
+  readonly type: ColumnType
+  /** The column with the JSON as it was sent. */
+  readonly json: string
+  readonly numberMark: string
+}
+
+interface Rereading {
+  readonly table: ReportTable
+  readonly isChild: boolean
+  readonly place: string
+  /** Condition: a value that does not fit stays in the row's JSON. */
+  readonly keeps: string
+  readonly as: string
+}
+
+/** Returns the statement that creates the temporary table of rows whose value or `_extra` changes, or is a misfit. */
+function rereadSql(reading: Reading, { table, isChild, place, keeps, as }: Rereading): string {
+  const { column, type, json } = reading
+  const { value, isMisfit, isRounded } = readingSql('sent', type)
+  const key = names([...table.key, ...(isChild ? ['_child_key'] : [])])
+  return `
+    CREATE OR REPLACE TEMP TABLE ${as} AS
+    SELECT *, is_misfit OR is_rounded AS stays FROM (
+      SELECT *, ${isMisfit} AS is_misfit, ${isRounded} AS is_rounded, ${value} IS NOT NULL AS fits FROM (
+        SELECT rowid AS tid, concat_ws(':', ${key}) AS key, _observed_at AS seen, _load_id AS load_id, ${keeps} AS is_kept,
+          ${name(column.name)} IS NULL AS was_null, _delete_evidence IS DISTINCT FROM 'absence' AS is_sent,
+          ${isChild ? 'false' : `json_exists(${json}, ${pointer(column.field)})`} AS is_in_json,
+          ${sentSql(reading, name(column.name))} AS sent
+        FROM ${place}))
+    WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
+}
+
+/** Returns SQL of a row's value as JSON text: as it was sent, if the row's JSON has it, else from the column. */
+function sentSql({ column, json, numberMark }: Reading, held: string): string {
+  const at = pointer(column.field)
+  // DuckDB's own operator would convert other numbers to doubles.
+  const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
+    WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
+  return `coalesce(${member}, ${heldAsJson(held, column.type)})`
+}
+
+/** Returns SQL of JSON text in the new type, of whether it is a misfit, and of whether the column rounds it. */
+function readingSql(sent: string, type: ColumnType) {
+  const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
+  const ofScalar = (sql: (value: string) => string) => bound(scalar, 'v', sql)
+  return {
+    value: ofScalar((value) => castOf(value, type, SCALARS)),
+    isMisfit: `(${isNestedSql(sent)} OR coalesce(${ofScalar((value) => misfits(value, type, SCALARS))}, false))`,
+    isRounded: `coalesce(${ofScalar((value) => roundsSql(value, type, SCALARS) ?? 'false')}, false)`,
+  }
+}
+
+const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
+
+/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC, a decimal loses zeros at its end. */
+function heldAsJson(held: string, type: DuckType): string {
+  if (type === 'TIMESTAMPTZ')
+    return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${held})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
+  if (type === 'DECIMAL(38,9)') return withoutZeros(`${held}::VARCHAR`)
+  return type === 'VARCHAR' || type === 'DATE' ? `to_json(${held}::VARCHAR)::VARCHAR` : `${held}::VARCHAR`
+}
+
+/** Returns the statement that removes the field from `_extra`, or adds it where the column does not store it exactly. */
+function newExtraSql({ column, numberMark }: Reading, place: string, reread: string): string {
+  const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
+  const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`
+  const field = `CASE WHEN r.stays AND r.is_kept THEN ${text(`${JSON.stringify(column.field)}:`)} || r.sent END`
+  return `
+    UPDATE ${place} t
+    SET _extra = nullif('{' || concat_ws(',', nullif(left(substr(${others}, 2), -1), ''), ${field}) || '}', '{}')::JSON
+    FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
+}
+
+interface Listing {
+  readonly target: string
+  readonly column: DiscoveredColumn
+  readonly type: ColumnType
+  /** Condition on `reread_0`: the row is to be listed. */
+  readonly isListed: string
+}
+
+/** Returns the statements that replace the column's misfits. Those whose value is not stored can't be read again. */
+function listSql(table: ReportTable, { target, column, type, isListed }: Listing): string {
+  const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
+  return `
+    CREATE OR REPLACE TEMP TABLE old_misfits AS SELECT * FROM tidemark.misfits WHERE ${ofColumn};
+    DELETE FROM tidemark.misfits WHERE ${ofColumn};
+    INSERT INTO tidemark.misfits
+    SELECT ${text(table.name)}, ${text(target)}, ${text(column.name)}, r.key, r.sent, ${text(reasonFor(type))},
+      coalesce(o.first_seen, r.seen), greatest(o.last_seen, r.seen), r.load_id
+    FROM reread_0 r LEFT JOIN old_misfits o USING (key) WHERE ${isListed};
+    DROP TABLE old_misfits`
+}
