@@ -125,7 +125,7 @@ interface Watch extends QueuedPull {
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await context.clock.sleep(LOOK_EVERY_MS, signal)
-    // Reads the state before the job: in the other order, a job that ends in between is `completed` without a result.
+    // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lost(ask)

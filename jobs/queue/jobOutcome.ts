@@ -38,7 +38,7 @@ export interface JobAttempt {
   readonly token: string | undefined
   /** Returns why the job was aborted, or undefined when it was not. */
   readonly calledOff: () => string | undefined
-  /** After these errors the job never fails. It waits for an operator, and is tried again every `LOOK_AGAIN_MS`. */
+  /** After these errors the job does not fail. It waits for an operator, and is tried again every `LOOK_AGAIN_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }

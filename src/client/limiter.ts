@@ -208,7 +208,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Returns how often the limit was halved. Each request passes the number from its start to `overloaded`. */
+  /** Returns how often the limit was halved. A request reads this at its start and passes it to `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }

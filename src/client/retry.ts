@@ -51,7 +51,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
   return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Adds to an error when the pause ends that the service requests. A run does not wait for so long a pause. */
+/** Adds the end of the pause that the service requested to an error. A run does not wait for such a long pause. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
   return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })

@@ -47,7 +47,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)
-    // Reads the state before the job: in the other order, a job that ends in between is `completed` without a result.
+    // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -17,7 +17,7 @@ export type Change = (typeof CHANGES)[number]
 
 const AND = ' and '
 
-/** Returns the changed settings as one text, which `tidemark.coverage.because` has; undefined if there are none. */
+/** Returns the changed settings as text for the column `tidemark.coverage.because`; undefined if there are none. */
 export const reasonOf = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 

@@ -134,8 +134,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Returns the parts of the span in which rows after the last page would be: later than both pages, or earlier if pages
- * go backwards in time. A second part is returned if rows have two different times.
+ * Returns the parts of the span that would contain rows after the last page. They are later than both pages, or earlier
+ * if pages go backwards in time. If rows have two different times, two parts are returned.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

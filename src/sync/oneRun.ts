@@ -67,7 +67,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Does the work of a run, `work`, which records its own success. Never throws: the outcome has the error. */
+/** Calls `work`, which does the work of a run and records its success. Returns an error of `work` in the outcome. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

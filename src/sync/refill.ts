@@ -15,8 +15,8 @@ export interface Refill {
 }
 
 /**
- * Compares the configuration with which rows up to `mark` were read with the present one. Must be called before the run
- * reads anything. Returns the rows to read again after the changes; undefined if there are none.
+ * Compares the present configuration with that of the rows up to `mark`. Must be called before the run reads anything.
+ * Returns the rows to read again because the configuration changed; undefined if there are none.
  */
 export async function openCoverage(
   context: SyncContext,

@@ -1,4 +1,4 @@
-/** Runs each enabled report once, audit reports after those that they follow. A failed one does not stop the others. */
+/** Runs each enabled report once, audit reports after those that they follow. A failed run does not stop the others. */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'

@@ -11,7 +11,7 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not for so long. */
+/** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not longer. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
 /** Returns the paths of the heartbeat, in order of preference. All workers of a warehouse and machine share them. */

@@ -86,7 +86,7 @@ class Trail {
   /** Resolves when the last record was added. Records are added one by one, so that no load has half of a trail. */
   #taking: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested; for those that could not be read, also the error. */
+  /** Scopes of the records that this run has requested. `#failed` has the errors of records that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()

@@ -52,7 +52,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Returns the sum of two merges. Late rows are those of the second one only, because it has the newest rows. */
+/** Returns the sum of two merges. Only the late rows of the second merge count, because it has the newest rows. */
 export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,

@@ -88,7 +88,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns page 0; undefined if the service has none. After such a failure, reads page 1: it must still be readable. */
+/** Returns page 0; undefined if the service has none. After an error of `FAILURES`, page 1 must still be readable. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
