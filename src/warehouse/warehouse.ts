@@ -258,7 +258,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends the pauses of these reports and returns their names. `onlyRefused` leaves out reports paused by an operator. */
+  /** Ends the pauses of these reports and returns their names. `onlyRefused` leaves out pauses by an operator. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
