@@ -169,11 +169,12 @@ export class Walk {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
 
-  /** Returns whether both walks have the same keys. */
+  /** Returns whether both walks have the same keys, and the same rows without a key. */
   agreesWith(other: Walk): boolean {
     if (this.rows !== other.rows || this.distinct !== other.distinct) return false
+    if (this.keys.size !== other.keys.size || this.#keyless.size !== other.#keyless.size) return false
     for (const key of this.keys) if (!other.keys.has(key)) return false
-    return true
+    return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
   /** Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. */

@@ -51,6 +51,19 @@ describe('a walk', () => {
     expect(walked([[]], { totalCount: 10, pageSize: 5 }).pagesCalledFor).toBe(1)
   })
 
+  it('does not agree with another one where a row without a key came twice in the place of another row', () => {
+    const whole = aWalk(true)
+    whole.saw({ pageNumber: 1, rowCount: 4, keys: [1, 2], keyless: ['{"a":1}', '{"a":2}'] })
+    const [lacksKey, lacksKeyless, same] = [aWalk(true), aWalk(true), aWalk(true)]
+    lacksKey.saw({ pageNumber: 1, rowCount: 3, keys: [1], keyless: ['{"a":1}', '{"a":2}'] })
+    lacksKey.saw({ pageNumber: 2, rowCount: 1, keys: [], keyless: ['{"a":1}'] })
+    lacksKeyless.saw({ pageNumber: 1, rowCount: 3, keys: [1, 2], keyless: ['{"a":1}'] })
+    lacksKeyless.saw({ pageNumber: 2, rowCount: 1, keys: [], keyless: ['{"a":1}'] })
+    same.saw({ pageNumber: 1, rowCount: 4, keys: [2, 1], keyless: ['{"a":2}', '{"a":1}'] })
+    expect([lacksKey, lacksKeyless, same].map((walk) => walk.agreesWith(whole))).toEqual([false, false, true])
+    expect([lacksKey, lacksKeyless, same].map((walk) => whole.agreesWith(walk))).toEqual([false, false, true])
+  })
+
   it('does not add up when a row without a key may have come on two pages, in the place of one that never came', () => {
     const told = { totalCount: 4, pageSize: 2 }
     const state = aWalk(true)

@@ -334,7 +334,7 @@ class Simulation {
     return outcomes
   }
 
-  /** The brake stopped a run, and the service did delete so many rows: an operator then reconciles without the brake. */
+  /** The brake stopped a run, although the service had deleted these rows: an operator then reconciles without the brake. */
   #reallyLost(error: ReportOutcome['error']): boolean {
     if (error?.code !== 'MASS_DELETE_STOPPED') return false
     const lost = [...this.#world.records.enquiries.values()].filter((record) => newestOf(record).deleted)
