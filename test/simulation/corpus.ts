@@ -17,7 +17,10 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 321, found: 'children could not be loaded: no item came of a collection whose fields were known' },
   { seed: 352, found: 'a row without a key that came on two pages stood in for one that never came' },
   { seed: 369, found: 'exactly a full page at one instant, shown again as page 2, ended in WALK_UNSTABLE for ever' },
-  { seed: 554, found: 'two walks agreed, although in one of them a row without a key came twice in the place of a row' },
+  {
+    seed: 554,
+    found: 'two walks agreed, although in one of them a row without a key came twice in the place of a row',
+  },
   { seed: 571, found: 'a first page with more rows than its total told counted as the last page that is shown again' },
   { seed: 1310, found: 'two reports that looked side by side for what pages count from misled each other' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
