@@ -45,7 +45,7 @@ type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly req
 const LOOK_EVERY_MS = 200
 /** Milliseconds between a puller's checks whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
-/** While no puller has taken the job, the backfill counts the pullers again after this number of polls. */
+/** The backfill counts the pullers again after this number of polls. */
 const LOOKS_PER_COUNT = 25
 
 /** Aborts the pull when the backfill has marked the job as unwanted. It can't cancel another process's job. */
@@ -121,7 +121,7 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits until the job has ended. Returns undefined if there is no puller left that could begin it. */
+/** Waits until the job has ended. Returns undefined if no puller is left that could begin or end it. */
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
     await context.clock.sleep(LOOK_EVERY_MS, signal)
@@ -132,10 +132,11 @@ async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch
     if (state === 'completed')
       return readPulled(context.settings.staging, WindowResult.parse(job.returnvalue).directory)
     if (state === 'failed') throw errorOfReason(job.failedReason)
-    const isUntaken = state !== 'active' && look % LOOKS_PER_COUNT === 0
     const { clock } = context
-    if (!isUntaken || (await whenBack(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    await job.remove()
+    const isCounted = look % LOOKS_PER_COUNT === 0
+    if (!isCounted || (await whenBack(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
+    // A job that a dead puller had begun stays locked for a while and can't be removed, but nobody will end it.
+    await takeBack(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }
 }

@@ -68,6 +68,27 @@ describe('several workers on one Redis', () => {
     )
     expect(windows).toEqual([{ state: 'done', n: expect.any(Number) }])
   })
+
+  it('pull the windows themselves when the only puller is killed in the middle of them', {
+    ...LONG,
+    tags: 'long',
+  }, async () => {
+    const settings = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
+    await using shop = await aWorkshop({ store: 'redis', sandbox: { rows: 40 }, settings })
+    const owner = shop.worker('--roles', 'load,schedule')
+    await until(() => hasSaid(owner, 'published'))
+    const puller = shop.worker('--roles', 'pull')
+    await using store = await openStore(shop.redis?.url ?? '', { directory: '', clock: systemClock })
+    await until(async () => (await store.workersOf('windows')) === 1)
+    // The puller's answers come long after this test.
+    shop.sandbox.setFaults(['slow@events:900000'])
+    const asked = shop.start(['backfill', 'events', '--json'])
+    await until(async () => (await store.queue('windows').getActiveCount()) > 0)
+    puller.kill('SIGKILL')
+    shop.sandbox.setFaults([])
+    expect(await asked.ended).toMatchObject({ code: 0 })
+    await stop(owner)
+  })
 })
 
 describe('a worker whose Redis', () => {
