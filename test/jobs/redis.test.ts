@@ -80,7 +80,7 @@ describe('several workers on one Redis', () => {
     const puller = shop.worker('--roles', 'pull')
     await using store = await openStore(shop.redis?.url ?? '', { directory: '', clock: systemClock })
     await until(async () => (await store.workersOf('windows')) === 1)
-    // The puller's answers come long after this test.
+    // The service answers the puller long after this test.
     shop.sandbox.setFaults(['slow@events:900000'])
     const asked = shop.start(['backfill', 'events', '--json'])
     await until(async () => (await store.queue('windows').getActiveCount()) > 0)

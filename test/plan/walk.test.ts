@@ -51,7 +51,7 @@ describe('a walk', () => {
     expect(walked([[]], { totalCount: 10, pageSize: 5 }).pagesCalledFor).toBe(1)
   })
 
-  it('does not agree with another one where a row without a key came twice in the place of another row', () => {
+  it('does not agree with another one that has a row without a key twice in place of another row', () => {
     const whole = aWalk(true)
     whole.saw({ pageNumber: 1, rowCount: 4, keys: [1, 2], keyless: ['{"a":1}', '{"a":2}'] })
     const [lacksKey, lacksKeyless, same] = [aWalk(true), aWalk(true), aWalk(true)]

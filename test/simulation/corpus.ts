@@ -19,7 +19,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 369, found: 'exactly a full page at one instant, shown again as page 2, ended in WALK_UNSTABLE for ever' },
   {
     seed: 554,
-    found: 'two walks agreed, although in one of them a row without a key came twice in the place of a row',
+    found: 'two walks agreed, although one of them had a row without a key twice in place of another row',
   },
   { seed: 571, found: 'a first page with more rows than its total told counted as the last page that is shown again' },
   { seed: 1310, found: 'two reports that looked side by side for what pages count from misled each other' },

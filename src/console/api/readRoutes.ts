@@ -47,10 +47,16 @@ const Backfills = z.object({ backfills: z.array(Backfill) })
 export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
   const jobs = new JobList(options.requests, options.clock)
+  let reading: Promise<Activity> | undefined
+  /** Requests that arrive meanwhile share the answer; otherwise reads of the queue would pile up. */
+  const activity = () =>
+    (reading ??= activityOf(backendOf(), options.clock).finally(() => {
+      reading = undefined
+    }))
   api.get(
     '/api/overview',
     answers(Overview, 'The state of every report, what is running, and what needs attention'),
-    () => overview(options),
+    () => overview(options, activity),
   )
   api.get(
     '/api/reports/:report',
@@ -81,12 +87,12 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   }))
 }
 
-async function overview({ settings, clock, backendOf }: ReadOptions): Promise<Overview> {
+async function overview({ settings, backendOf }: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {
   const backend = backendOf()
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
   const paused = await pauses(backend.books)
-  const activity = await activityOf(backend, clock)
+  const activity = await activityNow()
   return {
     owner: backend.isOwner,
     reports: standings.map((standing) => ({
