@@ -89,5 +89,6 @@ export const CORRECTED_COMMENTS: Readonly<Record<string, string>> = {
   'TABLE tidemark.misfits':
     'Values that do not fit their column. The column is NULL until a later version of the row fits',
   'COLUMN tidemark.rejected_rows.dismissed_at':
-    'When the row was dismissed, by a person or because of its age; null: it is listed',
+    'When a person dismissed the row; because of its age (rejected_keep): when the service last sent it; null: it is listed',
+  'COLUMN tidemark.rejected_rows.observed_at': 'Service time of the newest response that contained the row',
 }

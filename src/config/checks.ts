@@ -123,7 +123,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long the books keep runs and windows. The minimum is a day, because runs read those of the last day. */
+/** Checks how long the books keep entries. The minimum is a day, because runs read the windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 

@@ -22,6 +22,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_CONSOLE_HOST', path: ['console', 'host'] },
   { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
   { name: 'TIDEMARK_HISTORY', path: ['history'] },
+  { name: 'TIDEMARK_REJECTED_KEEP', path: ['rejected_keep'] },
   { name: 'TIDEMARK_HASH_KEY_FILE', path: ['hash_key_file'] },
   { name: 'TIDEMARK_NOTIFY_WEBHOOK', path: ['notify', 'webhook'] },
   { name: 'TIDEMARK_NOTIFY_SECRET_FILE', path: ['notify', 'secret_file'] },

@@ -156,6 +156,10 @@ export const RawConfig = z
       historyProblem,
       'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
     ).default('90d'),
+    rejected_keep: checked(
+      historyProblem,
+      'How long a rejected row is listed after the service last sent it (TIDEMARK_REJECTED_KEEP)',
+    ).default('90d'),
     hash_key_file: text(
       'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),

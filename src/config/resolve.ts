@@ -36,6 +36,7 @@ export function resolve(raw: RawConfig, given: Surroundings): Config {
     queue: raw.queue,
     console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
     historyMs: parseDuration(raw.history) ?? 0,
+    rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
     ...notifyOf(raw.notify, given.notifySecret),
     currencies: raw.currencies,

@@ -129,6 +129,8 @@ export interface Config {
   readonly console: ConsoleConfig
   /** How long (ms) the books keep single runs and windows. Older runs are deleted, older windows are joined. */
   readonly historyMs: number
+  /** How long (ms) a rejected row stays listed after the service last sent it. */
+  readonly rejectedKeepMs: number
   /** The key for hashed columns. Always set if a report has one. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig

@@ -45,6 +45,7 @@ export interface SyncSettings {
   readonly identity: string
   readonly hashKey?: Secret | undefined
   readonly staging: string
+  readonly rejectedKeepMs: number
 }
 
 export interface Progress {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
 import { eachBounded } from './walk/bounded.ts'
+import { minusMs } from '../instant.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 import { oneRun } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
@@ -52,9 +53,11 @@ function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
   return offReason === undefined ? off : { ...off, offReason }
 }
 
-function recordStates(context: SyncContext): Promise<void> {
+/** Records which reports are enabled, and dismisses old rejected rows. Commands without a worker do both, too. */
+async function recordStates(context: SyncContext): Promise<void> {
   const now = context.client.serviceNow() ?? context.clock.now()
-  return context.warehouse.recordReportStates(
+  await context.warehouse.dismissRejected({ lastSeenBefore: minusMs(now, context.settings.rejectedKeepMs) }, now)
+  await context.warehouse.recordReportStates(
     reportNames.map((report) => {
       const { enabled, offReason, keepsHistory, filters } = context.settings.reports[report]
       const isFiltered = Object.keys(filters).length > 0

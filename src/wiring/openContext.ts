@@ -56,6 +56,7 @@ export const settingsOf = (config: Config): SyncSettings => ({
   identity: identityOf(config.service),
   hashKey: config.hashKey,
   staging: config.staging,
+  rejectedKeepMs: config.rejectedKeepMs,
 })
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {

@@ -196,3 +196,19 @@ it('rejected dismiss ends the listing of rows, which stay counted, also when the
   expect((await world.run('rejected', 'dismiss')).code).toBe(0)
   expect((await world.run('rejected', 'list')).code).toBe(2)
 })
+
+it('a run ends the listing of rejected rows of all reports that did not come for a time', async () => {
+  await using world = await aWorld({ settings: { rejected_keep: '30d' } })
+  const { world: service } = world.sandbox
+  for (const key of service.liveKeys('events').slice(0, 2)) service.putRow('events', key, { eventId: `"x${key}"` })
+  await world.run('sync', 'events')
+  await change(world, `UPDATE tidemark.rejected_rows SET observed_at = observed_at - INTERVAL 31 DAY WHERE rowid = 0`)
+  await world.run('sync', 'enquiries')
+  const found = await world.run(
+    'query',
+    '--format',
+    'csv',
+    "SELECT rejected, dismissed FROM tidemark.freshness WHERE report = 'events'",
+  )
+  expect(found.stdout).toContain('\n1,1\n')
+})

@@ -225,6 +225,7 @@ describe('other settings', () => {
     ['limits: { page_bytes_max: 0MB }', 'limits.page_bytes_max must be at least 1B'],
     ['history: 0d', 'history must be at least 1d'],
     ['history: 23h', 'history must be at least 1d'],
+    ['rejected_keep: 23h', 'rejected_keep must be at least 1d'],
     ['notify: { lag: 0s }', 'notify.lag must be more than 0s, such as 1h'],
     ['limits: { warehouse_memory: 80% }', 'limits.warehouse_memory must be a size such as 1GB'],
     ['service: { requests_per_second: 0 }', 'service.requests_per_second must be at least 0.01'],

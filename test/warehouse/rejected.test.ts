@@ -109,3 +109,24 @@ describe('a rejected row', () => {
     expect(await rejected("key = 'bad'")).toMatchObject([{ row }])
   })
 })
+
+const day = (n: number) => plusMs(NOON, n * 86_400_000)
+
+it('leaves the list when it did not come for a time, stays counted, and is listed when it comes again', async () => {
+  await using tide = await aWarehouse()
+  const load = (n: number, rows: string) => loadRows(tide, budgets, rows, { observedAt: day(n) })
+  const dismissed = async () =>
+    (await texts(tide, 'tidemark.rejected_rows', { columns: ['row', 'dismissed_at'] }))
+      .toSorted((a, b) => String(a['row']).localeCompare(String(b['row'])))
+      .map((each) => each['dismissed_at'] !== null)
+  await load(0, '[1,2,3]')
+  await tide.warehouse.dismissRejected({ report: 'budgets', keys: ['x'] }, day(0))
+  await load(5, '[2]')
+  expect(await tide.warehouse.dismissRejected({ lastSeenBefore: day(4) }, day(9))).toBe(2)
+  expect(await dismissed()).toEqual([true, false, true])
+  await load(10, '[3]')
+  expect(await dismissed()).toEqual([true, false, false])
+  await tide.warehouse.dismissRejected({ report: 'budgets', keys: undefined }, day(11))
+  await load(12, '[2]')
+  expect(await dismissed()).toEqual([true, true, true])
+})

@@ -73,7 +73,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.mark IS 'The service time up to which the report is complete: the windows up to it were read, and all rows that the service showed in them are stored';
   COMMENT ON COLUMN tidemark.freshness.misfits IS 'Values that do not fit their columns (tidemark.misfits)';
   COMMENT ON COLUMN tidemark.freshness.rejected IS 'Rows that could not be stored, without those that were dismissed';
-  COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that an operator has dismissed';
+  COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
 /**

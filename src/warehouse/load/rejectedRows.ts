@@ -48,7 +48,7 @@ export interface Rejection {
   readonly knowsGone: boolean
 }
 
-/** Stores the load's rejected rows with their reasons. Skips rows of which an equal one is already stored. */
+/** Stores the load's rejected rows with their reasons. If an equal row is already stored, only its time is updated. */
 export async function recordRejected(sql: Sql, refusing: Rejection, loadId: number): Promise<void> {
   const { report, excludePayload, knowsGone } = refusing
   const row = excludePayload ? WITHHELD_ROW : 'row'
@@ -65,7 +65,11 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
   if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
+  // A row that is sent again is listed again if it was dismissed because of its age: see `dismissRejected`.
   await sql.run(`
+    UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
+    FROM refusals f
+    WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row AND r.observed_at < f.observed_at;
     INSERT INTO tidemark.rejected_rows
     SELECT ${text(report.name)}, f.scope, f.key, CASE WHEN f.is_gone THEN ${text(GONE_REASON)} ELSE '' END || f.reason,
       f.row::JSON, ${loadId}, f.observed_at, NULL
@@ -191,17 +195,30 @@ export async function takeRejected(sql: Sql, report: string, { loadIds, rows, mo
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 
-/** The rejected rows to dismiss (no longer list), by key. Undefined keys: all listed rejected rows of the report. */
-export interface Dismissal {
-  readonly report: string
-  readonly keys: readonly string[] | undefined
+/** The rejected rows to dismiss (no longer list). */
+export type Dismissal =
+  /** By key. Undefined keys: all listed rejected rows of the report. */
+  | { readonly report: string; readonly keys: readonly string[] | undefined }
+  /** Because of their age. */
+  | { readonly lastSeenBefore: Instant }
+
+/**
+ * Ends the listing of rejected rows. They stay in the table and count as dismissed. If they are dismissed because of
+ * their age, `dismissed_at` is `observed_at`. Returns the number of rows.
+ */
+export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
+  const isOld = 'lastSeenBefore' in dismissal
+  const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : namedSql(dismissal)
+  const where = `dismissed_at IS NULL AND ${which}`
+  const rows = await countOf(sql, `tidemark.rejected_rows WHERE ${where}`)
+  if (rows > 0)
+    await sql.run(
+      `UPDATE tidemark.rejected_rows SET dismissed_at = ${isOld ? 'observed_at' : time(now)} WHERE ${where}`,
+    )
+  return rows
 }
 
-/** Ends the listing of rejected rows. They stay in the table and count as dismissed. Returns the number of rows. */
-export async function dismissRejected(sql: Sql, { report, keys }: Dismissal, now: Instant): Promise<number> {
-  const ofKeys = keys === undefined ? '' : ` AND key IN (${keys.map(text).join(', ')})`
-  const where = `report = ${text(report)} AND dismissed_at IS NULL${ofKeys}`
-  const rows = await countOf(sql, `tidemark.rejected_rows WHERE ${where}`)
-  if (rows > 0) await sql.run(`UPDATE tidemark.rejected_rows SET dismissed_at = ${time(now)} WHERE ${where}`)
-  return rows
+function namedSql({ report, keys }: Exclude<Dismissal, { lastSeenBefore: Instant }>): string {
+  const ofReport = `report = ${text(report)}`
+  return keys === undefined ? ofReport : `${ofReport} AND key IN (${keys.map(text).join(', ')})`
 }
