@@ -133,7 +133,7 @@ export class Machine {
         concurrency: settings.concurrency,
         identity: 'simulation',
         rejectedKeepMs: 90 * 86_400_000,
-      staging: join(this.folder, 'staging'),
+        staging: join(this.folder, 'staging'),
       },
       onProgress: () => undefined,
       signal: stop.signal,
