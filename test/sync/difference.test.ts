@@ -6,6 +6,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { withMethods } from '../support/withMethods.ts'
+import { aTideAnsweredBy } from './answering.ts'
 import { bodiesOf, differencesOf, stampAlike } from './stories.ts'
 
 /** SyncContext whose client tells of each question without deleted rows before it is asked. */
@@ -40,6 +41,23 @@ it('a budget that comes malformed in the second read is there, and not taken for
   world.edit('budgets', key)
   await tide.sync('budgets')
   expect(await differencesOf(tide, 'budgets')).toEqual([])
+})
+
+it('a budget edited between both reads with a stamp in the future is there, and not taken for deleted', async () => {
+  let stamp = '2026-01-01T10:00:00Z'
+  await using tide = await aTideAnsweredBy(
+    ({ body }) => {
+      if (body['includeDeleted'] === false) stamp = new Date(tide.context.clock.now() / 1_000 + 3_600_000).toISOString()
+      const [since, at, until] = [body['modifiedSince'], stamp, body['modifiedUntil']].map((time) =>
+        Date.parse(String(time)),
+      )
+      const isThere = Number(since) <= Number(at) && Number(at) <= Number(until) && body['pageNumber'] === 1
+      return isThere ? `[{"budgetId":1,"budgetName":"x","modifiedAt":"${stamp}"}]` : '[]'
+    },
+    { currencies: ['EUR'] },
+  )
+  expect(await tide.sync('budgets')).toMatchObject([{ state: 'done' }])
+  expect(await deletedOf(tide, 1)).toEqual([false])
 })
 
 it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', {
