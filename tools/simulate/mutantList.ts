@@ -264,6 +264,20 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (own !== undefined && reason === undefined) this.#keys.push(own)',
   },
   {
+    name: 'a value that does not fit is not listed',
+    needs: 'malformedRows',
+    file: 'src/warehouse/load/misfits.ts',
+    from: 'if (staged.mayMisfit) await',
+    to: 'if (staged.mayMisfit && isAudit) await',
+  },
+  {
+    name: 'a misfit stays listed after a version that fits',
+    needs: 'malformedRows',
+    file: 'src/warehouse/load/misfits.ts',
+    from: 'if (held.length > 0) await',
+    to: 'if (held.length > 0 && isAudit) await',
+  },
+  {
     name: 'found: a load that fails after its COMMIT does not look up the columns that it has made',
     needs: 'diskFull',
     file: 'src/warehouse/warehouse.ts',
