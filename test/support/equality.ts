@@ -7,7 +7,7 @@ import { documentedFields, snakeCase, tableOf, wireKey } from '../../schema/tabl
 import { parseInstant } from '../../src/instant.ts'
 import type { World, WorldReport } from '../../src/sandbox/server.ts'
 import type { Warehouse } from '../../src/warehouse/warehouse.ts'
-import { canonicalNumber } from './numberText.ts'
+import { canonical } from './numbers.ts'
 
 /** A number as the service wrote it. */
 class Digits {
@@ -168,7 +168,7 @@ function sameJson(a: Json, b: Json): boolean {
 }
 
 /** Returns whether two numbers are equal: 12.50 is 12.5, 1e3 is 1000. */
-const sameNumber = (a: string, b: string): boolean => canonicalNumber(a) === canonicalNumber(b)
+const sameNumber = (a: string, b: string): boolean => canonical(a) === canonical(b)
 
 function groupBy(rows: readonly Row[], column: string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>()

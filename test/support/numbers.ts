@@ -1,6 +1,7 @@
-/** Decimal numbers as text, compared by value to the last digit. */
+/** What was sent and what a column holds, compared by value: numbers to the last digit, times to the microsecond. */
+import { parseInstant } from '../../src/instant.ts'
 
-/** Returns a decimal's value as `digits e power`, without zeros at either end: equal for all forms of one number. */
+/** Returns a number as `digits e power`, without zeros at either end: equal for all forms of one number. */
 export function canonical(text: string): string {
   const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
     text,
@@ -10,3 +11,26 @@ export function canonical(text: string): string {
   const short = digits.replace(/0+$/, '')
   return `${sign}${short}e${Number(power) - fraction.length + digits.length - short.length}`
 }
+
+/**
+ * Returns whether a column of a type holds what was sent as a scalar in JSON, by the table of docs/TABLES.md (Values).
+ * A value that the column does not take is not held: it has to be found in `_extra` or `_payload`.
+ */
+export function isHeldAs(sent: string, held: string | null, type: string): boolean {
+  const isText = sent.startsWith('"')
+  const text = isText ? (JSON.parse(sent) as string) : sent
+  if (sent === 'null') return held === null
+  if (held === null) return type !== 'VARCHAR' && isText && text.trim() === ''
+  if (type === 'VARCHAR') return text === held || (!isText && canonical(text) === canonical(held))
+  if (type === 'BOOLEAN') return held === BOOLEANS[text.trim()]
+  if (type.startsWith('TIMESTAMP') || type === 'DATE') {
+    const instant = parseInstant(text.trim())
+    return instant !== undefined && instant === parseInstant(held)
+  }
+  return canonical(withoutPlus(text.trim())) === canonical(held)
+}
+
+const BOOLEANS: Partial<Record<string, string>> = { true: 'true', 1: 'true', false: 'false', 0: 'false' }
+
+/** A text may say a number in two ways that JSON does not know: +1 and .5. */
+const withoutPlus = (text: string): string => text.replace(/^\+/, '').replace(/^(-?)\./, '$10.')

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'
 import { DISCOVERED_COLUMNS_MAX } from '../../src/plan/columns.ts'
 import { aWarehouse, loadRows, type OpenWarehouse, texts } from '../support/warehouse.ts'
-import { canonicalNumber } from '../support/numberText.ts'
+import { canonical, isHeldAs } from '../support/numbers.ts'
 
 const enquiries = reportOf('enquiries')
 const FIELDS = 100
@@ -69,6 +69,8 @@ const values = {
   long: fc.constantFrom('0.1234567890123456789', '12345678901234567890.123456789', '-0.000000000000000000001'),
   exponent: fc.constantFrom('1e5', '2.5E-7', '-1e300', '1e400', '1.2345678901234567e3'),
   text: fc.string({ unit: 'binary', maxLength: 12 }).map((each) => JSON.stringify(each)),
+  flag: fc.constantFrom('0', '1', '"1"', '"true"', '" false "', '"TRUE"'),
+  number: fc.constantFrom('" 42 "', '"7.0"', '"1E1"', '"-0"', '"+1"', '".5"', '"0x1F"', '" "'),
   date: fc.constantFrom('"2026-01-02"', '"2024-02-29"', '"2026-02-30"'),
   time: fc.constantFrom('"2026-01-02T03:04:05Z"', '"2026-01-02T03:04:05.123456+02:00"'),
   array: fc.constantFrom('[]', '[1,2.50,"x",[null]]', '[{"a":12345678901234567890}]'),
@@ -126,52 +128,37 @@ async function missing(opened: OpenWarehouse, table: string, sent: ReadonlyMap<s
     for (const [field, value] of Object.entries(fields)) {
       const column = byField.get(field)
       const inColumn = column === undefined ? undefined : row[column.name]
-      const isHeld = isSame(value, inColumn, column?.type) || beside.get(field) === spaceless(value)
-      if (!isHeld && value !== 'null')
+      const isBeside = beside.get(field) === exactText(value)
+      if (!isBeside && !isHeld(value, inColumn, column?.type) && value !== 'null')
         found.push(
           `${table} ${key} ${JSON.stringify(field)} (${column?.type}): sent ${value}, held ${inColumn}, beside ${beside.get(field)}`,
         )
-      if (isChild && beside.get(field) !== spaceless(value))
+      if (isChild && beside.get(field) !== exactText(value))
         found.push(`${table} ${key} ${JSON.stringify(field)}: payload ${beside.get(field)} for ${value}`)
     }
   }
   return found
 }
 
-const spaceless = (json: string): string => exactText(json)
-
 /** JSON as text in which every number stands with all its digits. */
 const exactText = (json: string): string =>
   JSON.stringify(
     JSON.parse(json, (_, value: unknown, context?: { source?: string }) =>
-      typeof value === 'number' ? `number ${canonicalNumber(context?.source ?? '')}` : value,
+      typeof value === 'number' ? `number ${canonical(context?.source ?? '')}` : value,
     ),
   )
 
 function membersOf(json: string): Map<string, string> {
   const raw = JSON.parse(json, (_, value: unknown, context?: { source?: string }) =>
-    typeof value === 'number' ? `number ${canonicalNumber(context?.source ?? '')}` : value,
+    typeof value === 'number' ? `number ${canonical(context?.source ?? '')}` : value,
   ) as Record<string, unknown>
   return new Map(Object.entries(raw).map(([name, value]) => [name, JSON.stringify(value)]))
 }
 
-function isSame(sent: string, held: string | null | undefined, type: string | undefined): boolean {
-  // An empty or blank text in a typed column is NULL, and no misfit.
-  if (held === null && type !== 'VARCHAR' && /^"(?: |\\[tnr])*"$/.test(sent)) return true
-  if (held === null || held === undefined) return sent === 'null'
-  if (type === 'JSON') return exactText(sent) === exactText(held) || isSame(sent, textIn(held), undefined)
-  const value = JSON.parse(sent) as unknown
-  if (typeof value === 'number') return canonicalNumber(sent) === canonicalNumber(held)
-  if (typeof value !== 'string') return typeof value === 'boolean' && sent === held
-  return (
-    value === held ||
-    (Date.parse(value) === Date.parse(held.replace(' ', 'T').replace(/\+00$/, 'Z')) && !Number.isNaN(Date.parse(value)))
-  )
-}
-
-const textIn = (json: string): string | undefined => {
-  const value = JSON.parse(json) as unknown
-  return typeof value === 'string' ? value : json
+function isHeld(sent: string, held: string | null | undefined, type: string | undefined): boolean {
+  if (held === undefined || type === undefined || /^[[{]/.test(sent)) return false
+  if (type === 'JSON') return held !== null && exactText(sent) === exactText(held)
+  return isHeldAs(sent, held, type)
 }
 
 describe('a hundred fields whose types change ten times', () => {
@@ -198,7 +185,7 @@ describe('a hundred fields whose types change ten times', () => {
         expect(await missing(opened, 'enquiries', sent)).toEqual([])
         expect(await missing(opened, 'enquiries__taxes', sent)).toEqual([])
       }),
-      { numRuns: Number(process.env['RUNS'] ?? 3), endOnFailure: true },
+      { numRuns: Number(process.env['RUNS'] ?? 1), endOnFailure: true },
     )
   })
 
