@@ -125,6 +125,26 @@ describe('a person', () => {
     expect(person.complaints).toEqual([])
   })
 
+  it('dismisses rejected rows, which are listed no longer', { ...LONG, tags: 'long' }, async () => {
+    await using person = await aWindow(context, console)
+    const { page } = person
+    const { world } = console.workshop.sandbox
+    for (const key of world.keys('office_reservations')) world.edit('office_reservations', key)
+    faults('bad-rows@office_reservations:1')
+    await console.carryOut('/api/sync', { reports: ['office_reservations'] })
+    faults()
+    await person.view('rejected?report=office_reservations')
+    await page
+      .getByRole('heading', { name: /^office_reservations/ })
+      .first()
+      .waitFor()
+    await page.getByRole('button', { name: 'Dismiss those of office_reservations' }).click()
+    await page.getByText(/office_reservations: [1-9]\d* rejected rows dismissed/).waitFor()
+    await page.getByText('Every row that came could be stored.').waitFor()
+    const { total } = await console.ask<{ total: number }>('/api/rejected?report=office_reservations')
+    expect([total, person.complaints]).toEqual([0, []])
+  })
+
   it('learns from the console alone why a report failed and what to do, and does it', {
     ...LONG,
     tags: 'long',
