@@ -83,6 +83,13 @@ const WORKER_TESTS = {
     expect(synced.reports).toContainEqual(expect.objectContaining({ report: 'events', state: 'done', changed: 1 }))
     expect(synced.published).toContain('published.duckdb')
 
+    shop.sandbox.world.putRow('events', event, { oddNumber: '7' })
+    expect(await shop.run('sync', 'events')).toMatchObject({ code: 0 })
+    const retyped = await shop.run('schema', '--retype', 'events.odd_number', 'double', '--json')
+    expect(JSON.parse(retyped.stdout)).toMatchObject({ from: 'BIGINT', to: 'DOUBLE', misfits: 0 })
+    const odd = 'SELECT odd_number::VARCHAR AS odd FROM main.events WHERE odd_number IS NOT NULL'
+    expect(await published(shop, odd)).toEqual([{ odd: '7.0' }])
+
     expect(await shop.run('pause', 'events')).toMatchObject({ code: 0, stdout: 'paused: events\n' })
     const paused = await shop.run('sync', 'events')
     expect(paused.code).toBe(1)
