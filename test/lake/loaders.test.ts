@@ -49,6 +49,22 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     }
   }
 
+  it('takes a new type for a discovered column, also from the loader that did not change it', async () => {
+    await using made = await aLake(2)
+    const [one, two] = made.opened as [OpenWarehouse, OpenWarehouse]
+    await loadRows(one, events, '[{"eventId":1,"odd":7}]')
+    await loadRows(two, events, '[{"eventId":2,"odd":"n/a"},{"eventId":3,"odd":8}]')
+    const retyped = await one.warehouse.retypeColumn({
+      column: 'events.odd',
+      type: 'VARCHAR',
+      excludesPayload: () => false,
+    })
+    expect(retyped).toMatchObject({ from: 'BIGINT', to: 'VARCHAR', misfits: 0 })
+    await loadRows(two, events, '[{"eventId":4,"odd":"new"}]')
+    const held = await texts(two, 'main.events', { columns: ['event_id', 'odd'] })
+    expect(held.map(({ odd }) => odd).toSorted()).toEqual(['7', '8', 'n/a', 'new'])
+  })
+
   it('takes the loads of two loaders at once, each row once, each load with a number of its own', async () => {
     await using made = await aLake(2)
     const [one, two] = made.opened as [OpenWarehouse, OpenWarehouse]
