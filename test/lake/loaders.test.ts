@@ -62,7 +62,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     expect(retyped).toMatchObject({ from: 'BIGINT', to: 'VARCHAR', misfits: 0 })
     await loadRows(two, events, '[{"eventId":4,"odd":"new"}]')
     const held = await texts(two, 'main.events', { columns: ['event_id', 'odd'] })
-    expect(held.map(({ odd }) => odd).toSorted()).toEqual(['7', '8', 'n/a', 'new'])
+    expect(new Set(held.map(({ odd }) => odd))).toEqual(new Set(['7', '8', 'n/a', 'new']))
   })
 
   it('takes the loads of two loaders at once, each row once, each load with a number of its own', async () => {

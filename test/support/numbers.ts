@@ -1,4 +1,4 @@
-/** What was sent and what a column holds, compared by value: numbers to the last digit, times to the microsecond. */
+/** Compares a sent value with a stored one: numbers to the last digit, times to the microsecond. */
 import { parseInstant } from '../../src/instant.ts'
 
 /** Returns a number as `digits e power`, without zeros at either end: equal for all forms of one number. */
@@ -13,8 +13,8 @@ export function canonical(text: string): string {
 }
 
 /**
- * Returns whether a column of a type holds what was sent as a scalar in JSON, by the table of docs/TABLES.md (Values).
- * A value that the column does not take is not held: it has to be found in `_extra` or `_payload`.
+ * Returns whether `held` is the value that a column of this type stores for a scalar in JSON (docs/TABLES.md, Values). If
+ * the type does not take the scalar, no value is: `_extra` or `_payload` must contain it.
  */
 export function isHeldAs(sent: string, held: string | null, type: string): boolean {
   const isText = sent.startsWith('"')
@@ -32,5 +32,5 @@ export function isHeldAs(sent: string, held: string | null, type: string): boole
 
 const BOOLEANS: Partial<Record<string, string>> = { true: 'true', 1: 'true', false: 'false', 0: 'false' }
 
-/** A text may say a number in two ways that JSON does not know: +1 and .5. */
+/** Two forms of numbers are allowed in texts and not in JSON: +1 and .5. */
 const withoutPlus = (text: string): string => text.replace(/^\+/, '').replace(/^(-?)\./, '$10.')
