@@ -57,6 +57,8 @@ const RULES = {
   '401-once': { does: 'one report request is answered with 401, then all is well' },
   '401-always': { does: 'every request is answered with 401' },
   '403': { does: 'every request is answered with 403' },
+  'record-403': { does: 'requests for the audit trail of the record :N are answered with 403', argument: 20_001 },
+  'record-404': { does: 'requests for the audit trail of the record :N are answered with 404', argument: 20_001 },
   expire: { does: 'a token dies after :N report requests', argument: 3 },
   'duplicate-row': { does: 'the first row of a page is in it twice' },
   'bad-rows': {

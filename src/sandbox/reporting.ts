@@ -1,8 +1,8 @@
 /** Responds to a report request that was authenticated and validated: selects rows and writes one page (spec §4). */
-import { type Answer, json } from './answer.ts'
+import { type Answer, forbidden, json, plainStatus } from './answer.ts'
 import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
 import { draw } from './dice.ts'
-import type { Faults } from './faults.ts'
+import type { FaultName, Faults } from './faults.ts'
 import type { Currency } from './money.ts'
 import type { EventShape, Settings } from './options.ts'
 import { type Page, pageOf, shuffled } from './paging.ts'
@@ -59,7 +59,10 @@ export class Reporting {
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
     const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries
-    const trail = this.#world.auditEntries(entityId, enquiryId ?? Number(values.get('entityRecordId')))
+    const recordId = enquiryId ?? Number(values.get('entityRecordId'))
+    const refusal = this.#refusalOf(recordId, endpoint)
+    if (refusal !== undefined) return refusal
+    const trail = this.#world.auditEntries(entityId, recordId)
     const entries = trail.filter(isIn(values, 'since', 'until'))
     const page = this.#page(endpoint, request, entries.length)
     const report = reportOfEntity(entityId)
@@ -75,6 +78,15 @@ export class Reporting {
       }),
     )
     return bodyOf(endpoint, items, page)
+  }
+
+  /** Returns the response of `record-403` or `record-404` if the fault names the record; otherwise undefined. */
+  #refusalOf(recordId: number, { report }: NamedEndpoint): Answer | undefined {
+    const isOf = (fault: FaultName) => Number(this.#faults.peek(fault, report)) === recordId
+    if (isOf('record-403') && this.#faults.take('record-403', report) !== undefined) return forbidden('this record')
+    if (isOf('record-404') && this.#faults.take('record-404', report) !== undefined)
+      return plainStatus(404, 'There is no such record')
+    return undefined
   }
 
   #page({ report }: NamedEndpoint, { values }: ReportRequest, total: number): Page {

@@ -126,6 +126,15 @@ describe('a fault of the answer', () => {
     expect([response.status, response.headers.get(header)]).toEqual([status, value])
   })
 
+  it.each([403, 404])('record-%i refuses the audit trail of one record, in both audit reports', async (status) => {
+    await using caller = await aCaller({ faults: [`record-${status}:20002`] })
+    const audit = (id: number) => caller.post(`/v1/EnquiryReport/${id}/Audit`, { since: '2000-01-01' })
+    const entries = (entityRecordId: number) =>
+      caller.report('audit_entries', { entityId: 1, entityRecordId, since: '2000-01-01' })
+    const answers = await Promise.all([audit(20_001), audit(20_002), entries(20_001), entries(20_002)])
+    expect(answers.map((answer) => answer.status)).toEqual([200, status, 200, status])
+  })
+
   it('401-once refuses one request', async () => {
     await using caller = await aCaller({ faults: ['401-once'] })
     expect([(await caller.report('events')).status, (await caller.report('events')).status]).toEqual([401, 200])
@@ -240,7 +249,7 @@ describe('faults', () => {
   })
 
   it('are listed with one line each, and each of them can be switched on', async () => {
-    expect(faultNames).toHaveLength(32)
+    expect(faultNames).toHaveLength(34)
     for (const { name, does } of faultNames)
       expect([name, does.length > 10 && !does.includes('\n')]).toEqual([name, true])
     await using caller = await aCaller()
