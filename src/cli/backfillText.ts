@@ -131,7 +131,8 @@ export function planText(plans: readonly BackfillPreview[]): string {
     const note = more > 0 ? `… and ${counted(more, 'older window')}; --json lists all\n` : ''
     const shown = table(PLAN_COLUMNS, windows.slice(0, WINDOWS_SHOWN).map(planRow))
     const ofThem = planning > 0 ? `, ${grouped(planning)} of them to plan it` : ''
-    return `${report}: ${what}, about ${counted(requests, 'request')}${ofThem}\n${shown}${note}`
+    const about = windows.some(({ plannedRows }) => plannedRows === undefined) ? 'at least' : 'about'
+    return `${report}: ${what}, ${about} ${counted(requests, 'request')}${ofThem}\n${shown}${note}`
   })
   return `${parts.join('\n')}\nnothing was written: this was a dry run\n`
 }

@@ -64,7 +64,7 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True for budgets: each window is read a second time, without deleted rows and only for the keys. */
+  /** True if rows have no deletion flag: each window is read a second time, without deleted rows, for the keys. */
   readonly readsTwice: boolean
 }
 

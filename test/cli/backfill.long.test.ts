@@ -12,3 +12,8 @@ it.each([
   'tidemark backfill says in a dry run about how many requests it takes, and writes nothing: %s',
   compareEstimate,
 )
+
+it.each(['summary', 'mixed'] as const)(
+  'a dry run counts the second read of events without a deletion flag: shape %s',
+  (shape) => compareEstimate('events', 2, shape),
+)

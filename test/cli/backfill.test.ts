@@ -30,8 +30,11 @@ describe('tidemark backfill', () => {
 
   it('shows the windows of a dry run to people', async () => {
     await using world = await aWorld(SMALL)
-    const { code, stdout } = await world.run('backfill', 'enquiries', '--from', '2020-01-01', '--dry-run')
+    const ask = ['--from', '2020-01-01', '--dry-run']
+    const { code, stdout } = await world.run('backfill', 'enquiries', 'events', ...ask)
     expect(code).toBe(0)
+    // Nothing says how many events there are: each of the windows takes one request or more.
+    expect(stdout).toMatch(/^events: (\d+) windows, at least \1 requests\n[^]* unknown {2}1 or more\n/m)
     const told = /^enquiries: \d+ windows, about (\d+) requests, (\d+) of them to plan it$/m.exec(stdout)
     const [requests, planning] = [Number(told?.[1]), Number(told?.[2])]
     const shown = [...stdout.matchAll(/^ +\d+ +20.*Z +20.*Z +\d+ +(\d+)$/gm)].map((match) => Number(match[1]))

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
+import type { EventShape } from '../../src/sandbox/options.ts'
 import { openToRead } from '../../src/wiring/published.ts'
 import { aWorld, type World } from './support.ts'
 
@@ -31,9 +32,9 @@ export async function rowsOf<T>({ folder }: World, sql: string): Promise<T[]> {
 }
 
 /** Compares a dry run with a real backfill; with `syncs` 2, the estimate is made from rows that a sync has stored. */
-export async function compareEstimate(report: ReportName, syncs: 1 | 2): Promise<void> {
+export async function compareEstimate(report: ReportName, syncs: 1 | 2, eventShape?: EventShape): Promise<void> {
   await using world = await aWorld({
-    sandbox: { rows: 1_500, itemsPerCollection: 0 },
+    sandbox: { rows: 1_500, itemsPerCollection: 0, ...(eventShape && { eventShape }) },
     settings: { defaults: { page_size: 50 } },
   })
   // What is held already says where rows stand, for reports that tell no total.

@@ -80,8 +80,8 @@ class Planning {
   }
 
   async windowsOf(scope: string): Promise<Omit<PlannedWindow, 'number'>[]> {
-    const { declaration, pageRows } = this.#parts
-    const costs = { pageRows, answer: declaration.answer, readsTwice: declaration.deletes === 'diff' }
+    const { ask, declaration, pageRows } = this.#parts
+    const costs = { pageRows, answer: declaration.answer, readsTwice: await ask.basis.readsTwice(declaration) }
     return (await this.#cuts(scope)).map(({ since, until, rows }) => ({
       scope,
       since,

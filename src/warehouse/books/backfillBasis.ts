@@ -23,21 +23,31 @@ export interface DensityRequest {
 /** Reads the facts from which a backfill is planned. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
+  /** Returns true for budgets, and for events if the newest load has the summary shape: windows are read twice. */
+  readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
 }
 
 export const backfillBasis = (sql: Sql): BackfillBasis => ({
   rowDensity: (ask) => densityOf(sql, ask),
+  readsTwice: async (report) => report.deletes === 'diff' || (await hasUnflaggedRows(sql, report)),
   pagingProfile: (report, pageSize) => pagingProfileOf(sql, { report, pageSize }),
   pauses: () => pauses(sql),
 })
 
-/** The basis if there is no warehouse yet: no facts are known. */
+/** The basis if there is no warehouse yet: no facts are known, and events are assumed to have the full shape. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
+  readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
   pagingProfile: () => Promise.resolve(UNKNOWN_PAGING),
   pauses: () => Promise.resolve([]),
+}
+
+async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promise<boolean> {
+  const newest = 'SELECT arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 AND report = $1'
+  const [load] = await sql.rows<{ unflagged: number | null }>(newest, [report])
+  return (load?.unflagged ?? 0) > 0
 }
 
 /** Approximate number of spans into which the times of the stored rows are divided. */
