@@ -1,5 +1,5 @@
 /** Creates and removes folders. If a folder can't be used, throws an error with a code and a cure for the operator. */
-import { existsSync, mkdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
@@ -21,16 +21,48 @@ const MISTAKES = new Set([
 const SQLITE_MISTAKES = new Set([8, 14])
 
 /** Creates the folder and its parents. Node's option `recursive` is not used: under /proc, it never ends. */
-export function makeFolder(folder: string): void {
+export function makeFolder(folder: string, mode?: number): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
   if (above !== folder && !existsSync(above)) makeFolder(above)
   try {
-    mkdirSync(folder)
+    mkdirSync(folder, mode)
   } catch (error) {
     // Another process may have made the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
+}
+
+/** Permissions that let only this user enter a folder, or read and write a file. The umask can only take some away. */
+export const PRIVATE_FOLDER = 0o700
+export const PRIVATE_FILE = 0o600
+
+/**
+ * Creates a folder that only this user can enter, and its parents. Closes an existing folder of this user to others; a
+ * folder of another user stays as it is. Throws WAREHOUSE_MISSING if the folder cannot be made.
+ */
+export function makePrivateFolder(folder: string): void {
+  try {
+    makeFolder(folder, PRIVATE_FOLDER)
+    if (!isPrivateFolder(folder)) chmodSync(folder, PRIVATE_FOLDER)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw folderRefused(folder, error)
+  }
+}
+
+/** The permissions of everybody but the owner of a file. */
+const OTHERS = 0o077
+
+/**
+ * Returns whether this is a folder, not a link to one, which this user owns and nobody else can enter. For root, the
+ * owner of the folder above may own it, too: root may use the folder of a worker next to its warehouse.
+ */
+export function isPrivateFolder(folder: string): boolean {
+  const found = lstatSync(folder, { throwIfNoEntry: false })
+  if (found === undefined || !found.isDirectory() || (found.mode & OTHERS) !== 0) return false
+  // Systems without users (Windows) have no `getuid`.
+  const user = process.getuid?.() ?? found.uid
+  return found.uid === user || (user === 0 && found.uid === statSync(dirname(folder)).uid)
 }
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

@@ -1,10 +1,10 @@
 /**
- * Operations over the owner's local socket, which only the worker's user can open. The request is one JSON document.
- * The response is lines of JSON: events, then the reply.
+ * Operations over the owner's local socket, which is in a folder that only the worker's user can enter. The request is
+ * one JSON document. The response is lines of JSON: events, then the reply.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, rm } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -13,7 +13,7 @@ import { createInterface } from 'node:readline'
 import { json } from 'node:stream/consumers'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
-import { ownFileRefused } from '../folders.ts'
+import { isPrivateFolder, makePrivateFolder, ownFileRefused } from '../folders.ts'
 import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, workerLost } from './contract.ts'
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
@@ -23,19 +23,31 @@ const PATH_BYTES_MAX = 103
 
 /** Returns the path of the owner's socket: next to the warehouse or, if that is too long, in the temporary folder. */
 export function socketPathOf(warehouse: string): string {
-  const beside = `${warehouse}.sock`
+  const beside = path.join(`${warehouse}.control`, 'socket')
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
-  return path.join(tmpdir(), `tidemark-${name}.sock`)
+  return path.join(tmpdir(), `tidemark-${name}`, 'socket')
+}
+
+/** Creates the socket's folder. Throws WAREHOUSE_MISSING if another user could replace the socket. */
+function makeSocketFolder(folder: string): void {
+  makePrivateFolder(folder)
+  if (isPrivateFolder(folder)) return
+  throw new SyncError('WAREHOUSE_MISSING', `${folder} belongs to another user, or is no folder`, {
+    cure: 'Look who owns it. After its processes have ended, remove it: the worker needs a folder of its own there.',
+    data: { path: folder },
+  })
 }
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
 /**
  * Listens until disposed. Replaces an existing socket file: it belongs to a dead process, because the caller has the
- * warehouse's lock. Throws WAREHOUSE_MISSING if that file can't be removed.
+ * warehouse's lock. Throws WAREHOUSE_MISSING if the file can't be removed, or if another user owns its folder.
  */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
+  const folder = path.dirname(socketPath)
+  makeSocketFolder(folder)
   await rm(socketPath, { force: true }).catch((error: unknown) => {
     throw ownFileRefused(socketPath, error)
   })
@@ -44,7 +56,6 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     server.once('error', reject)
     server.listen(socketPath, resolve)
   })
-  await chmod(socketPath, 0o600)
   return {
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
@@ -52,6 +63,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
       // All replies were sent. The connections left belong to callers that do not read their reply.
       server.closeAllConnections()
       await closed
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }
@@ -70,8 +82,9 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   response.end(`${JSON.stringify({ answer })}\n`)
 }
 
-/** Returns whether a process listens on the socket. */
-export function answersAt(socketPath: string): Promise<boolean> {
+/** Returns whether a process of this user listens on the socket. A socket of another user is ignored. */
+export async function answersAt(socketPath: string): Promise<boolean> {
+  if (!isPrivateFolder(path.dirname(socketPath))) return false
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => {
       socket.destroy()

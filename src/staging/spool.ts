@@ -2,7 +2,7 @@
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
-import { folderRefused } from '../folders.ts'
+import { folderRefused, PRIVATE_FILE, PRIVATE_FOLDER } from '../folders.ts'
 import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
@@ -238,8 +238,8 @@ export class Spool implements AsyncDisposable {
     const file = join(this.#directory, `segment-${this.#segments}.ndjson`)
     this.#segments += 1
     try {
-      await mkdir(this.#directory, { recursive: true })
-      const handle = await open(file, APPENDING)
+      await mkdir(this.#directory, { recursive: true, mode: PRIVATE_FOLDER })
+      const handle = await open(file, APPENDING, PRIVATE_FILE)
       const nothing = { rows: 0, bytes: 0, bytesInAll: 0, rowBytesMax: 0, collections: [], pages: [], rejected: [] }
       this.#open = { file, handle, catalog: this.#catalog, ...nothing }
       return this.#open
@@ -278,7 +278,7 @@ function release({ buffer }: Buffer): void {
 
 async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {
   const file = `${segment.file}.${segment.collections.length}`
-  const handle = await open(file, APPENDING)
+  const handle = await open(file, APPENDING, PRIVATE_FILE)
   const collection = { field, file, handle, rows: 0, bytes: 0, lineBytesMax: 0, ids }
   segment.collections.push(collection)
   return collection

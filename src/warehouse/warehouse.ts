@@ -133,6 +133,7 @@ export class Warehouse implements AsyncDisposable {
     const isAlone = !database.isShared
     try {
       if (isAlone) await spill?.removeOthers()
+      spill?.create()
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, database.path)
         if (isAlone) await endOrphans(sql)

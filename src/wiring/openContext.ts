@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
-import { removeFolder } from '../folders.ts'
+import { makePrivateFolder, removeFolder } from '../folders.ts'
 import { formatInstant, MINUTE_MS } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog, Log } from '../log.ts'
@@ -130,5 +130,6 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
   const warehouse = await Warehouse.open({ path, lake, memory, threads })
   if (isShared) await removeStaleStaging(staging, systemClock.now(), LEFT_MS)
   else await removeFolder(staging)
+  makePrivateFolder(staging)
   return warehouse
 }

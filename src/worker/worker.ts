@@ -13,6 +13,7 @@ import type { Config } from '../config/config.ts'
 import { checkReach } from '../console/access/address.ts'
 import type { Clock } from '../clock.ts'
 import { MINUTE_MS } from '../instant.ts'
+import { makePrivateFolder } from '../folders.ts'
 import { createLog } from '../log.ts'
 import { observedBy } from '../observe.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
@@ -72,8 +73,10 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    if (!pulls && roles.has('pull'))
+    if (!pulls && roles.has('pull')) {
+      makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
+    }
     pulls = true
   }
   const consoleAddress = () => console?.address()

@@ -130,8 +130,8 @@ const answer = () => Promise.resolve({ result: {} })
 
 it('a folder where the socket belongs is named when a worker would listen there', async () => {
   await using folder = await aFolder()
-  const path = join(folder.path, 'warehouse.duckdb.sock')
-  await mkdir(path)
+  const path = join(folder.path, 'warehouse.duckdb.control', 'socket')
+  await mkdir(path, { recursive: true })
   await expect(listenAt(path, { answer })).rejects.toMatchObject({
     code: 'WAREHOUSE_MISSING',
     message: expect.stringContaining(`${path} cannot be opened or written`) as string,

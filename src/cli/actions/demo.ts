@@ -72,7 +72,7 @@ const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.len
 async function clear(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
-  const warehouse = ['', '.wal', '.staging', '.sock', '.alive', '.logs', ...queue].map(
+  const warehouse = ['', '.wal', '.staging', '.control', '.alive', '.logs', ...queue].map(
     (ending) => `warehouse.duckdb${ending}`,
   )
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })

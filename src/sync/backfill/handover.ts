@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { assert } from '../../errors.ts'
+import { PRIVATE_FILE, PRIVATE_FOLDER } from '../../folders.ts'
 import type { PagingProfile } from '../../plan/pagingProfile.ts'
 import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
@@ -93,8 +94,8 @@ export class Handover implements Loader {
       pages,
       rows: this.#loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0),
     }
-    await mkdir(join(this.#staging, this.#directory), { recursive: true })
-    await writeFile(join(this.#staging, this.#directory, MANIFEST), JSON.stringify(pulled))
+    await mkdir(join(this.#staging, this.#directory), { recursive: true, mode: PRIVATE_FOLDER })
+    await writeFile(join(this.#staging, this.#directory, MANIFEST), JSON.stringify(pulled), { mode: PRIVATE_FILE })
     return pulled
   }
 
@@ -104,7 +105,7 @@ export class Handover implements Loader {
 
   async #keep(segment: Segment, file: string): Promise<Omit<Segment, 'catalog'>> {
     const { rows, bytes, rowBytesMax, pages, rejected } = segment
-    await mkdir(join(this.#staging, this.#directory), { recursive: true })
+    await mkdir(join(this.#staging, this.#directory), { recursive: true, mode: PRIVATE_FOLDER })
     await this.#move(segment.file, file)
     const collections = segment.collections.map((each, n) => ({ ...each, file: `${file}.${n}` }))
     for (const [n, each] of segment.collections.entries()) await this.#move(each.file, `${file}.${n}`)

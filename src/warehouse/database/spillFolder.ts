@@ -5,19 +5,24 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { removeFolder } from '../../folders.ts'
+import { makePrivateFolder, removeFolder } from '../../folders.ts'
 
 /** Returns the common beginning of the names of a warehouse's spill folders. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 export class SpillFolder {
-  /** The folder of this process. DuckDB creates it when it spills for the first time. */
+  /** The folder of this process. It exists while the warehouse is open, because DuckDB would let every user enter it. */
   readonly own: string
   readonly #prefix: string
 
   constructor(warehouse: string) {
     this.#prefix = spillPrefix(warehouse)
     this.own = this.#prefix + randomUUID()
+  }
+
+  /** Creates the folder of this process. Must be called while the warehouse is open. */
+  create(): void {
+    makePrivateFolder(this.own)
   }
 
   /**
