@@ -3,7 +3,7 @@
  * slow receiver never delays a run. If a notice can't be delivered, it is sent again with growing delays, also after
  * restarts. After `TRIES_MAX` tries (about half an hour) it is dropped.
  */
-import { randomUUID } from 'node:crypto'
+import { randomUUID, createHmac } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../../src/clock.ts'
 import type { Config, NotifyConfig } from '../../src/config/config.ts'
@@ -12,7 +12,6 @@ import type { Log } from '../../src/log.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs/runs.ts'
 import { type Condition, conditionsOf, isBrake } from './conditions.ts'
-import { deliver } from './delivery.ts'
 import { emptyMemory, type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
 
 export interface NotifierParts {
@@ -180,4 +179,50 @@ export class Notifier {
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
+}
+
+/** Time limit (ms) for the response. A slow receiver should accept the notice first, and process it later. */
+const ANSWER_MS_MAX = 10_000
+
+type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
+
+/**
+ * Posts the notice. The signature covers time and body, so that the receiver recognises forged and repeated notices.
+ * Redirects are not followed. Returns the reason of a failure in `why`; never rejects.
+ */
+async function deliver(
+  { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
+  notice: Notice,
+  { unixS, signal }: { unixS: number; signal: AbortSignal },
+): Promise<Delivery> {
+  const body = JSON.stringify(notice)
+  const signature = createHmac('sha256', secret.reveal()).update(`${unixS}.${body}`).digest('hex')
+  try {
+    const response = await fetch(webhook, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: {
+        'content-type': 'application/json',
+        'user-agent': 'tidemark',
+        'tidemark-timestamp': String(unixS),
+        'tidemark-signature': `v1=${signature}`,
+        'tidemark-notice': notice.id,
+      },
+      body,
+      signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]),
+    })
+    await response.body?.cancel()
+    if (response.ok) return { ok: true }
+    const isRedirect = response.status >= 300 && response.status < 400
+    return { ok: false, why: isRedirect ? `a redirect (${response.status})` : `status ${response.status}` }
+  } catch (error) {
+    return { ok: false, why: whyOf(error) }
+  }
+}
+
+/** Returns a code such as ECONNREFUSED, and not the error's message, which may contain the address. */
+function whyOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)
+  return error instanceof Error ? error.name : 'unknown'
 }

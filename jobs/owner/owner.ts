@@ -13,7 +13,6 @@ import { backfillRun } from '../backfill/backfill.ts'
 import { pullThroughQueue } from '../backfill/windows.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
 import type { Housekeeping, OwnerContext } from './housekeeping.ts'
-import { Leases } from './leases.ts'
 import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
@@ -162,3 +161,43 @@ export class Owner {
 /** Returns the error of a backfill that waits in its queue until the report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
+
+interface LeaseRequest {
+  /** Name of the lease: kind and report. Example: `incremental events`. */
+  readonly name: string
+  /**
+   * Identifies the job. If the present holder has the same value, it is an earlier attempt of the same job and is
+   * stopped. Otherwise the request waits until the holder has ended.
+   */
+  readonly as: string
+  readonly signal: AbortSignal
+  /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
+  readonly callOff: () => void
+}
+
+type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Promise<void> }
+
+/**
+ * One run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may begin a
+ * job again while its first attempt still works. The new attempt stops the old one and waits for its end.
+ */
+export class Leases {
+  readonly #held = new Map<string, LeaseHolder>()
+
+  /** Waits until the lease is free, and does the work while holding it. */
+  async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
+    for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
+      if (held.as === as) held.callOff()
+      await held.ended
+      signal.throwIfAborted()
+    }
+    const end = Promise.withResolvers<void>()
+    this.#held.set(name, { as, callOff, ended: end.promise })
+    try {
+      return await work()
+    } finally {
+      this.#held.delete(name)
+      end.resolve()
+    }
+  }
+}

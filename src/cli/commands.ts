@@ -224,7 +224,7 @@ as the books.`,
 
 It checks whether a worker of this warehouse, with any role, is alive on this machine. Whether the reports are well is
 shown by "tidemark status".`,
-    action: async () => (await import('./actions/health.ts')).health,
+    action: async () => (await import('./actions/worker.ts')).health,
   },
   {
     name: 'pause',
@@ -277,7 +277,7 @@ Dismissed rows stay in tidemark.rejected_rows, and tidemark.freshness counts the
   $ tidemark cancel 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77
 
 What a run has committed stays. A backfill that was cancelled doesn't go on.`,
-    action: async () => (await import('./actions/cancel.ts')).cancel,
+    action: async () => (await import('./actions/pauses.ts')).cancel,
   },
   {
     name: 'query',

@@ -1,10 +1,12 @@
-/** The command line parser and its errors. */
+/** The command line parser, and how a failure is printed. */
 import { Command, CommanderError } from 'commander'
-import { SyncError } from '../errors.ts'
+import { SyncError, asSyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
-import { printFailure, printStopped } from './failure.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 import { version } from '../wiring/version.ts'
+import { styleText } from 'node:util'
+import { createLog } from '../log.ts'
+import { line } from './layout.ts'
 
 /** Runs the command that the arguments name, and prints its failure if there is one. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
@@ -69,4 +71,32 @@ function misused(error: CommanderError, program: Command, args: readonly string[
   const asked = command === undefined ? 'tidemark --help' : `tidemark ${command.name()} --help`
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
   return new SyncError('USAGE_INVALID', message, { cure: `Run "${asked}": it lists what there is, with examples.` })
+}
+
+const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
+
+/** Prints an error to standard error; with `--json`, as a document to standard output and as a line of the log. */
+function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
+  const error = asSyncError(thrown)
+  if (asJson) {
+    out.write(`${JSON.stringify({ error }, undefined, 2)}\n`)
+    createLog({ level: 'error' }).error({ code: error.code, cure: error.cure }, error.message)
+  } else err.write(failureText(error))
+  return exitCodeOf(error)
+}
+
+/** With `--json`, prints a document about the stop. Otherwise prints nothing: the stop has printed its message. */
+function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
+  if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
+  return 1
+}
+
+function failureText({ message, code, cure }: SyncError): string {
+  const style = { stream: process.stderr }
+  return [
+    `${styleText('red', 'error', style)}: ${message}`,
+    `  ${styleText('dim', 'code', style)}        ${code}`,
+    `  ${styleText('dim', 'what to do', style)}  ${line(cure)}`,
+    '',
+  ].join('\n')
 }

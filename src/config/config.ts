@@ -7,6 +7,7 @@ import {
   reportsInEnvironment,
   servingProblems,
   unknownReports,
+  columnProblems,
 } from './crossChecks.ts'
 import {
   CONSOLE_TOKEN,
@@ -19,7 +20,6 @@ import {
   withEnvironment,
 } from './environment.ts'
 import { findingsOf } from './issues.ts'
-import { columnProblems } from './privacy.ts'
 import { configInvalid, type Problem, type WhereOf } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'

@@ -1,9 +1,10 @@
-/** Serves the page's files from a fixed list, so that no URL reaches another file. Only `/` needs a login. */
+/** Serves the files of the page from a fixed list, so that no URL reaches another file, and sets security headers. */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
+import helmet from '@fastify/helmet'
 
 const PAGE = path.join(import.meta.dirname, 'page')
 const SERVED = /\.(?:js|css|svg)$/
@@ -32,4 +33,33 @@ export async function addPageFiles(app: FastifyInstance): Promise<void> {
     add(`/page/${file}`, inPage(file), { open: true })
   for (const [name, library] of Object.entries(LIBRARIES))
     add(`/page/libraries/${name}`, fileURLToPath(import.meta.resolve(library)), { open: true })
+}
+
+const SELF = ["'self'"]
+
+export async function addHeaders(app: FastifyInstance): Promise<void> {
+  await app.register(helmet, {
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: SELF,
+        styleSrc: SELF,
+        imgSrc: ["'self'", 'data:'],
+        fontSrc: SELF,
+        connectSrc: SELF,
+        formAction: SELF,
+        baseUri: SELF,
+        frameAncestors: ["'none'"],
+      },
+    },
+    frameguard: { action: 'deny' },
+    referrerPolicy: { policy: 'no-referrer' },
+    // The console itself uses plain HTTP. A proxy with TLS sets this header.
+    strictTransportSecurity: false,
+  })
+  app.addHook('onRequest', async (_, reply) => {
+    reply.header('Cache-Control', 'no-store')
+    reply.header('Permissions-Policy', 'camera=(), microphone=(), geolocation=()')
+  })
 }

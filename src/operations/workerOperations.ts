@@ -4,7 +4,7 @@
  */
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
-import type { Runs } from '../../jobs/runs/runs.ts'
+import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
@@ -18,11 +18,13 @@ import {
   problemOf,
   type Reply,
   type RequestOf,
+  type WaitingRun,
 } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 import { followRuns } from './followRuns.ts'
 import { carryOut } from './operations.ts'
-import { callOffWaiting, waitingRuns } from './waitingRuns.ts'
+import type { BackfillJob } from '../../jobs/queue/queues.ts'
+import { nothingRun } from '../sync/reportOutcome.ts'
 
 export interface WorkerParts {
   readonly context: OwnerContext
@@ -164,4 +166,32 @@ export class WorkerOperations implements Engine {
       queues: await requests.depths(),
     }
   }
+}
+
+/** Returns the identifier for `cancel`: of the backfill or, for other runs, of the job. */
+const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
+  kind === 'backfill' ? (data as BackfillJob).backfillId : id
+
+export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<WaitingRun[]> {
+  const ofKind = async (kind: RunKind) =>
+    (await requests.waiting(kind)).map((job) => ({ id: idOf(kind, job), report: job.name, kind }))
+  return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
+}
+
+/** Removes a waiting run from its queue; its callers receive CANCELLED. Returns undefined if no such run waits. */
+export async function callOffWaiting(
+  { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
+  id: string,
+): Promise<WaitingRun | undefined> {
+  let found: WaitingRun | undefined
+  for (const kind of RUN_KINDS) {
+    for (const job of await requests.waiting(kind)) {
+      if (idOf(kind, job) !== id) continue
+      await job.remove()
+      const report = job.name as ReportName
+      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: calledOffError(CALLED_OFF) })
+      found = { id, report, kind }
+    }
+  }
+  return found
 }

@@ -1,17 +1,20 @@
 /** Opens log, client and warehouse, in this order. The caller closes them in reverse order, also after an error. */
-import { rm } from 'node:fs/promises'
+import { rm, readFile, rename, writeFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { makePrivateFolder, removeFolder } from '../folders.ts'
-import { formatInstant, MINUTE_MS } from '../instant.ts'
+import { formatInstant, MINUTE_MS, fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog, Log } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import { removeStaleStaging } from '../sync/staleStaging.ts'
 import { identityOf, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
-import { pausesBeside } from './pausesBeside.ts'
+import { z } from 'zod'
+import { nameOf } from '../../jobs/stores/seal.ts'
+import { DEFAULT_LIMITS } from '../client/limits.ts'
+import type { SharedPauses } from '../client/sharedPauses.ts'
 
 export interface Wiring {
   readonly clock: Clock
@@ -132,4 +135,43 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
   else await removeFolder(staging)
   makePrivateFolder(staging)
   return warehouse
+}
+
+const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
+
+const Kept = z.object({
+  /** Digest of the service and the client to which the pause applies. */
+  of: z.string(),
+  /** Start of the pause in milliseconds since 1970, on this machine's clock. */
+  fromMs: z.number(),
+  untilMs: z.number(),
+})
+
+/**
+ * Keeps long pauses (Retry-After) of this service and client (`identity`) in a file next to the warehouse. Otherwise
+ * commands that cron starts every few minutes would ignore them. Workers keep pauses in the queue's store.
+ */
+function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
+  const file = pauseFileOf(warehouse)
+  const of = nameOf(identity)
+  const remainingMs = async (): Promise<number> => {
+    const kept = Kept.safeParse(JSON.parse(await readFile(file, 'utf8')))
+    if (!kept.success || kept.data.of !== of) return 0
+    const { fromMs, untilMs } = kept.data
+    const now = clock.now()
+    // The clock was set back after the pause began. The remaining time is unknown, so the pause is ignored.
+    return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
+  }
+  return {
+    remainingMs,
+    pause: async (ms) => {
+      // A short pause is not stored: the run that received it waits until it ends.
+      if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
+      if ((await remainingMs().catch(() => 0)) >= ms) return
+      const now = clock.now()
+      const kept: z.infer<typeof Kept> = { of, fromMs: toMillis(now), untilMs: toMillis(plusMs(now, ms)) }
+      await writeFile(`${file}.new`, JSON.stringify(kept))
+      await rename(`${file}.new`, file)
+    },
+  }
 }

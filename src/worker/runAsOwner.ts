@@ -20,10 +20,11 @@ import type { Secret } from '../secret.ts'
 import { standingsOf } from '../status/standing.ts'
 import { bookFigures } from '../warehouse/books/bookFigures.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import { settingsOf } from '../wiring/openContext.ts'
+import { settingsOf, openWarehouse } from '../wiring/openContext.ts'
 import { ownerBackend } from './consoleBackends.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import { startServing } from './serving.ts'
+import { asSyncError, type ErrorCode, type SyncError } from '../errors.ts'
 
 export interface OwnerContext extends ConsumersOptions {
   readonly config: Config
@@ -149,5 +150,53 @@ async function inTime({ clock, log }: OwnerContext, work: Promise<void>): Promis
     await work
   } finally {
     cancel()
+  }
+}
+
+interface StandbyContext extends OwnerContext {
+  /** Milliseconds between a standby's attempts to open the file. */
+  readonly standbyMs: number
+  /** Called each time this process has opened the warehouse. */
+  readonly onOwned: () => void
+}
+
+/** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
+const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
+
+/**
+ * Owns the warehouse, or tries every few seconds to open it, so that one process soon replaces an owner that has ended.
+ * Runs until the signal aborts. Throws errors of opening that an operator has to resolve.
+ */
+export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
+  const { log, clock, standbyMs, ownership, onOwned } = context
+  let logged: ErrorCode | undefined
+  // Only the first opening removes all staged files. Later, this process may have staged some as a puller.
+  let isFirst = true
+  while (!signal.aborted) {
+    const opened = await tryToOpen(context, isFirst)
+    if ('warehouse' in opened) {
+      logged = undefined
+      isFirst = false
+      onOwned()
+      await runAsOwner(context, opened.warehouse, signal)
+      continue
+    }
+    if (opened.code !== logged) log.info({ code: opened.code }, `standing by: ${opened.message}`)
+    logged = opened.code
+    if (opened.code === 'WAREHOUSE_LOCKED') ownership.standBy()
+    await clock.sleep(standbyMs, signal).catch(() => undefined)
+  }
+}
+
+async function tryToOpen(
+  { config }: StandbyContext,
+  isFirst: boolean,
+): Promise<{ readonly warehouse: Warehouse } | SyncError> {
+  try {
+    return { warehouse: await openWarehouse(config, isFirst ? {} : { isShared: true }) }
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (PASSING.includes(error.code)) return error
+    throw error
   }
 }

@@ -6,10 +6,10 @@ import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
-import { runSchedule } from '../../jobs/schedule/ticker.ts'
+import { runSchedule } from '../../jobs/schedule/schedule.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
 import { checkReach } from '../console/access/address.ts'
 import type { Clock } from '../clock.ts'
 import { MINUTE_MS } from '../instant.ts'
@@ -21,12 +21,14 @@ import { clientOf, settingsOf } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { logLevelOf, loggingWork } from '../wiring/workLog.ts'
 import { startConsole } from './console.ts'
-import { greeting } from './greeting.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { WarehouseOwnership } from './ownerState.ts'
-import { rolesOf } from './roles.ts'
+import { rolesOf, type Role } from './roles.ts'
 import { openServeToken } from './serving.ts'
-import { ownOrStandBy } from './standby.ts'
+import { ownOrStandBy } from './runAsOwner.ts'
+import { reportNames } from '../../schema/index.ts'
+import { isCron } from '../config/cron.ts'
+import { lakeName } from '../warehouse/database/lake.ts'
 
 /** The process as a worker sees it. The shell of the command line implements this interface. */
 export interface WorkerShell {
@@ -123,3 +125,35 @@ async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: r
   await Promise.all([consumers.stop(), ended])
   for (const each of await ended) if (each.status === 'rejected') throw each.reason
 }
+
+function greeting(config: Config, roles: ReadonlySet<Role>): string {
+  const lines: [string, string][] = [
+    ['roles', [...roles].join(', ')],
+    ['queue', queueText(config)],
+    ['service', config.service.baseUrl.href],
+    ['warehouse', config.lake === undefined ? config.warehouse : lakeName(config.lake)],
+    ...(config.lake === undefined ? [['published', config.published] as [string, string]] : []),
+    ...(config.serve === undefined
+      ? []
+      : [['serve', `quack:${config.serve.host}:${config.serve.port}`] as [string, string]]),
+    ...reportNames.map((report): [string, string] => [report, rhythmText(config.reports[report])]),
+  ]
+  const width = Math.max(...lines.map(([name]) => name.length))
+  return `${lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n`
+}
+
+/** Returns the queue's address without user name and password. */
+function queueText({ queue, warehouse }: Config): string {
+  if (queue === 'embedded') return `embedded, in ${warehouse}.queue`
+  const { protocol, host, pathname } = new URL(queue)
+  return `${protocol}//${host}${pathname}`
+}
+
+function rhythmText({ enabled, offReason, timeZone, reconcile, ...rhythm }: ReportConfig): string {
+  if (!enabled) return `off: ${offReason ?? 'by configuration'}`
+  const parts = [everyText(rhythm, timeZone), ...(reconcile ? [`reconciled ${everyText(reconcile, timeZone)}`] : [])]
+  return parts.join(', ')
+}
+
+const everyText = ({ every }: Rhythm, timeZone: string): string =>
+  isCron(every) ? `at ${every} (${timeZone})` : `every ${every}`

@@ -1,6 +1,6 @@
 /** The small parts of the worker: what becomes of errors, who holds a lease, when things are done. */
 import { describe, expect, it } from 'vitest'
-import { Leases } from '../../jobs/owner/leases.ts'
+import { Leases } from '../../jobs/owner/owner.ts'
 import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/queue/jobOutcome.ts'
 import { schedulersOf } from '../../jobs/schedule/schedule.ts'
 import type { Config } from '../../src/config/config.ts'

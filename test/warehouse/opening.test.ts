@@ -21,7 +21,7 @@ import { aFolder, aWarehouse, loadRows, openAt } from '../support/warehouse.ts'
 
 const DATABASE = fileURLToPath(new URL('../../src/warehouse/database/duckdb.ts', import.meta.url))
 const WAREHOUSE = fileURLToPath(new URL('../../src/warehouse/warehouse.ts', import.meta.url))
-const LOCK = fileURLToPath(new URL('../../jobs/stores/directoryLock.ts', import.meta.url))
+const LOCK = fileURLToPath(new URL('../../jobs/stores/embeddedStore.ts', import.meta.url))
 
 async function refusalOf(path: string): Promise<SyncError> {
   const outcome = await openAt(path).catch((error: unknown) => error)

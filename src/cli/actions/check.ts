@@ -1,18 +1,27 @@
 /** `tidemark check`: runs every check and prints a table of their findings. */
 import { createLog } from '../../log.ts'
-import { checkConfiguration, checkPublished, checkWarehouse } from '../check/files.ts'
-import { checkConsole } from '../check/console.ts'
-import { checkDisk } from '../check/disk.ts'
-import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
-import { checkOverlap } from '../check/lateness.ts'
+import { checkConfiguration, checkPublished, checkWarehouse, checkDisk } from '../check/files.ts'
+import { type Finding, findingsText, hasFailed, ok, warn, fail } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
-import { checkQueue } from '../check/queue.ts'
-import { resumeChecked } from '../check/resumed.ts'
 import { checkService } from '../check/service.ts'
-import { clientOf } from '../../wiring/openContext.ts'
+import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
+import type { Config } from '../../config/config.ts'
+import { CONSOLE_TOKEN } from '../../config/environment.ts'
+import { addressOf, checkReach } from '../../console/access/address.ts'
+import { asSyncError } from '../../errors.ts'
+import { latenessText, overlapCure } from '../standingText.ts'
+import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
+import { standingsOf } from '../../status/standing.ts'
+import { existsSync } from 'node:fs'
+import { openStore } from '../../../jobs/stores/openStore.ts'
+import type { StoreFinding } from '../../../jobs/stores/store.ts'
+import type { Clock } from '../../clock.ts'
+import { isReportName } from '../../../schema/index.ts'
+import { pauses } from '../../warehouse/books/books.ts'
+import { findWorker } from '../../operations/worker.ts'
 
 /** Maximum attempts per request. A run makes more of them, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
@@ -42,3 +51,105 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
   } else out.write(findingsText(findings))
   return hasFailed(findings) ? 1 : 0
 }
+
+/** Returns `ok` or a warning, never a failure, because commands work without a console. */
+function checkConsole({ console: { host, port, token } }: Config): Finding {
+  try {
+    checkReach(host, token)
+  } catch (thrown) {
+    const { message, cure } = asSyncError(thrown)
+    return warn('console', `a worker would not start: ${message}`, cure)
+  }
+  const where = port === 0 ? `any free port of ${host}` : addressOf(host, port)
+  return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
+}
+
+/** Returns a warning for each report whose overlap is too short; one finding `ok` if there is none. */
+async function checkOverlap(config: Config): Promise<Finding[]> {
+  try {
+    const newest = await openNewest(config)
+    if (newest === undefined) return []
+    await using database = newest.database
+    const standings = (await standingsOf(database, config)).filter(({ state }) => state !== 'off')
+    const advices = standings.flatMap(({ report, advised_overlap: overlap, largest_lateness_seconds: seconds }) => {
+      if (overlap === null) return []
+      const found = `${report}: ${latenessText((seconds ?? 0) * 1_000)}`
+      return [warn('overlap', found, `${report}: ${overlapCure(report, overlap)}`)]
+    })
+    const late = standings.reduce((sum, { late_rows: rows }) => sum + (rows ?? 0), 0)
+    if (advices.length > 0) return advices
+    return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
+  } catch (error) {
+    // Another check already reports a file that can't be read, so only an unexpected error is reported here.
+    return asSyncError(error).code === 'UNEXPECTED'
+      ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
+      : []
+  }
+}
+
+const CHECK = 'queue'
+
+export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Promise<Finding[]> {
+  const directory = `${warehouse}.queue`
+  // Opening the embedded queue would create its folder, but a check must not create anything.
+  if (queue === 'embedded' && !existsSync(directory))
+    return [ok(CHECK, `embedded, in ${directory}; the first worker makes it`)]
+  try {
+    await using store = await openStore(queue, { directory, clock })
+    return findingsOf(await store.check())
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code === 'QUEUE_LOCKED') return [ok(CHECK, `embedded, in ${directory}; a worker has it open`)]
+    return [fail(CHECK, error)]
+  }
+}
+
+/** Returns one finding that lists all passed checks, and one finding for each problem. */
+function findingsOf(findings: readonly StoreFinding[]): Finding[] {
+  const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
+  const others = findings.flatMap(({ state, what, cure = '' }) =>
+    state === 'passed' ? [] : [{ ...warn(CHECK, what, cure), verdict: state === 'failed' ? 'fail' : 'warn' } as const],
+  )
+  return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
+}
+
+/** Ends pauses of reports that the service had refused and now allows. Pauses by an operator stay. */
+async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
+  const reports = [
+    ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
+  ].filter(isReportName)
+  try {
+    // Opening for writing may migrate the warehouse. So it is only done if there is a pause to end.
+    if (!mayExist(config) || !(await holdsRefused(config))) return []
+    await using warehouse = await openWarehouse(config)
+    return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))
+  } catch (thrown) {
+    const error = asSyncError(thrown)
+    if (error.code !== 'WAREHOUSE_LOCKED') return []
+    await using worker = await findWorker(config, shell.clock)
+    if (worker !== undefined && reports.length === 0) return []
+    if (worker !== undefined) {
+      const caller = { tell: () => undefined, signal: shell.stop.signal }
+      const { resumed } = await worker.ask({ do: 'resume', reports, onlyRefused: true }, caller)
+      return resumedFindings(resumed, BY_WORKER)
+    }
+    return [
+      warn(
+        'resumed',
+        'paused reports stay paused: the warehouse is open in another process',
+        'Run check again when it is done.',
+      ),
+    ]
+  }
+}
+
+async function holdsRefused(config: Config): Promise<boolean> {
+  await using database = await openWarehouseToRead(config)
+  return (await pauses(database)).some(({ code }) => code !== 'REPORT_PAUSED')
+}
+
+const BY_WORKER =
+  'the worker runs them again, with the settings of its own start, and its secret unless that is in a file'
+
+const resumedFindings = (resumed: readonly string[], then = 'sync runs them again'): Finding[] =>
+  resumed.length === 0 ? [] : [ok('resumed', `${resumed.join(', ')}: paused before, may be read now, so ${then}`)]

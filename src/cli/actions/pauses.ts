@@ -1,4 +1,4 @@
-/** `tidemark pause` makes all runs skip the named reports. `tidemark resume` ends these pauses. */
+/** `tidemark pause` makes all runs skip the named reports, `resume` ends that, and `cancel` ends a run or a backfill. */
 import { errorFrom } from '../../operations/contract.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
@@ -19,6 +19,14 @@ async function changePauses(
   const reports = [...known(names)]
   const { publishError } = await performFor(shell, { config, loudness: {} }, { do: verb, reports })
   shell.out.write(`${verb}d: ${reports.join(', ')}\n`)
+  if (publishError !== undefined) throw errorFrom(publishError)
+  return 0
+}
+
+export async function cancel(shell: Shell, id: string, { config }: CommandOptions): Promise<ExitCode> {
+  const request = { do: 'cancel', id } as const
+  const { what, isAlready = false, publishError } = await performFor(shell, { config, loudness: {} }, request)
+  shell.out.write(`cancelled${isAlready ? ' already' : ''}: ${what}\n`)
   if (publishError !== undefined) throw errorFrom(publishError)
   return 0
 }

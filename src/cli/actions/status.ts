@@ -3,9 +3,14 @@ import { readStatus, type Status } from '../../operations/readStatus.ts'
 import { printDocument } from '../print.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
-import { unownedText } from '../unowned.ts'
 import type { CommandOptions } from '../voices.ts'
-import { activityText, nextText } from '../workerStatus.ts'
+import { openStore } from '../../../jobs/stores/openStore.ts'
+import type { Config } from '../../config/config.ts'
+import { counted, duration, table, timeText } from '../layout.ts'
+import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
+import { reportNames } from '../../../schema/index.ts'
+import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
+import type { AnswerOf } from '../../operations/contract.ts'
 
 export async function status(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
@@ -27,3 +32,73 @@ const PUBLISHED_ONLY =
   'Another process is writing the warehouse, or this user may not open it; this is the published copy.\n'
 
 const documentOf = ({ from, path, standings, ...more }: Status): object => ({ from, path, reports: standings, ...more })
+
+const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
+
+/** Returns the message that no worker owns the warehouse, and which workers run nevertheless. */
+async function unownedText(shell: Shell, config: Config): Promise<string> {
+  const running = await atTheQueue(shell, config)
+  if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
+  const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
+  if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
+  // There is a heartbeat but no owner: the owner was just killed, or all workers run without the role `load`.
+  const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
+  return `${lived}, but none owns the warehouse, ${NOBODY}\n`
+}
+
+/** Returns which workers take jobs from a shared queue. None for the embedded queue: only the owner can open it. */
+async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
+  if (queue === 'embedded') return []
+  try {
+    await using store = await openStore(queue, { directory: '', clock })
+    const [pull, schedule] = [await store.workersOf('windows'), await store.workersOf('ticks')]
+    return [
+      ...(pull === 0 ? [] : [`${counted(pull, 'worker')} with the role pull`]),
+      ...(schedule === 0 ? [] : [`${counted(schedule, 'worker')} with the role schedule`]),
+    ]
+  } catch {
+    return []
+  }
+}
+
+type WorkerStatus = AnswerOf<'status'>
+type NextTick = WorkerStatus['next'][number]
+
+/** Returns when each report runs next. A paused report has no time: its ticks are skipped until it is resumed. */
+function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
+  const busy = new Set(running.map(({ report }) => report))
+  const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
+  const lines = reportNames.flatMap((report) => {
+    if (stateOf.get(report) === 'off') return []
+    if (stateOf.get(report) === 'paused' && !busy.has(report)) return [`${report}: no run until it is resumed`]
+    const when = (work: NextTick['work']) => {
+      const tick = next.find((each) => each.report === report && each.work === work)
+      if (tick === undefined) return undefined
+      const at = fromMillis(tick.atMs)
+      const inMs = millisBetween(now, at)
+      return inMs <= 0 ? 'now' : `in ${duration(inMs)} (${timeText(at)})`
+    }
+    const run = busy.has(report) ? 'runs now' : `next run ${when('incremental') ?? 'not scheduled'}`
+    const reconcile = when('reconcile')
+    return [`${report}: ${run}${reconcile === undefined ? '' : `, reconcile ${reconcile}`}`]
+  })
+  return `${lines.join('\n')}\n`
+}
+
+/** Returns the active runs, the waiting runs, and the number of jobs in each queue except the queue of ticks. */
+function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
+  const runs = running.map(
+    ({ runId, report, kind, startedAt, progress }) =>
+      `${report}: ${kind} ${runId} since ${formatInstant(startedAt).slice(0, 19)}Z, ${counted(progress?.pages ?? 0, 'page')}, ${counted(progress?.rows ?? 0, 'row')}\n`,
+  )
+  const rows = Object.entries(queues)
+    .filter(([name]) => name !== 'ticks' && name !== 'control')
+    .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
+  const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
+  const paused = new Set(standings.filter(({ state }) => state === 'paused').map(({ report }) => report as string))
+  const untilWhen = (report: string) => (paused.has(report) ? ` until ${report} is resumed` : '')
+  const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits${untilWhen(report)}\n`)
+  const runsText = runs.length + waits.length === 0 ? '' : `${[...runs, ...waits].join('')}\n`
+  const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
+  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`
+}

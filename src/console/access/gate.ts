@@ -10,6 +10,8 @@ import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
 import type { Guesses } from './guesses.ts'
 import type { Sessions } from './sessions.ts'
+import { z } from 'zod'
+import { type Api, answers } from '../api/api.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -140,4 +142,24 @@ export function logIn(gate: GateOptions, request: FastifyRequest, reply: Fastify
   const isSecure = request.headers['x-forwarded-proto'] === 'https'
   const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure: isSecure } as const
   reply.setCookie(gate.cookie, gate.sessions.begin(), cookie)
+}
+
+const LoggedIn = z.object({ logged_in: z.boolean() })
+const TOKEN_LENGTH_MAX = 1_000
+
+const Token = z.strictObject({ token: z.string().min(1).max(TOKEN_LENGTH_MAX) })
+
+export function addSessionRoutes(api: Api, gate: GateOptions): void {
+  const opening = answers(LoggedIn, 'Opens a session with the token of the console', { body: Token })
+  api.post('/api/session', { ...opening, config: { open: true } }, async (request, reply) => {
+    checkToken(gate, request, request.body.token)
+    logIn(gate, request, reply)
+    return { logged_in: true }
+  })
+  api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async () => ({ logged_in: true }))
+  api.delete('/api/session', answers(LoggedIn, 'Closes the session'), async (request, reply) => {
+    gate.sessions.end(request.session)
+    reply.clearCookie(gate.cookie, { path: '/' })
+    return { logged_in: false }
+  })
 }
