@@ -1,6 +1,4 @@
 /** Exact amounts (spec §2: `decimal`) in whole nano-units, and the service's currencies. Doubles would lose digits. */
-import { type Amounts, draw } from './dice.ts'
-
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
@@ -51,37 +49,3 @@ export type Currency = keyof typeof PER_EURO_MICROS
 export const CURRENCIES = Object.keys(PER_EURO_MICROS) as readonly Currency[]
 
 export const isCurrency = (code: string): code is Currency => Object.hasOwn(PER_EURO_MICROS, code)
-
-/** Exchange rates. The seed changes each by up to 3 percent; the fault `fx` chooses others without an edit of a row. */
-export class RateTable {
-  readonly #seed: number
-  readonly #step: bigint
-  #rates = new Map<Currency, bigint>()
-
-  /** If `amounts` is `cents`, converted amounts have two fractional digits. */
-  constructor(seed: number, amounts: Amounts = 'long') {
-    this.#seed = seed
-    this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
-    this.use(0)
-  }
-
-  use(generation: number): void {
-    const rates = CURRENCIES.map((code, index): [Currency, bigint] => {
-      const movedBy = (draw(this.#seed, index, 7_000 + generation) % 60_001) - 30_000
-      const moved = code === 'EUR' ? 0 : Math.trunc((PER_EURO_MICROS[code] * movedBy) / 1_000_000)
-      return [code, BigInt(PER_EURO_MICROS[code] + moved)]
-    })
-    this.#rates = new Map(rates)
-  }
-
-  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
-  convert(nano: bigint, from: Currency, to: Currency): bigint {
-    if (from === to) return nano
-    const converted = (nano * this.#rate(to)) / this.#rate(from)
-    return converted - (converted % this.#step)
-  }
-
-  #rate(code: Currency): bigint {
-    return this.#rates.get(code) ?? 1_000_000n
-  }
-}

@@ -1,7 +1,8 @@
 /** One report's rows in memory and as JSON. Reading after a change sorts all rows: fast enough for some thousands. */
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { History } from './history.ts'
-import { type Currency, decimalText, parseExact, type RateTable } from './money.ts'
+import { type Currency, decimalText, parseExact } from './money.ts'
+import type { RateTable } from './rates.ts'
 import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
 import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'

@@ -1,9 +1,10 @@
 /** The parts that everything else stands on: the time, the exact numbers and the pages. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decimalText, RateTable } from '../../src/sandbox/money.ts'
+import { decimalText } from '../../src/sandbox/money.ts'
 import { pageOf, shuffled } from '../../src/sandbox/paging.ts'
 import { Faults } from '../../src/sandbox/faults.ts'
+import { RateTable } from '../../src/sandbox/rates.ts'
 import { RequestLog } from '../../src/sandbox/requestLog.ts'
 import { formatTicks, parseTicks, TIME_STYLES } from '../../src/sandbox/ticks.ts'
 import { HandClock } from './handClock.ts'
