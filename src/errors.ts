@@ -35,6 +35,7 @@ const CODES = {
   // proofs of completeness
   WALK_UNSTABLE: { retry: 'transient' },
   WALK_TOO_LONG: { retry: 'never' },
+  BOUNDS_IGNORED: { retry: 'never' },
   // deletions
   MASS_DELETE_STOPPED: { retry: 'never' },
   // warehouse and disk

@@ -2,7 +2,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
-import { earliest, type Instant } from '../../instant.ts'
+import { earliest, type Instant, parseInstant } from '../../instant.ts'
 import { type PagingProfile, sawFirstNumber, sawLastPage, sawPage } from '../../plan/pagingProfile.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
@@ -33,6 +33,11 @@ export interface FetchedPage {
   readonly refusal?: SyncError
 }
 
+/** After this many pages, a run tests once whether the service obeys the lower bound of a request. */
+const PAGES_BEFORE_TEST = 200
+/** An instant at which no row was modified or created. */
+const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
+
 export class PageSource {
   readonly pageSize: number
   /** What the responses so far have shown about how the service pages. */
@@ -47,6 +52,7 @@ export class PageSource {
   readonly #plan: PagePlan
   readonly #scan: ScanPlan
   readonly #privatePages: PrivatePages | undefined
+  #hasTestedBounds = false
 
   constructor(context: WalkContext, plan: PagePlan) {
     const key = wireKey(plan.report)
@@ -87,10 +93,11 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with this number in the request. Pages count as the service counts them, from 0 or 1. */
+  /** Reads the page with this number in the request, from 0 or 1 as the service counts. May throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
+    if (this.pages >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
     const answer = await this.#context.client.read(
       {
         report: report.name,
@@ -129,6 +136,23 @@ export class PageSource {
   #learn({ rowCount, envelope }: ScannedPage, size: number): void {
     if (size === this.pageSize) this.profile = sawPage(this.profile, rowCount)
     if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
+  }
+
+  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. Passes if the service refuses it. */
+  async #testBounds(question: Question): Promise<void> {
+    const { name: report, window, created = window } = this.#plan.report
+    const [axis, { since }] =
+      question.created === undefined ? (['window', window] as const) : (['created', created] as const)
+    if (question[axis] === undefined) return
+    this.#hasTestedBounds = true
+    const instant = { ...question, [axis]: { since: NO_ROWS_AT, until: NO_ROWS_AT } }
+    const answer = await this.read(instant, 1).catch(refusedPage)
+    if (answer === undefined || answer.page.rowCount === 0) return
+    throw new SyncError('BOUNDS_IGNORED', `the service ignores ${since}: it returned rows of other times`, {
+      report,
+      cure: `Ask the owner of the service, or of a proxy before it, why ${since} has no effect.`,
+      data: { pages: this.pages, rows: answer.page.rowCount },
+    })
   }
 
   async #parse(bytes: Buffer): Promise<ScannedPage> {
