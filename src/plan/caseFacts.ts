@@ -150,8 +150,20 @@ export function isCountMet(given: Case): boolean {
   )
 }
 
-export const isAgreed = ({ profile, seen: { walk, previous } }: Case): boolean =>
-  previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)
+/** Returns whether two walks in a row are whole and returned the same rows, and page 0 was not `unclear`. */
+export const isAgreed = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
+  previous !== undefined &&
+  found.pageZero !== 'unclear' &&
+  walk.isWhole(profile) &&
+  previous.isWhole(profile) &&
+  walk.agreesWith(previous)
+
+/** Returns whether page 0 was never read, and two walks returned equally many rows, and fewer than the total. */
+export const mayLackPageZero = (given: Case): boolean => {
+  const { walk, previous, found } = given.seen
+  const isUnread = given.profile.firstNumber === undefined && found.pageZero === undefined
+  return isUnread && isEnd(given) && previous?.distinct === walk.distinct && (walk.totalCount ?? 0) > walk.distinct
+}
 
 /** Returns whether two walks returned the same rows, and fewer than the total. */
 export const isShort = (given: Case): boolean => {

@@ -34,6 +34,7 @@ import {
   learnWhole,
   loadsOf,
   mayHideRows,
+  mayLackPageZero,
   splitOffOld,
 } from './caseFacts.ts'
 import {
@@ -316,13 +317,10 @@ const ENDED_WALK: readonly Rule[] = [
     learns: learnWalked,
   },
   {
-    name: 'Two walks agree, the total counts more, and page 0 was never read',
+    name: 'Two walks bring equally many rows, the total counts more, and page 0 was never read',
     verdict: 'probe page 0',
     argued: ODD,
-    gives: (c) => {
-      const isUnread = c.profile.firstNumber === undefined && c.seen.found.pageZero === undefined
-      return isShort(c) && isUnread && probe('page 0')
-    },
+    gives: (c) => mayLackPageZero(c) && probe('page 0'),
   },
   {
     name: 'Two walks of a trail agree, and the total counts more',
@@ -354,7 +352,7 @@ const ENDED_WALK: readonly Rule[] = [
     gives: (c) => isShort(c) && c.seen.found.partTotals === c.seen.walk.totalCount && cut({ parts: deepParts(c) }),
   },
   {
-    name: 'Two walks agree, and no page was refused that may have rows',
+    name: 'Two walks agree, no page was refused that may have rows, and page 0 is not unclear',
     verdict: 'proven by `agreed`',
     argued: AGREED,
     gives: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),

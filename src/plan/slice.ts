@@ -34,7 +34,8 @@ export interface WalkTerms {
 /** Results of the extra requests (probes) for a slice. A field is undefined until its probe was made. */
 export interface Findings {
   readonly firstNumber?: 'asked'
-  readonly pageZero?: 'asked'
+  /** `unclear`: page 0 has rows, but rows have moved since the walk. */
+  readonly pageZero?: 'asked' | 'unclear'
   /**
    * The result of the search for the last page. If the pages before it have more rows than a load takes, the result is
    * the parts into which to cut the span.

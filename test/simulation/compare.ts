@@ -151,8 +151,11 @@ async function misfitDifferences(
   { world, asking, scenario }: Comparison,
   report: Recorded,
 ): Promise<string[]> {
+  // Rows in a currency that is no longer asked for stay as they were, and so do their misfits.
+  const scopes = report === 'budgets' ? asking.currencies : ['']
   const listed = await rows<{ key: string; value: string }>(
-    `SELECT split_part(key, ':', 1) AS key, value::VARCHAR AS value FROM tidemark.misfits WHERE "table" = '${report}'`,
+    `SELECT split_part(key, ':', 1) AS key, value::VARCHAR AS value FROM tidemark.misfits
+    WHERE "table" = '${report}' AND split_part(key, ':', 2) IN (${scopes.map((scope) => `'${scope}'`).join(', ')})`,
   )
   return [...world.records[report].values()].flatMap((record) => {
     const version = newestOf(record)

@@ -40,5 +40,14 @@ export const CORPUS: readonly CorpusSeed[] = [
     seed: 9_409,
     found: 'a full page that came again counted as the last by a total that lied, where page numbers were ignored',
   },
+  {
+    seed: 3_808,
+    found: 'an audit entry came while page 0 was tried, and the trail was proven without that page',
+  },
+  {
+    seed: 4_482,
+    found: 'a trail of several pages, counted from 0, the last one shown for every later number, was never read',
+  },
+  { seed: 5_373, found: 'a row without a key that a limit hid was not looked for in narrower spans' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -323,6 +323,7 @@ class Simulation {
     const plan = this.#scenario.runs.at(-1) as RunPlan
     const { context, stop } = await this.machine.context(plan)
     this.#prepare({ ...plan, trouble: 'none' }, stop)
+    this.#service.tokens.begun()
     const startedMs = this.#timeline.nowMs
     const outcomes = await this.#timeline.run(syncAll(context, this.#scenario.reports))
     this.#livedMs += this.#timeline.nowMs - startedMs

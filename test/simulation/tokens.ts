@@ -39,6 +39,12 @@ export class Tokens {
     return answer
   }
 
+  /** A run begins: that no token outlives its margin any more is a reason. */
+  begun(): void {
+    const margin = this.#timeline.nowMs + this.#marginMs
+    if (![...this.#valid.values()].some((until) => until > margin)) this.budget += 1
+  }
+
   revokeAll(): void {
     this.#valid.clear()
   }
@@ -50,7 +56,10 @@ export class Tokens {
 
   /** Reasons that time gives: a token's life is over, or the margin before its end has begun. */
   lived(ms: number): void {
-    const lifeMs = this.#scenario.tokenLifetimeS * 1_000
-    this.budget += Math.ceil(ms / (lifeMs - Math.min(60_000, lifeMs * 0.2))) + 1
+    this.budget += Math.ceil(ms / (this.#scenario.tokenLifetimeS * 1_000 - this.#marginMs)) + 1
+  }
+
+  get #marginMs(): number {
+    return Math.min(60_000, this.#scenario.tokenLifetimeS * 200)
   }
 }

@@ -66,6 +66,26 @@ it('an earlier start brings the older entries of every record', { tags: 'long' }
   expect(await syncAs(tide, 'audit_entries')).toBe(0)
 })
 
+it('a record that was new while the start was later has its older entries once the start is back', async () => {
+  await using tide = await aTide({ sandbox: { rows: 8 } })
+  await tide.sync('events')
+  const oldest = () =>
+    tide.warehouse.rows(
+      'SELECT entity_record_id AS id, min(timestamp) AS at FROM audit_entries GROUP BY ALL ORDER BY id',
+    )
+  await syncAs(tide, 'audit_entries')
+  const all = await oldest()
+  await tide.warehouse.rows("DELETE FROM tidemark.marks WHERE report = 'audit_entries'")
+  await tide.warehouse.rows(
+    "DELETE FROM tidemark.followed WHERE report = 'audit_entries' AND scope <> (SELECT max(scope) FROM tidemark.followed)",
+  )
+  await tide.warehouse.rows('DELETE FROM audit_entries')
+  await syncAs(tide, 'audit_entries', { start: parseInstant('2200-01-01T00:00:00Z') })
+  expect(await oldest()).toEqual([])
+  await syncAs(tide, 'audit_entries')
+  expect(await oldest()).toEqual(all)
+})
+
 it('a run that is stopped goes on with the records that are left, the changed ones first', async () => {
   await using tide = await aTide({ sandbox: { rows: 60 } })
   await tide.sync('events')

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { aTide, type Tide } from '../support/tide.ts'
+import { aTideAnsweredBy } from './answering.ts'
 import { bodiesOf, differencesOf, failureOf, spread, stampAlike } from './stories.ts'
 
 const ARRAYS = ['events', 'budgets'] as const
@@ -52,6 +53,27 @@ describe.each(ARRAYS)('%s', (report) => {
     await tide.sync(report)
     expect(await differencesOf(tide, report)).toEqual([])
   })
+})
+
+it('a row without a key that a limit hides is among the rejected rows', async () => {
+  const stamps = ['04', '03', '02', '01'].map((day) => `2026-01-${day}T00:00:00Z`)
+  const rows = stamps.map((at, n) => ({ at, text: `{"budgetId":${n === 3 ? 'null' : n},"modifiedAt":"${at}"}` }))
+  await using tide = await aTideAnsweredBy(
+    ({ body }) => {
+      const [since, until] = [body.modifiedSince, body.modifiedUntil].map((bound) => Date.parse(String(bound)))
+      const own = rows.filter(({ at }) => Date.parse(at) >= Number(since) && Date.parse(at) <= Number(until))
+      const texts = own.map(({ text }) => text)
+      return `[${texts.slice(0, 3).join(',')}]`
+    },
+    { currencies: ['EUR'], defaults: { page_size: 3 } },
+  )
+  await tide.sync('budgets')
+  expect(await tide.warehouse.rows('SELECT budget_id AS id FROM budgets ORDER BY id')).toEqual(
+    [0, 1, 2].map((id) => ({ id })),
+  )
+  expect(await tide.warehouse.rows("SELECT row ->> 'modifiedAt' AS at FROM tidemark.rejected_rows")).toEqual([
+    { at: stamps[3] },
+  ])
 })
 
 describe('a service that counts pages from 0 and refuses a page that is not there', () => {

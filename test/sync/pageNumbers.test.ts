@@ -20,23 +20,29 @@ interface World {
   readonly zero?: (asked: Asked) => string | number
   /** Added to each total. */
   readonly lie?: number
+  /** The last page is shown for every later number. */
+  readonly showsLast?: boolean
+  /** The actions of the first enquiry's trail. */
+  readonly trail?: readonly string[]
 }
 
 const within = (at: number, since: unknown, until: unknown): boolean =>
   (typeof since !== 'string' || at >= Date.parse(since)) && (typeof until !== 'string' || at <= Date.parse(until))
 
-/** Enquiries of the last hours, one an hour, and a trail of three entries for the first one. */
-function answering({ now, count, pageRows, zero, lie = 0 }: World) {
+/** Enquiries of the last hours, one an hour, and a trail for the first one. */
+function answering({ now, count, pageRows, zero, lie = 0, showsLast = false, trail = ['a', 'b', 'c'] }: World) {
   const answer = ({ path, body, sent }: Asked): string | number => {
     if (body.pageNumber === 0 && zero !== undefined) return zero({ path, body, sent })
-    const trail = path.endsWith('/1/Audit') ? ['a', 'b', 'c'] : []
-    const entries = trail.map((action) => `{"timestamp":"2026-01-01T00:00:00Z","userId":1,"action":"${action}"}`)
+    const actions = path.endsWith('/1/Audit') ? trail : []
+    const entries = actions.map((action) => `{"timestamp":"2026-01-01T00:00:00Z","userId":1,"action":"${action}"}`)
     const rows = Array.from({ length: count }, (_, n) => n + 1).filter((id) => {
       const at = now - id * HOUR_MS
       return within(at, body.createdSince, body.createdUntil) && within(at, body.modifiedSince, body.modifiedUntil)
     })
     const all = path.endsWith('/Audit') ? entries : rows.map((id) => `{"enquiryId":${id}}`)
-    const from = (Number(body.pageNumber) - (zero === undefined ? 0 : 1)) * pageRows
+    const place = Number(body.pageNumber) - (zero === undefined ? 0 : 1)
+    const last = Math.max(0, Math.ceil(all.length / pageRows) - 1)
+    const from = (showsLast ? Math.min(place, last) : place) * pageRows
     const items = all.slice(from, from + pageRows).join(',')
     const total = all.length + (all.length === 0 ? 0 : lie)
     return `{"items":[${items}],"pageNumber":${Number(body.pageNumber)},"pageSize":${pageRows},"totalCount":${total}}`
@@ -69,6 +75,32 @@ it('a trail alone arrives, too, and a quiet run costs one request for each walk 
   tide.asked.length = 0
   await tide.sync('enquiries')
   expect(tide.asked).toHaveLength(3)
+})
+
+describe('a service that counts pages from 0 and shows the last one for every later number', () => {
+  it.each([
+    ['of two pages', ['a', 'b', 'c']],
+    ['of full pages', ['a', 'b', 'c', 'd', 'e', 'f']],
+  ])('sends a trail %s whole', async (_, trail) => {
+    const service = answering({ now: Date.now(), count: 1, pageRows: 2, showsLast: true, trail })
+    await using tide = await aTideAnsweredBy(service)
+    await tide.sync('enquiries', 'enquiry_audit_entries')
+    const held = await tide.warehouse.rows('SELECT action FROM enquiry_audit_entries ORDER BY entry_number')
+    expect(held).toEqual(trail.map((action) => ({ action })))
+    expect(await tide.warehouse.rows('FROM tidemark.skipped_records')).toEqual([])
+  })
+})
+
+it('an entry that comes while page 0 is tried does not end a walk that lacks that page', async () => {
+  const trail = ['a']
+  const service = answering({ now: Date.now(), count: 1, pageRows: 2, trail })
+  await using tide = await aTideAnsweredBy((asked) => {
+    if (asked.path.endsWith('/1/Audit') && asked.body.pageNumber === 0 && trail.length === 1) trail.push('b')
+    return service(asked)
+  })
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  const held = await tide.warehouse.rows('SELECT action FROM enquiry_audit_entries ORDER BY entry_number')
+  expect(held).toEqual([{ action: 'a' }, { action: 'b' }])
 })
 
 it.each([

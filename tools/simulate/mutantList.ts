@@ -88,8 +88,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'one walk is proof enough',
     file: 'src/plan/caseFacts.ts',
-    from: 'previous !== undefined && walk.isWhole(profile) && previous.isWhole(profile) && walk.agreesWith(previous)',
-    to: 'previous !== undefined && walk.rows >= 0 && profile !== undefined',
+    from: `  walk.isWhole(profile) &&
+  previous.isWhole(profile) &&
+  walk.agreesWith(previous)`,
+    to: '  walk.rows >= 0 && profile !== undefined',
   },
   {
     name: 'every bare array counts its pages from 1',

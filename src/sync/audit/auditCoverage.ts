@@ -46,10 +46,13 @@ export async function openAuditCoverage(
   return refills
 }
 
-/** Returns an entity's coverage. All trails have to be read again if the entity was missing from the configuration. */
+/**
+ * Returns an entity's coverage. All trails have to be read again if the entity was missing from the configuration. The
+ * trail of a new record is read from the present start, so an earlier start of before does not count.
+ */
 function auditCoverage(held: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined
-  return isBack
-    ? { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
-    : nextCoverage(held, wanted, askedUntil)
+  if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
+  const next = nextCoverage(held, wanted, askedUntil)
+  return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }

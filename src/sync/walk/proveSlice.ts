@@ -190,9 +190,11 @@ class SliceReading {
       case 'first number':
         this.#learnNumber(await probeFirstNumber(source, slice.span, first))
         return { firstNumber: 'asked' }
-      case 'page 0':
-        this.#learnNumber(await probePageZero(source, slice.span, seen.walk))
-        return { pageZero: 'asked' }
+      case 'page 0': {
+        const number = await probePageZero(source, slice.span, seen.walk)
+        this.#learnNumber(number)
+        return { pageZero: number === undefined ? 'unclear' : 'asked' }
+      }
       case 'last page': {
         const lastPage = await probeLastPage(probed, this.#walk)
         if (lastPage !== undefined && 'page' in lastPage) this.#last = lastPage

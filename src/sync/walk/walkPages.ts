@@ -34,6 +34,10 @@ export interface SliceSource {
 export const questionFor = ({ question, axis }: SliceSource, span: Span | undefined): Question =>
   span === undefined ? question : { ...question, [axis]: span }
 
+/** Returns the texts of the rows that have no key. */
+export const keylessOf = ({ rejected }: ScannedPage): string[] =>
+  rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
+
 export class PageWalk {
   readonly walk: Walk
   /** Of the pages with rows, the one with the highest number. */
@@ -69,9 +73,8 @@ export class PageWalk {
   record(fetched: FetchedPage, isRepeat = this.#repeatsLast(fetched)): void {
     const { page, number, refusal } = fetched
     this.#isRepeat = isRepeat
-    const keyless = page.rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
     const { rowCount, keys, envelope } = page
-    this.walk.saw({ ...envelope, pageNumber: number, rowCount, keys, keyless, isRepeat, refusal })
+    this.walk.saw({ ...envelope, pageNumber: number, rowCount, keys, keyless: keylessOf(page), isRepeat, refusal })
     if (number > (this.#last?.number ?? 0)) this.#last = fetched
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }

@@ -21,7 +21,7 @@ export async function probePageZero(
   const zero = await pageZero(read)
   const isNone = zero === undefined || zero.page.rowCount === 0
   if (isNone || isSame(zero, await read(1))) return 1
-  return isBefore(walk, zero, source.terms.keyed) ? 0 : undefined
+  return numberOf(walk, zero, source.terms.keyed)
 }
 
 /** Finds the number of the first page: requests a row of page 1 alone, or pages of one row. Undefined if unclear. */
@@ -104,8 +104,13 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
   return one.rowCount > 0 && one.lines(0).equals(zero.lines(0))
 }
 
-/** Returns whether page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as it lacks. */
-function isBefore(walk: Walk, { page }: FetchedPage, keyed: boolean): boolean {
-  if (keyed) return !page.keys.some((key) => walk.keys.has(key))
-  return walk.distinct + page.rowCount === walk.totalCount
+/**
+ * Returns 0 if page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as it lacks. Returns 1
+ * if the walk has all of its keys. Undefined if rows have moved since.
+ */
+function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
+  if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
+  const known = page.keys.filter((key) => walk.keys.has(key)).length
+  if (known === 0) return 0
+  return known === page.keys.length ? 1 : undefined
 }

@@ -10,7 +10,7 @@ import type { Span } from '../../../plan/spans.ts'
 import type { Walk } from '../../../plan/walk.ts'
 import type { ScannedPage } from '../../../staging/scanPage.ts'
 import { stampsOf } from '../stampsOf.ts'
-import { questionFor } from '../walkPages.ts'
+import { keylessOf, questionFor } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
 /** The maximum number of requests in one test for missing rows. */
@@ -20,7 +20,8 @@ const REQUESTS_MAX = 16
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
-  const isNew = (key: string | number) => !walk.keys.has(key)
+  const keyless = new Set(keylessOf(first.page))
+  const isNew = (id: string | number) => !walk.keys.has(id) && !keyless.has(String(id))
   const wide: { readonly span: Span; readonly page: ScannedPage }[] = [{ span: slice.span, page: first.page }]
   let requests = 0
   for (let each = wide.pop(); each !== undefined; each = wide.pop()) {
@@ -30,10 +31,10 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
       if (requests === REQUESTS_MAX) return 'moved'
       requests += 1
       const page = await read(span)
-      const others = page.keys.filter(isNew)
+      const others = idsOf(page).filter(isNew)
       if (others.length > 0) {
         const now = await read(slice.span)
-        const isThere = others.every((key) => now.keys.includes(key))
+        const isThere = others.every((id) => idsOf(now).includes(id))
         return isThere && now.rowCount > first.page.rowCount ? 'moved' : 'hidden'
       }
       if (page.rowCount >= first.page.rowCount) wide.push({ span, page })
@@ -41,3 +42,6 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
   }
   return 'nothing new'
 }
+
+/** Returns the keys of the page's rows, and the texts of its rows without a key. */
+const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
