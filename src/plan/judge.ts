@@ -231,13 +231,13 @@ const BARE_ARRAY: readonly Rule[] = [
   },
   {
     name: 'As many rows came as the pages have room for',
-    verdict: 'probe rows behind the last page',
+    verdict: 'probe rows that were not counted',
     argued: TOTAL,
     gives: (c) =>
-      isArrayStart(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows behind the last page'),
+      isArrayStart(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows that were not counted'),
   },
   {
-    name: 'As rule 22, and no row is behind the last page',
+    name: 'As rule 22, and no other row is there',
     verdict: 'proven by `total`',
     argued: TOTAL,
     gives: (c) => {

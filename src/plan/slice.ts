@@ -95,7 +95,7 @@ export type ProbeName =
   | 'first number'
   | 'page 0'
   | 'last page'
-  | 'rows behind the last page'
+  | 'rows that were not counted'
   | 'narrower spans'
   | 'entries outside'
   | 'totals of parts'

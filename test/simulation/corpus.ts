@@ -25,6 +25,9 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 1310, found: 'two reports that looked side by side for what pages count from misled each other' },
   { seed: 859, found: 'children could not be loaded: a statement named a field that the load did not carry' },
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
+  { seed: 3_200, found: 'a row that entered an old span moved another to a page that was read before: it was lost' },
+  { seed: 3_921, found: 'a row was edited while it was looked for: pages counted from 0 were read from 1 on' },
+  { seed: 6_031, found: 'the same as 3921, with a row that is edited every second' },
   { seed: 5_475, found: 'a value was lost: a page that was read meanwhile changed how half of a statement read it' },
   {
     seed: 6_499,

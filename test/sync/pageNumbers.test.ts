@@ -151,19 +151,23 @@ function arrays({ now, pageRows, zero, wholeSeconds = false, isHeap = false, beh
       .map(([id, at]) => anEvent(id, at))
     if (body.pageNumber === 0 && zero !== undefined) return zero(rows)
     const size = Math.min(pageRows, Number(body.pageSize))
-    const last = Math.max(0, Math.ceil(rows.length / size) - 1)
+    const lastPlace = Math.max(0, Math.ceil(rows.length / size) - 1)
     const place = Number(body.pageNumber) - (zero === undefined ? 0 : 1)
-    const from = (behind === 'the last page' ? Math.min(place, last) : place) * size
+    const from = (behind === 'the last page' ? Math.min(place, lastPlace) : place) * size
     return `[${rows.slice(from, from + size).join(',')}]`
   }
   const begun = now - (now % 60_000)
+  let last = 0
   return {
     answer,
     add: (count: number) => {
-      const next = events.size + 1
+      const next = last + 1
+      last += count
       for (let id = next; id < next + count; id += 1)
         events.set(id, begun - (isHeap ? 30 : count - (id - next)) * 60_000)
     },
+    edit: (id: number) => events.set(id, (events.get(id) ?? begun) + 1_000),
+    remove: (id: number) => events.delete(id),
   }
 }
 
@@ -210,6 +214,45 @@ describe.each(['nothing', 'the last page'] as const)(
       }
       expect(await heldEvents(tide)).toEqual([{ n: 10 }])
     })
+  },
+)
+
+/** Whether a request is for the surroundings of one row. */
+const isNarrow = ({ body }: Asked): boolean => {
+  const [since, until] = [body.modifiedSince, body.modifiedUntil].map((at) => Date.parse(String(at)))
+  return (until ?? 0) - (since ?? 0) <= 1
+}
+
+it.each([
+  ['is edited after the request for it', 1, isNarrow, 'edit'],
+  ['leaves before the pages of one row are read', 1, ({ body }) => body.pageNumber === 2, 'remove'],
+  [
+    'leaves while the pages of one row are read',
+    2,
+    ({ body }) => body.pageSize === 1 && body.pageNumber === 0,
+    'remove',
+  ],
+] as const satisfies readonly (readonly [string, number, (asked: Asked) => boolean, 'edit' | 'remove'])[])(
+  'a service that counts pages from 0 is not taken for one that counts from 1 because a row %s',
+  async (_, count, isThen, changes) => {
+    const service = arrays({ now: Date.now(), pageRows: 4, behind: 'the last page' })
+    let isChanged = false
+    const answer = (asked: Asked) => {
+      const given = service.answer(asked)
+      if (!isChanged && isThen(asked)) {
+        isChanged = true
+        service[changes](1)
+      }
+      return given
+    }
+    await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: 4 } })
+    service.add(count)
+    await tide.sync('events')
+    expect(isChanged).toBe(true)
+    service.add(9)
+    await tide.sync('events')
+    expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 0 }])
+    expect(await tide.warehouse.rows(`SELECT count(*) AS n FROM events WHERE event_id > ${count}`)).toEqual([{ n: 9 }])
   },
 )
 

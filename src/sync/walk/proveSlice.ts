@@ -13,7 +13,7 @@ import type { Proof, Walk } from '../../plan/walk.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 import { type FetchedPage, refusedPage } from './pageSource.ts'
 import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
-import { type FoundPage, probeBehindLast, probeLastPage } from './probes/lastPage.ts'
+import { type FoundPage, probeLastPage, probeUncounted } from './probes/lastPage.ts'
 import { probeNarrower } from './probes/narrower.ts'
 import { probeOutside, probePartTotals } from './probes/totals.ts'
 import { PageWalk, type SliceSource } from './walkPages.ts'
@@ -200,8 +200,8 @@ class SliceReading {
         if (lastPage !== undefined && 'page' in lastPage) this.#last = lastPage
         return { lastPage: lastPage ?? 'not found' }
       }
-      case 'rows behind the last page':
-        return { hidden: await probeBehindLast(probed, (this.#last as FoundPage).page, seen.found.counted as Walk) }
+      case 'rows that were not counted':
+        return { hidden: await probeUncounted(probed, this.#last as FoundPage, seen.found.counted as Walk) }
       case 'narrower spans':
         return { narrower: await probeNarrower(probed, seen.walk) }
       case 'entries outside':

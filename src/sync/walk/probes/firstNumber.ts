@@ -39,7 +39,8 @@ export async function probeFirstNumber(
     if (shown === 'shown again') break
     if (shown !== undefined) return shown
   }
-  return numberBySmallPages(reading(source, { span, size: 1 }), first)
+  const again = () => source.pages.readSent(questionFor(source, span), 1)
+  return numberBySmallPages(reading(source, { span, size: 1 }), first, again)
 }
 
 type Read = (number: number) => Promise<FetchedPage>
@@ -60,24 +61,37 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   return zero.page.rowCount > 0 && (await read(1)).page.rowCount === 0 ? 0 : undefined
 }
 
-/** Returns the number of the page with the row. Tries page 1 first: if numbers are ignored, every page has the row. */
+/**
+ * Returns the number of the page with the row. If page 2 has it, the service repeats its last page for higher numbers, or
+ * ignores numbers. Page 2 is requested first: a row that page 1 has afterwards was not missing from page 2 by an edit.
+ */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
-  // If page 2 has the row too, the service repeats its last page for higher numbers. Page 1 may then be such a page.
-  const pageOne = () => read(1).catch(refusedPage)
-  if (isOn(await pageOne())) return isOn(await read(2).catch(refusedPage)) ? 'shown again' : 1
-  return isOn(await pageZero(read)) && !isOn(await pageOne()) ? 0 : undefined
+  const isOnPage = async (number: number) => isOn(await read(number).catch(refusedPage))
+  if (await isOnPage(2)) return 'shown again'
+  if (await isOnPage(1)) return 1
+  return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
-/** Finds the first number by pages of one row, so that there are several pages. A single row leaves it unclear. */
-async function numberBySmallPages(read: Read, first: FetchedPage): Promise<0 | 1 | undefined> {
+/**
+ * Finds the first number by pages of one row, so that there are several pages. A single row leaves it unclear. `again`
+ * reads the first page again: rows that are still there were there in between.
+ */
+async function numberBySmallPages(
+  read: Read,
+  first: FetchedPage,
+  again: () => Promise<FetchedPage>,
+): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
-  if (zero?.page.rowCount !== 1) return 1
-  const { page: one } = await read(1)
-  // If a row is removed between the requests, page 0 and page 1 may differ by chance. So page 0 is read again.
-  const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
-  if (one.rowCount === 1 && isOther) return 0
-  return first.page.rowCount > 1 ? 1 : undefined
+  const rows = zero?.page.rowCount ?? 0
+  if (zero === undefined || rows > 1) return 1
+  if (rows === 1) {
+    const { page: one } = await read(1)
+    // If a row is removed between the requests, page 0 and page 1 may differ by chance. So page 0 is read again.
+    const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
+    if (one.rowCount === 1 && isOther) return 0
+  }
+  return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
 /** Errors with which a service may fail for a page that does not exist, instead of refusing it. */

@@ -70,19 +70,26 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist after the last page, since a service may end its pages early and without an error.
- * Requests rows later than those of the first and the last page, or earlier ones if pages go backwards in time.
+ * Returns whether rows exist that the walk back lacks. A row that entered the span has moved others to later pages, so
+ * the end of the last page is read again. The service may also end its pages early and without an error: so this requests
+ * rows later than those of the first and the last page, or earlier ones if pages go backwards in time.
  */
-export async function probeBehindLast(
+export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
-  last: FetchedPage,
+  { number, isShort, page: last }: FoundPage,
   counted: Walk,
 ): Promise<boolean> {
-  const { report } = source.pages
-  for (const edge of edgesOf(stampsOf(report, first.page), stampsOf(report, last.page), slice.span)) {
-    const { page } = await source.pages.read(questionFor(source, edge), 1)
-    if (page.keys.some((key) => !counted.keys.has(key))) return true
-    if (page.rowCount < first.page.rowCount) return false
+  const { pages } = source
+  const isNew = ({ page }: FetchedPage) => page.keys.some((key) => !counted.keys.has(key))
+  if (number > 1 || !isShort) {
+    const end = await pages.read(questionFor(source, slice.span), isShort ? number : number + 1).catch(refusedPage)
+    const rows = isShort ? last.page.rowCount : 0
+    if (end !== undefined && (end.page.rowCount > rows || isNew(end))) return true
+  }
+  for (const edge of edgesOf(stampsOf(pages.report, first.page), stampsOf(pages.report, last.page), slice.span)) {
+    const behind = await pages.read(questionFor(source, edge), 1)
+    if (isNew(behind)) return true
+    if (behind.page.rowCount < first.page.rowCount) return false
   }
   return false
 }
