@@ -126,6 +126,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'counted.distinct <= total &&',
   },
   {
+    name: 'the last page is not read again after the pages before it',
+    file: 'src/sync/walk/probes/lastPage.ts',
+    from: 'end !== undefined && (end.page.rowCount > rows || isNew(end))',
+    to: 'end !== undefined && rows < 0',
+    needs: 'stampsBack',
+  },
+  {
     name: 'neighbouring spans leave a second between them',
     file: 'src/plan/spans.ts',
     from: '    { since: at, until: span.until },',

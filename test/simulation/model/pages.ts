@@ -55,6 +55,9 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
   )
   const page = pageOf(parts, rows, body)
   if (page === undefined) return undefined
+  const { modifiedSince: since, modifiedUntil: until, targetCurrencyCode: scope = '' } = body
+  if (body.includeDeleted === true && rows.length > page.size && since !== undefined && until !== undefined)
+    world.crossings.shows({ report, scope, since: micros(since), until: micros(until) }, now)
   if (report !== 'enquiries') return `[${page.rows.join(',')}]`
   return envelope(parts, {
     ...page,

@@ -6,6 +6,7 @@ import type { Chance } from '../chance.ts'
 import type { FaultSource } from '../faults.ts'
 import { COMPANIES, type Recorded, type Scenario } from '../scenario.ts'
 import { EPOCH_MS, type Timeline } from '../timeline.ts'
+import { Crossings } from './crossings.ts'
 import { type Child, type Micros, type ModelRecord, newestOf, type Version } from './record.ts'
 
 export type Records = ReadonlyMap<number, ModelRecord>
@@ -37,6 +38,7 @@ export class World {
   /** Times in which events came in the summary shape. */
   readonly summaryTimes: { readonly from: Micros; until: Micros }[] = []
   changes = 0
+  readonly crossings = new Crossings()
   readonly #scenario: Scenario
   readonly #chance: Chance
   readonly #faults: FaultSource
