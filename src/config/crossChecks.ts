@@ -106,13 +106,10 @@ function columnProblem(report: Declaration, column: string, rule: 'hash' | 'drop
   return second === 'id' && rule === 'drop' ? `id identifies the items of ${first}: hash it instead` : undefined
 }
 
-interface ColumnRule {
-  readonly column: string
-  readonly rule: 'hash' | 'drop'
-  readonly isCollection: boolean
-}
-
-function rowColumnProblem(report: Declaration, { column, rule, isCollection }: ColumnRule): string | undefined {
+function rowColumnProblem(
+  report: Declaration,
+  { column, rule, isCollection }: { column: string; rule: 'hash' | 'drop'; isCollection: boolean },
+): string | undefined {
   if (report.key.includes(column)) return `${column} is part of the key of ${report.name}: it has to be kept`
   const table = tableOf(report)
   const field = [...table.asked, ...table.fields].find(({ name }) => name === column)

@@ -153,14 +153,11 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-interface Situation {
-  readonly own: RawReport
-  readonly raw: RawConfig
-  readonly onlyReports: readonly string[] | undefined
-}
-
 /** Returns why the report is off; undefined if it is on. Of several reasons, the operator's decision is first. */
-function offReasonOf(report: Declaration, { own, raw, onlyReports }: Situation): OffReason | undefined {
+function offReasonOf(
+  report: Declaration,
+  { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },
+): OffReason | undefined {
   if (!own.enabled) return 'enabled: false'
   if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'
   if (report.currency !== undefined && raw.currencies.length === 0) return 'no currencies are configured'

@@ -79,13 +79,10 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
   }
 }
 
-interface RouteOptions {
-  readonly options: ConsoleOptions
-  readonly gate: GateOptions
-  readonly errands: Errands
-}
-
-async function addRoutes(app: FastifyInstance, { options, gate, errands }: RouteOptions): Promise<Live> {
+async function addRoutes(
+  app: FastifyInstance,
+  { options, gate, errands }: { options: ConsoleOptions; gate: GateOptions; errands: Errands },
+): Promise<Live> {
   const { clock, log, backendOf, version } = options
   // Rejects plain text, which Fastify accepts by default. The page and programs send JSON only.
   app.removeContentTypeParser('text/plain')

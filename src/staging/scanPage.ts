@@ -95,13 +95,6 @@ export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, Scanned
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
-interface RowRefusal {
-  readonly from: number
-  readonly to: number
-  readonly spliced: number
-  readonly key?: RowKey | undefined
-}
-
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
 /** Number of bytes per slice, for which a scan takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
@@ -377,7 +370,10 @@ class PageScan {
   }
 
   /** Records a rejected row with its original text, and removes the row's items and splices from the page's output. */
-  #reject(reason: string, { from, to, spliced, key }: RowRefusal): void {
+  #reject(
+    reason: string,
+    { from, to, spliced, key }: { from: number; to: number; spliced: number; key?: RowKey | undefined },
+  ): void {
     const json = this.#json
     const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })

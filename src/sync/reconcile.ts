@@ -67,15 +67,9 @@ export async function reconcileReport(
   return { ...run, found }
 }
 
-interface ScopeReconcile {
-  readonly declaration: Declaration
-  readonly scope: string
-  readonly options: ReconcileOptions
-}
-
 async function reconcileScope(
   context: SyncContext,
-  { declaration, scope, options }: ScopeReconcile,
+  { declaration, scope, options }: { declaration: Declaration; scope: string; options: ReconcileOptions },
 ): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileFound }> {
   const config = context.settings.reports[declaration.name as ReportName]
   const clock = await serviceClock(context, declaration, { currency: scope })

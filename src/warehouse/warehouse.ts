@@ -89,12 +89,6 @@ export interface CoveragePlace extends WithFence {
   readonly scope: string
 }
 
-interface OpenResources {
-  readonly database: Database
-  readonly spill: SpillFolder | undefined
-  readonly file: OwnFile | undefined
-}
-
 export class Warehouse implements AsyncDisposable {
   /** The prefix with which staging writes a number as a string, if a double can't store the number. */
   readonly numberMark: string
@@ -110,7 +104,10 @@ export class Warehouse implements AsyncDisposable {
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
-  private constructor({ database, spill, file }: OpenResources, numberMark: string) {
+  private constructor(
+    { database, spill, file }: { database: Database; spill: SpillFolder | undefined; file: OwnFile | undefined },
+    numberMark: string,
+  ) {
     this.#database = database
     this.#spill = spill
     this.#file = file

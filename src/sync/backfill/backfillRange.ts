@@ -3,12 +3,6 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 
-export interface RangeAsk {
-  readonly report: ReportName
-  readonly from: Instant
-  readonly to: Instant
-}
-
 export interface RangeBounds {
   /** Start of the report in the configuration. */
   readonly start: Instant
@@ -16,7 +10,10 @@ export interface RangeBounds {
 }
 
 /** Throws USAGE_INVALID if the range is impossible, for example in the future. The cure has a possible range. */
-export function checkRange({ report, from, to }: RangeAsk, { start, now }: RangeBounds): void {
+export function checkRange(
+  { report, from, to }: { report: ReportName; from: Instant; to: Instant },
+  { start, now }: RangeBounds,
+): void {
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {
     throw invalid(

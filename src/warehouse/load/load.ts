@@ -67,15 +67,11 @@ const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held',
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
-interface Commit {
-  readonly input: LoadInput
-  readonly table: ReportTable
-  readonly plan: ColumnPlan
-  readonly rows: LoadRows
-}
-
 /** Throws `NotAllNew` if a row of `rows.allNew` is not new. */
-async function commit(place: LoadPlace, { input, table, plan, rows }: Commit): Promise<LoadResult> {
+async function commit(
+  place: LoadPlace,
+  { input, table, plan, rows }: { input: LoadInput; table: ReportTable; plan: ColumnPlan; rows: LoadRows },
+): Promise<LoadResult> {
   const { database, numberMark, begun } = place
   const { report, segment } = input
   const { staged } = rows

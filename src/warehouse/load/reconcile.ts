@@ -196,14 +196,11 @@ async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<st
   return `coalesce(greatest(${columns.map((column) => `t.${name(column.name)}`).join(', ')}) >= ${time(asked.start)}, false)`
 }
 
-interface Marking {
-  readonly report: Declaration
-  readonly loadId: number
-  readonly startedAt: Instant
-}
-
 /** Marks rows as deleted: those in the temporary table `absent` whose column `again` is true. */
-export async function markAbsent(sql: Sql, { report, loadId, startedAt }: Marking): Promise<void> {
+export async function markAbsent(
+  sql: Sql,
+  { report, loadId, startedAt }: { report: Declaration; loadId: number; startedAt: Instant },
+): Promise<void> {
   const target = `main.${name(report.name)}`
   await closeVersions(sql, await historyOf(sql, report.name), {
     table: report.name,

@@ -86,13 +86,10 @@ function checkFits(
   })
 }
 
-interface Writing {
-  readonly order: ExportOrder
-  readonly before: Manifest | undefined
-  readonly source: Source
-}
-
-async function writeExport(database: Database, { order, before, source }: Writing): Promise<ExportResult> {
+async function writeExport(
+  database: Database,
+  { order, before, source }: { order: ExportOrder; before: Manifest | undefined; source: Source },
+): Promise<ExportResult> {
   const { to } = order
   const generation = (before?.generation ?? 0) + 1
   const known = new Map((before?.tables ?? []).map((table) => [table.name, table]))

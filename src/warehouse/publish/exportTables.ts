@@ -162,13 +162,10 @@ async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promis
 
 export const fingerprintOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
 
-interface RangeWriting {
-  readonly given: ReportExport
-  readonly table: OneTable
-  readonly range: Range
-}
-
-async function writeRange(sql: Sql, { given, table, range }: RangeWriting): Promise<ExportedFile> {
+async function writeRange(
+  sql: Sql,
+  { given, table, range }: { given: ReportExport; table: OneTable; range: Range },
+): Promise<ExportedFile> {
   const { keys, rows, deleted, fingerprint } = range
   const path = `${labelOf(table)}/${keys === '' ? 'empty' : keys}.${given.generation}.parquet`
   const file = join(given.to, path)

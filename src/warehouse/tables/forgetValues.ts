@@ -50,12 +50,6 @@ function scopeCondition(report: Declaration, scope: string): string {
   return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
 }
 
-interface Place {
-  readonly table: ReportTable
-  readonly target: string
-  readonly now: NowPrivate
-}
-
 interface ColumnRemoval {
   /** The assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
   readonly sets: readonly string[]
@@ -63,7 +57,10 @@ interface ColumnRemoval {
   readonly toText: readonly DiscoveredColumn[]
 }
 
-async function emptied(sql: Sql, { table, target, now }: Place): Promise<ColumnRemoval> {
+async function emptied(
+  sql: Sql,
+  { table, target, now }: { table: ReportTable; target: string; now: NowPrivate },
+): Promise<ColumnRemoval> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''
   const ruled = now.columns.filter((rule) => rule.startsWith(prefix) && (isChild || !rule.includes('.')))

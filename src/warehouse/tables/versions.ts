@@ -70,14 +70,11 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-export interface HistorySwitch {
-  readonly report: ReportName
-  readonly on: boolean
-  readonly now: Instant
-}
-
 /** Switches the history on, with the present rows as first open versions, or off, which ends all open versions. */
-export async function switchHistory(sql: Sql, { report, on, now }: HistorySwitch): Promise<void> {
+export async function switchHistory(
+  sql: Sql,
+  { report, on, now }: { report: ReportName; on: boolean; now: Instant },
+): Promise<void> {
   const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)
   if (on) {
