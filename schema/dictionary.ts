@@ -1,7 +1,4 @@
-/**
- * The data dictionary as Markdown. docs/TABLES.md is made from the declarations and an empty warehouse, and a test
- * compares the two. For a real warehouse, the dictionary also lists the columns that it discovered.
- */
+/** The data dictionary as Markdown: docs/TABLES.md, which a test compares, or with a real warehouse's columns. */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'

@@ -67,10 +67,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look: after the result "does
- * not exist", a second warehouse would be created.
- */
+/** Returns whether it exists. Throws WAREHOUSE_MISSING if this user may not look, before a second one is created. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -1,7 +1,4 @@
-/**
- * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse. There is one file per hour
- * (UTC), because one per run would be half a million in a season. Number and size of the lines are limited.
- */
+/** Run logs as lines of JSON in `.logs` next to the warehouse, one file per hour (UTC), limited in size. */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'

@@ -9,10 +9,7 @@ import { pausedReports } from '../../src/sync/pauses.ts'
 import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { BackfillJob } from '../queue/queues.ts'
 
-/**
- * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. If windows fail,
- * all others are still read, and the next backfill of the same range reads only the failed ones.
- */
+/** Runs a backfill. Never throws: the outcome has the error. A later request reads only the windows that failed. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,

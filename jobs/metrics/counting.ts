@@ -62,10 +62,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/**
- * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
- * that begins with the first failure would hide that failure. `reports`: the enabled reports.
- */
+/** Sets watched counters to 0: Prometheus would miss a first failure. `reports`: the enabled reports. */
 export function beginAtZero(
   { runs, errors, requests, tokenRequests, notices }: Counters,
   reports: readonly ReportName[],

@@ -1,7 +1,4 @@
-/**
- * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
- * each scrape. If that takes too long, the last values are used, because a slow scrape looks like a dead process.
- */
+/** The metrics of one process for Prometheus. If a gauge takes too long at a scrape, its last values are used. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'

@@ -186,10 +186,7 @@ const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/**
- * Posts the notice. The signature covers time and body, so that the receiver recognises forged and repeated notices.
- * Redirects are not followed. Returns the reason of a failure in `why`; never rejects.
- */
+/** Posts the signed notice without following redirects. Returns why it failed; never rejects. */
 async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,

@@ -165,10 +165,7 @@ const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
 interface LeaseRequest {
   /** Name of the lease: kind and report. Example: `incremental events`. */
   readonly name: string
-  /**
-   * Identifies the job. If the present holder has the same value, it is an earlier attempt of the same job and is
-   * stopped. Otherwise the request waits until the holder has ended.
-   */
+  /** Identifies the job. A holder with the same value is an earlier attempt and is stopped; other holders end first. */
   readonly as: string
   readonly signal: AbortSignal
   /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
@@ -177,10 +174,7 @@ interface LeaseRequest {
 
 type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Promise<void> }
 
-/**
- * One run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may begin a
- * job again while its first attempt still works. The new attempt stops the old one and waits for its end.
- */
+/** One run at a time per report and kind here. The queue may begin a job again while its first attempt still works. */
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 

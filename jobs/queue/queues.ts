@@ -1,7 +1,4 @@
-/**
- * The queues: their names, the data of their jobs, and the number of attempts. Jobs contain names and small numbers,
- * never rows or secrets. Their data is validated when a job is taken, because another version may have added the job.
- */
+/** The queues: names, data of jobs (never rows or secrets, checked when taken: versions differ), and attempts. */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -26,10 +23,7 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/**
- * The data of a backfill's job: identifier and range, in microseconds since 1970. Once the backfill has begun, the
- * warehouse contains the range too.
- */
+/** A backfill's identifier and range, in microseconds. Once it has begun, the warehouse has the range too. */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 

@@ -109,10 +109,7 @@ export class Requests {
     })
   }
 
-  /**
-   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each
-   * would wait until its wrong time, and would block later jobs with the same deduplication key.
-   */
+  /** Starts jobs that were delayed by a clock that ran ahead; they would block later ones. Returns their number. */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {

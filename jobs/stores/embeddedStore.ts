@@ -95,10 +95,7 @@ async function isFull(directory: string): Promise<boolean> {
 /** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
-/**
- * Locks the directory until disposal: two PGlites on one directory lose jobs. The lock is a transaction on an empty
- * SQLite file, which ends even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file can't be opened.
- */
+/** Locks the directory for one PGlite by a SQLite transaction, which ends even after kill -9. Throws QUEUE_LOCKED. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {

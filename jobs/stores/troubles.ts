@@ -1,7 +1,4 @@
-/**
- * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain a failed
- * AUTH command with the password. Each problem is logged once a minute instead of once per attempt to connect.
- */
+/** Errors of a queue store: replaced, since a driver's may contain the password, and logged once a minute. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'

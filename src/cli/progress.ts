@@ -1,7 +1,4 @@
-/**
- * Shows the progress of runs on standard error. A terminal has one line per running report, redrawn in place. Other
- * output has one line per report that has ended. With `--json`, progress is logged; with `--quiet`, nothing is printed.
- */
+/** Progress of runs on standard error: redrawn lines on a terminal, one line per ended report, or log lines. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'

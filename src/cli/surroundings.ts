@@ -1,7 +1,4 @@
-/**
- * Sets up log and progress on standard error for a command. If the operation runs in this process, its log lines are
- * also stored for `tidemark logs`, and traces are sent where the standard OpenTelemetry variables request.
- */
+/** Sets up a command's log and progress on standard error. Work in this process also has run logs and traces. */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'

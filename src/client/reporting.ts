@@ -1,7 +1,4 @@
-/**
- * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
- * a POST. The client contains no list of reports: each request brings its path, its body and its parser.
- */
+/** The client of the reporting service. It knows no reports: each request brings its path, body and parser. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { ErrorCode, SyncError } from '../errors.ts'
@@ -75,10 +72,7 @@ export interface ReportRequest<T> {
   body: Readonly<Record<string, unknown>>
   /** The OAuth scope that grants this report, for the advice of SCOPE_MISSING. Undefined if the spec names none. */
   scope?: string | undefined
-  /**
-   * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only
-   * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
-   */
+  /** Whether a 403 ends all later reads of the report (`report`, the default) or only this request (spec §7). */
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
   priority?: Priority | undefined

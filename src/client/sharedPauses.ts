@@ -1,7 +1,4 @@
-/**
- * Pauses after a 429 or a Retry-After, shared by all processes. Each request checks for a shared pause, but the store
- * is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
- */
+/** Pauses after a 429 or Retry-After, shared by all processes through the store, which is read once in 250 ms. */
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {

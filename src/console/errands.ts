@@ -1,7 +1,4 @@
-/**
- * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * whose state the page polls. Only the newest errands are kept; the books keep what the actions did.
- */
+/** Errands: actions begun in the console. They may take hours, so the page polls the state of the newest ones. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'

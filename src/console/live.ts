@@ -1,7 +1,4 @@
-/**
- * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the state
- * only if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
- */
+/** Live progress as server-sent events. Pages get the state only if it has changed, at most every `LOOK_EVERY_MS`. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

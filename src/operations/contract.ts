@@ -1,7 +1,4 @@
-/**
- * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
- * executes it. Both sides validate what they receive, because the other side may have another version.
- */
+/** The schemas of what an operation's caller and executor exchange. Both validate it, since versions may differ. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'

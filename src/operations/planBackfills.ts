@@ -1,7 +1,4 @@
-/**
- * Plans backfills: their windows, and about how many requests they need. Sends a few small requests, and reads the
- * warehouse or, while another process writes the warehouse, the published copy. Writes nothing.
- */
+/** Plans backfills: windows and about how many requests. Reads the warehouse or the copy; writes nothing. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { SyncError } from '../errors.ts'

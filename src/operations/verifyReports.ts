@@ -36,10 +36,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/**
- * Compares the reports. The error of one report is in its result. Throws CANCELLED, and WAREHOUSE_MISSING before the
- * first sync.
- */
+/** Compares the reports; each has its error in its result. Throws CANCELLED, and WAREHOUSE_MISSING before a sync. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,

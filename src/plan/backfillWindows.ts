@@ -1,7 +1,4 @@
-/**
- * Divides the time range of a backfill into windows with about equally many rows, or of equal length if the number of
- * rows is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
- */
+/** Divides a backfill's range into windows of about equally many rows. A wrong estimate loses no row. */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 

@@ -1,7 +1,4 @@
-/**
- * A set of row keys for walks of millions of rows. Whole-number keys are stored in one flat table (12–16 bytes per key;
- * a Set of strings needs a hundred). Other keys are stored in an ordinary Set.
- */
+/** A set of row keys. Whole numbers are in one flat table: a Set of strings needs six times the memory. */
 const EMPTY = Number.NaN
 const LOAD_FACTOR = 0.6
 const SLOTS_AT_FIRST = 1024

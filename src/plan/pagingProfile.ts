@@ -1,7 +1,4 @@
-/**
- * The paging profile of a report and page size: how the service pages, as its responses have shown (docs/PROOFS.md,
- * appendix A). It is immutable. If a response contradicts the profile, the walk learns it again.
- */
+/** How the service pages a report at one page size, as its responses have shown (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined

@@ -1,7 +1,4 @@
-/**
- * Changes rows with their modification times and audit entries. Random choices depend on the seed, times on the clock.
- * An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
- */
+/** Changes rows with stamps and audit entries. A child's edit changes only `aggregateRecordModified` (spec §2). */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'

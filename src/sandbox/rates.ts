@@ -1,7 +1,4 @@
-/**
- * Exchange rates for `targetCurrencyCode` and `currencyCode`. The seed changes each rate by up to 3 percent. The fault
- * `fx` chooses other rates, so that converted amounts change without an edit of a row, as the specification allows.
- */
+/** Exchange rates. The fault `fx` chooses others, so that converted amounts change without an edit of a row. */
 import { type Amounts, draw } from './dice.ts'
 import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 

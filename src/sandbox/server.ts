@@ -1,7 +1,4 @@
-/**
- * The sandbox: a local implementation of the specified service over HTTP. It is written from the specification, without
- * code of the client, so that errors of the client become visible. Callers need only `startSandbox`.
- */
+/** The sandbox: the specified service over HTTP, without code of the client, so that the client's errors show. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SyncError } from '../errors.ts'

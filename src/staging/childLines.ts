@@ -110,10 +110,7 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /**
-   * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
-   * it was sent. Returns the position after the value.
-   */
+  /** Writes a field's value: a text without quotes if it has no escapes, else as sent. Returns the next position. */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
     const { bytes } = this.#json

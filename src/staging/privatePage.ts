@@ -1,7 +1,4 @@
-/**
- * Replaces private values in a page by their hash or by null before other code reads the page. So keys, staged files,
- * rejected rows and messages can't contain the values. Pages of reports without such rules are not changed.
- */
+/** Replaces private values by their hash or null before other code reads the page, so nothing else can contain them. */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'

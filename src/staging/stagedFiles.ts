@@ -1,6 +1,4 @@
-/**
- * Checks staged files before a load: DuckDB's errors do not distinguish a missing file from rows that it can't read.
- */
+/** Checks staged files before a load: DuckDB's errors don't distinguish a missing file from bad rows. */
 import { stat } from 'node:fs/promises'
 import { SyncError } from '../errors.ts'
 

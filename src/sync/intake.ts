@@ -1,7 +1,4 @@
-/**
- * Turns scanned pages into committed loads. Pages are written to a spool, and a full segment is loaded while the next
- * one is filled. A window is closed by the load with its last row, or by a later load.
- */
+/** Turns scanned pages into loads: a full segment is loaded while the next is filled. A load closes windows. */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -139,10 +136,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /**
-   * Returns whether a load may end in the middle of a window. It must not if rows lack a deletion flag, since the
-   * deleted ones are known only at the window's end. Nor may loads of audit entries, which replace whole windows.
-   */
+  /** Whether a load may end within a window: not of audits, and not before deleted rows without a flag are known. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }

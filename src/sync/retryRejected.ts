@@ -1,7 +1,4 @@
-/**
- * Loads rejected rows again, for instance after their declaration was corrected. They count as read when the service
- * returned them, so a newer stored version stays. A row that is rejected again is kept once, with the new reason.
- */
+/** Loads rejected rows again, as of their response: newer versions stay. A row may be rejected again. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'

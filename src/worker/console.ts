@@ -1,7 +1,4 @@
-/**
- * The console of a worker. Its address is logged, and a generated token is printed once on standard error. Of several
- * workers on a machine, only one can have the port. The others work without a console until the port is free.
- */
+/** A worker's console. Of several workers on a machine, one has the port; the others wait until it is free. */
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -33,10 +30,7 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/**
- * Opens the console. While another process has the port, tries again every few seconds. If the role is named in
- * `--roles` (`isRequired`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID.
- */
+/** Opens the console, again and again while the port is taken; if `isRequired`, throws CONSOLE_PORT_TAKEN. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()
@@ -89,10 +83,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   return console
 }
 
-/**
- * Returns whether the worker is ready: the queue's store responds, the schedule is set (role `schedule`), and it is
- * known which process owns the warehouse (role `load`).
- */
+/** Returns whether the store responds, the schedule is set, and the owner of the warehouse is known. */
 async function isReady({
   requests,
   roles,

@@ -1,7 +1,4 @@
-/**
- * Counts wrong tokens, per address and in total. Above the limit, an address must wait even with the right token.
- * Otherwise the response would reveal that the token is right.
- */
+/** Counts wrong tokens. Above the limit, even the right token must wait, since the response would reveal it. */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'
 

@@ -1,7 +1,4 @@
-/**
- * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. A backfill
- * that was stopped can continue, because it does not read `done` windows again. It moves no mark (product contract §7).
- */
+/** Runs one backfill: plans windows, reads several at once, newest first, and loads them. It moves no mark. */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

@@ -1,7 +1,4 @@
-/**
- * Hands a pulled window to the process that owns the warehouse, as a staging folder with a manifest of all that a load
- * needs. `Handover` can replace a warehouse as the target of loads, so owner and pullers read windows by the same code.
- */
+/** Hands a pulled window to the warehouse's owner as a folder with a manifest. It takes loads like a warehouse. */
 import { randomUUID } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'

@@ -1,6 +1,4 @@
-/**
- * The books of backfills. A window is `done` in the transaction of its last rows; a restart reads only other windows.
- */
+/** The books of backfills. A window is `done` in the transaction of its last rows; a restart reads the others. */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -143,10 +141,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /**
-   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
-   * `running` because its process died, it becomes `pending`.
-   */
+  /** Sets the backfill to `running`, its failed windows to `pending`, and a dead process's backfill to `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -200,9 +195,7 @@ export class BackfillBooks {
     })
   }
 
-  /**
-   * Cancels a backfill and ends its run; its later commits fail. Returns its report; undefined if it has already ended.
-   */
+  /** Cancels a backfill; its later commits fail. Returns its report; undefined if it has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(

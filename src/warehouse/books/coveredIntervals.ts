@@ -1,7 +1,4 @@
-/**
- * The table `tidemark.covered`: the time ranges of all closed windows, merged into intervals that do not touch. Each
- * window is added when it is closed: a year has millions, too many to merge later. Audit reports are left out.
- */
+/** The table `tidemark.covered`: windows merged into intervals as they are closed (there are millions a year). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { merged } from '../../plan/intervals.ts'

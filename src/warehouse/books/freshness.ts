@@ -1,6 +1,4 @@
-/**
- * The view `tidemark.freshness`: up to when each report is complete. It is created again when a warehouse is opened.
- */
+/** The view `tidemark.freshness`: up to when each report is complete. It is created again at each opening. */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { countsLateRows } from '../../plan/lateness.ts'
@@ -76,10 +74,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
-/**
- * Returns the query that counts the rows of a report's table. If the report has modification times, it also counts the
- * rows without one, and the rows with one in the future; else these numbers are NULL.
- */
+/** Returns the query of a report's rows, those without a stamp and with a future one (NULL: rows have no stamp). */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
   const future =

@@ -1,7 +1,4 @@
-/**
- * Removes old entries from the books. Kept are the last run of each report, kind and outcome, loads that changed rows,
- * and loads of a window or mark. Old windows that touch are joined, so the covered time stays.
- */
+/** Removes old entries from the books, but no last run, changing load, or load of a window or mark. Joins windows. */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql } from '../database/duckdb.ts'
 import { time } from '../database/sqlText.ts'

@@ -1,7 +1,4 @@
-/**
- * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory.
- * After an error, a transaction is always rolled back: DuckDB would report success for its COMMIT, yet lose it.
- */
+/** The only file that uses DuckDB's driver: one statement at a time. After an error, a transaction is rolled back. */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -157,10 +154,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /**
-   * Runs `work` in one transaction. In a shared database, `work` is run again from its beginning after a conflict.
-   * `limit` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
-   */
+  /** Runs `work` in a transaction, again after a conflict of a shared database. Throws LAKE_BUSY after too many. */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
@@ -230,10 +224,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /**
-   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they are
-   * cast to decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
-   */
+  /** Returns the query for a COPY to Parquet: 128-bit integers, which would become doubles, are cast to decimals. */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
     const described = await this.#connection.runAndReadAll(`

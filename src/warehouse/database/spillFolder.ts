@@ -1,7 +1,4 @@
-/**
- * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
- * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
- */
+/** The folder for data that does not fit into memory. The file's lock shows that other such folders are left over. */
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
@@ -25,10 +22,7 @@ export class SpillFolder {
     makePrivateFolder(this.own)
   }
 
-  /**
-   * Removes the folders of dead processes. Must be called while the warehouse is open. Throws WAREHOUSE_MISSING if a
-   * folder belongs to another user.
-   */
+  /** Removes the folders of dead processes. Throws WAREHOUSE_MISSING if a folder belongs to another user. */
   async removeOthers(): Promise<void> {
     const folder = path.dirname(this.own)
     const found = (await readdir(folder)).map((each) => path.join(folder, each))

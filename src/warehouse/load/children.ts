@@ -1,8 +1,4 @@
-/**
- * Stores collections in child tables. Children of a written row are compared with its items: equal ones stay, others
- * are replaced, missing ones are marked as deleted. If the row lacks the collection, its children stay (product
- * contract §4).
- */
+/** Stores collections in child tables: equal items stay, others are replaced, missing ones marked (contract §4). */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'

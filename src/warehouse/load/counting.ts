@@ -80,10 +80,7 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 
 const KEYS_AT_ONCE = 10_000
 
-/**
- * Stores for each returned key the requested range of creation times: its row was created in that range. Returns the
- * keys whose rows are not stored.
- */
+/** Stores the range of creation times for each returned key. Returns the keys whose rows are not stored. */
 async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
@@ -130,10 +127,7 @@ export interface RangeEnd extends CountPlace {
   readonly settleMs: number
 }
 
-/**
- * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
- * are absent for the first time. Throws MASS_DELETE_STOPPED instead of marking too many rows.
- */
+/** Marks rows of the range as deleted if absent for the second time. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`

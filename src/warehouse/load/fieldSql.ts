@@ -1,6 +1,4 @@
-/**
- * SQL that reads a load's fields from the staged lines: their texts, typed values, and the JSON that stays in `_extra`.
- */
+/** SQL that reads fields from the staged lines: texts, typed values, and the JSON that stays in `_extra`. */
 import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'

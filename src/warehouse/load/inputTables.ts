@@ -12,10 +12,7 @@ export interface EntryWindow {
   readonly until: Instant
 }
 
-/**
- * Returns the statements that create `gone_keys`: the keys of deleted rows, with the table's key columns. A key is cast
- * from JSON text like the row's own field. A key that no stored row can have is left out.
- */
+/** Returns the statements that create `gone_keys`: keys of deleted rows, typed like the table's key columns. */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))
   const asked = new Map(table.asked.map((column) => [column.name, column.type]))

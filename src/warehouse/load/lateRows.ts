@@ -1,7 +1,4 @@
-/**
- * Counts late rows before a load writes. A row is late if an earlier window contained its modification time, but the
- * service did not return it (product contract §2, overlap). A row that is already stored with this time is not late.
- */
+/** Counts late rows before a load writes: an earlier window had requested their time (contract §2, overlap). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { type PreviousRead, latenessMs } from '../../plan/lateness.ts'
@@ -25,10 +22,7 @@ export interface LateRowCount {
   readonly asked: PreviousRead | undefined
 }
 
-/**
- * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if late rows are not counted for
- * this load, or if rows have no modification time.
- */
+/** Counts the late rows of `win` and `staged`; undefined if they are not counted, or rows have no stamp. */
 export async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts
   const sent = stampSql(report, 's', staged)

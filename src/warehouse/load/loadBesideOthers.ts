@@ -1,7 +1,4 @@
-/**
- * A load into a lake, while other processes load. Its columns are planned before the transaction, which is started
- * again with a new plan if another process has changed the columns.
- */
+/** A load into a lake while others load. It starts again with a new plan if another process changes the columns. */
 import { SyncError } from '../../errors.ts'
 import type { Database, Sql } from '../database/duckdb.ts'
 import { load, type LoadInput, type LoadPlace, type LoadResult } from './load.ts'

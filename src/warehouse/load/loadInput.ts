@@ -29,9 +29,7 @@ interface LoadBase {
 
 /** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
-  /**
-   * The service's time at the load. If a stored row was observed later, the service's clock was set back since then.
-   */
+  /** The service's time at the load. A stored row that was observed later shows that the clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
   readonly closes: readonly ClosedWindow[]

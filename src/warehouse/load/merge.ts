@@ -1,7 +1,4 @@
-/**
- * Merges staged rows into the report's table, without an index: the cost depends on the changed rows, not on the table.
- * The newest version of a row is stored, an equal row is not written, and a field that a row lacks keeps its value.
- */
+/** Merges staged rows without an index. The newest version is stored, and a field that a row lacks keeps its value. */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -121,10 +118,7 @@ async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: stri
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/**
- * Returns the statement that creates `win`: the staged rows to write, with the stored rows that they replace. `deleted`
- * is true if the staged row is deleted and the stored row is not.
- */
+/** Returns the statement that creates `win`: staged rows to write, the rows they replace, and newly deleted ones. */
 function winSql(parts: RowMerge, target: string): string {
   const { report, table, knowsGone } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')

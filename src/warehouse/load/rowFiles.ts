@@ -1,6 +1,4 @@
-/**
- * Divides a file of long rows into small files: DuckDB reads up to 2,048 rows at once, and needs ten times their size.
- */
+/** Divides a file of long rows: DuckDB reads up to 2,048 rows at once, and needs ten times their size. */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 

@@ -29,10 +29,7 @@ export interface PublishResult {
   readonly replaced: boolean
 }
 
-/**
- * Publishes the database, unless the copy already has its state. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, and
- * WAREHOUSE_CORRUPT (also if an earlier statement threw it). After an error, the previous copy stays.
- */
+/** Publishes, unless the copy is current. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
