@@ -71,24 +71,3 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   version: 'Number of the layout',
   windows: 'Number of windows',
 }
-
-/**
- * Comments that replace those of a migration, which cannot change after its release. Each key is what COMMENT ON names.
- * They are written whenever the warehouse is opened for writing.
- */
-export const CORRECTED_COMMENTS: Readonly<Record<string, string>> = {
-  'TABLE tidemark.absences':
-    'Rows that the last reconcile or comparison of counts did not find. If the next one does not find them, they are marked as deleted',
-  'COLUMN tidemark.absences.reconcile_id': 'The reconcile, or the run that compared counts, that did not find the row',
-  'COLUMN tidemark.absences.again_from':
-    'A comparison that begins earlier does not count as the second absence; null: every comparison counts',
-  'TABLE tidemark.countings':
-    "Comparisons of the service's totals with the rows held, where the two differed or rows are not counted for a day",
-  'COLUMN tidemark.loads.late':
-    'Late rows: the service showed them only after a window had requested their time, or a comparison of counts found them. Null: not measured (rows without a stamp, first runs, backfills, reconciles)',
-  'TABLE tidemark.misfits':
-    'Values that do not fit their column. The column is NULL until a later version of the row fits',
-  'COLUMN tidemark.rejected_rows.dismissed_at':
-    'When a person dismissed the row; because of its age (rejected_keep): when the service last sent it; null: it is listed',
-  'COLUMN tidemark.rejected_rows.observed_at': 'Service time of the newest response that contained the row',
-}

@@ -62,7 +62,7 @@ CREATE TABLE tidemark.loads (
   lateness INTERVAL
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
-COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: an earlier window covered their stamp, and the service did not show them then. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
+COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: the service showed them only after a window had requested their time, or a comparison of counts found them. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
 COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of the late rows, from stamp to answer, at least; null: no late row';
 
 CREATE TABLE tidemark.runs (
@@ -94,7 +94,7 @@ CREATE TABLE tidemark.rejected_rows (
   observed_at TIMESTAMPTZ
 );
 COMMENT ON TABLE tidemark.rejected_rows IS 'Rows that could not be stored, whole, with the reason';
-COMMENT ON COLUMN tidemark.rejected_rows.observed_at IS 'Service time of the response that brought the row';
+COMMENT ON COLUMN tidemark.rejected_rows.observed_at IS 'Service time of the newest response that contained the row';
 
 CREATE TABLE tidemark.schema_changes (
   report VARCHAR NOT NULL,
@@ -151,8 +151,8 @@ CREATE TABLE tidemark.reconcile_keys (reconcile_id VARCHAR NOT NULL, key VARCHAR
 COMMENT ON TABLE tidemark.reconcile_keys IS 'Keys that the service returned to a reconcile that has not ended';
 
 CREATE TABLE tidemark.absences (report VARCHAR NOT NULL, scope VARCHAR NOT NULL, key VARCHAR NOT NULL, reconcile_id VARCHAR NOT NULL);
-COMMENT ON TABLE tidemark.absences IS 'Rows that the service did not return to the last reconcile or comparison of counts. If the next one does not find them either, they are marked as deleted';
-COMMENT ON COLUMN tidemark.absences.reconcile_id IS 'The reconcile, or the run that compared counts';
+COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile or comparison of counts did not find. If the next one does not find them, they are marked as deleted';
+COMMENT ON COLUMN tidemark.absences.reconcile_id IS 'The reconcile, or the run that compared counts, that did not find the row';
 
 CREATE TABLE tidemark.coverage (
   report VARCHAR NOT NULL,

@@ -42,11 +42,11 @@ CREATE TABLE tidemark.countings (
   failures BIGINT NOT NULL,
   stopped VARCHAR
 );
-COMMENT ON TABLE tidemark.countings IS 'The last comparison of each report''s total with the rows held, if the numbers differed or comparing ended for a day';
+COMMENT ON TABLE tidemark.countings IS 'Comparisons of the service''s totals with the rows held, where the two differed or rows are not counted for a day';
 COMMENT ON COLUMN tidemark.countings.counted_at IS 'The service''s clock at that comparison';
 COMMENT ON COLUMN tidemark.countings.unexplained IS 'The difference, total minus rows held, that no row explains';
 COMMENT ON COLUMN tidemark.countings.failures IS 'Number of comparisons in a row that found no row to explain the difference';
 COMMENT ON COLUMN tidemark.countings.stopped IS 'Why the report is not counted for a day; null: it is counted';
 
 ALTER TABLE tidemark.absences ADD COLUMN again_from TIMESTAMPTZ;
-COMMENT ON COLUMN tidemark.absences.again_from IS 'A comparison of counts from this time on counts as the second absence; null: a reconcile wrote the row';
+COMMENT ON COLUMN tidemark.absences.again_from IS 'A comparison that begins earlier does not count as the second absence; null: every comparison counts';

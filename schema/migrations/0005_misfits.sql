@@ -10,7 +10,7 @@ CREATE TABLE tidemark.misfits (
   last_seen TIMESTAMPTZ NOT NULL,
   load_id BIGINT NOT NULL
 );
-COMMENT ON TABLE tidemark.misfits IS 'Values that do not fit their column, which is NULL. A value leaves the list when a later version of the row fits';
+COMMENT ON TABLE tidemark.misfits IS 'Values that do not fit their column. The column is NULL until a later version of the row fits';
 COMMENT ON COLUMN tidemark.misfits."table" IS 'The table of the report or of a collection';
 COMMENT ON COLUMN tidemark.misfits."column" IS 'The column that the value does not fit';
 COMMENT ON COLUMN tidemark.misfits.key IS 'The key columns of the row, joined by colons; for a collection followed by _child_key';
@@ -25,4 +25,4 @@ ALTER TABLE tidemark.runs ADD COLUMN misfits BIGINT;
 COMMENT ON COLUMN tidemark.runs.misfits IS 'Values that did not fit their columns; null: a run before they were counted';
 
 ALTER TABLE tidemark.rejected_rows ADD COLUMN dismissed_at TIMESTAMPTZ;
-COMMENT ON COLUMN tidemark.rejected_rows.dismissed_at IS 'When an operator dismissed the row; null: it is listed as rejected';
+COMMENT ON COLUMN tidemark.rejected_rows.dismissed_at IS 'When a person dismissed the row; because of its age (rejected_keep): when the service last sent it; null: it is listed';

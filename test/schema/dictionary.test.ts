@@ -2,7 +2,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { CORRECTED_COMMENTS } from '../../schema/books.ts'
 import { dictionary } from '../../schema/dictionary.ts'
 import { reports } from '../../schema/index.ts'
 import { catalogueOf } from '../../src/warehouse/database/catalogue.ts'
@@ -19,21 +18,24 @@ it('docs/TABLES.md is what the declarations and an empty warehouse contain (UPDA
   expect(await readFile(FILE, 'utf8')).toBe(page)
 })
 
+const CORRECTED = 'or comparison of counts did not find'
+
 const commentIn = async (warehouse: Warehouse) => {
   const tables = await catalogueOf(warehouse)
   return tables.find(({ schema, name }) => schema === 'tidemark' && name === 'absences')?.comment
 }
 
-it('a comment that was corrected after the release of its migration reaches a warehouse that exists already', async () => {
+it('a comment of a migration that was corrected reaches a warehouse that exists already', async () => {
   await using folder = await aFolder()
   const options = { path: path.join(folder.path, 'old.duckdb'), memory: '256MB' }
   {
     await using warehouse = await Warehouse.open(options)
+    expect(await commentIn(warehouse)).toContain(CORRECTED)
     await warehouse.rows(`COMMENT ON TABLE tidemark.absences IS 'Rows that the last reconcile did not find'`)
     expect(await commentIn(warehouse)).toBe('Rows that the last reconcile did not find')
   }
   await using warehouse = await Warehouse.open(options)
-  expect(await commentIn(warehouse)).toBe(CORRECTED_COMMENTS['TABLE tidemark.absences'])
+  expect(await commentIn(warehouse)).toContain(CORRECTED)
 })
 
 it('docs/READING.md names every report', async () => {

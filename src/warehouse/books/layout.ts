@@ -1,6 +1,5 @@
 /** The layout of the books: migrations, one per file, and the check that no newer program has written the warehouse. */
 import { readFile } from 'node:fs/promises'
-import { CORRECTED_COMMENTS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -30,17 +29,31 @@ export const LAYOUT = MIGRATIONS.length
 /** Migrates a file to the newest layout. Throws WAREHOUSE_NEWER when a newer program wrote it. */
 export async function migrate(sql: Sql, path: string): Promise<void> {
   const version = await knownLayout(sql, path)
-  for (const [index, file] of MIGRATIONS.entries()) {
+  const folder = new URL('../../../schema/migrations/', import.meta.url)
+  const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, folder), 'utf8')))
+  for (const [index, migration] of migrations.entries()) {
     if (index < version) continue
-    await sql.run(await readFile(new URL(`../../../schema/migrations/${file}`, import.meta.url), 'utf8'))
+    await sql.run(migration)
     await sql.run(`INSERT INTO tidemark.layout VALUES (${index + 1}, now())`)
   }
-  const comments = Object.entries(CORRECTED_COMMENTS)
-  await sql.run(comments.map(([target, comment]) => `COMMENT ON ${target} IS ${text(comment)};`).join('\n'))
+  if (version > 0) await correctComments(sql, migrations)
   const lake = await isLake(sql)
   await createTables(sql, reports.map(tableOf), lake ? {} : COMPRESSED)
   await sql.run(freshnessSql())
   if (!lake) await sql.run(freshnessCommentsSql())
+}
+
+/** Writes the comments of the migrations that differ from the stored ones: an earlier checkout had other texts. */
+async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
+  const comments = await sql.rows<{ target: string; comment: string }>(`
+    SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()
+    WHERE schema_name = 'tidemark' AND comment IS NOT NULL UNION ALL
+    SELECT 'COLUMN tidemark.' || table_name || '.' || column_name, comment FROM duckdb_columns()
+    WHERE schema_name = 'tidemark' AND comment IS NOT NULL`)
+  const stored = new Set(comments.map(({ target, comment }) => `COMMENT ON ${target} IS ${text(comment)};`))
+  const lines = migrations.flatMap((migration) => migration.split('\n'))
+  const wrong = lines.filter((line) => line.startsWith('COMMENT ON ') && !stored.has(line.replaceAll('"', '')))
+  if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
 /** Returns the layout of a file; 0 if it has no books. Throws WAREHOUSE_NEWER if a newer program wrote it. */
