@@ -1,10 +1,9 @@
 /** Functions for the rules in judge.ts: they test conditions, cut spans into parts, and update paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
-import type { Case } from './slice.ts'
+import type { Case, ProbeName } from './slice.ts'
 import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
-import type { Walk } from './walk.ts'
 
 /** A span that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
@@ -25,9 +24,14 @@ export const isArrayStart = ({ seen }: Case): boolean =>
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound at `floor`: its later part can then be cut further. Undefined for other spans. */
+/**
+ * Cuts a span without a lower bound at `floor`, or at 1970 if it ends there: its later part can then be cut further.
+ * Undefined for other spans.
+ */
 export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
-  span?.since === undefined && span !== undefined ? splitAt(span, terms.floor) : undefined
+  span?.since === undefined && span !== undefined
+    ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
+    : undefined
 
 /** Returns whether page 1 of an envelope has fewer rows than the envelope's `totalCount`, and the span may be cut. */
 export const isTooMuch = (given: Case): boolean => {
@@ -91,18 +95,18 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
  * that many rows was proven complete. A service that ignores page numbers and shortens every response looks the same.
  */
 export const mayHideRows = (given: Case): boolean => {
-  const { profile, slice, terms, seen } = given
+  const { profile, seen } = given
   const { claim, walk, stage } = seen
   const isShown = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = isArrayStart(given) && (isShown || countOf(given)?.number === 1)
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
   const isNew = walk.firstRows > 1 && walk.firstRows >= profile.wholeRows && !isSurelyLast
-  return isOnly && isNew && terms.keyed && mayCut(given) && slice.span !== undefined && canSplit(slice.span)
+  return isOnly && isNew && isWide(given)
 }
 
 /** Cuts a slice with a heap into parts. Undefined for any other slice: `SpanQueue` chooses where to cut it. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
-  given.slice.heap === undefined ? undefined : finer(given, given.seen.walk)
+  given.slice.heap === undefined ? undefined : finer(given)
 
 export const learnWhole = (given: Case): PagingProfile => sawWhole(learnSingle(given), given.seen.walk.firstRows)
 
@@ -151,7 +155,7 @@ export function isCountMet(given: Case): boolean {
 }
 
 /** Returns whether two walks in a row are whole and returned the same rows, and page 0 was not `unclear`. */
-export const isAgreed = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
+const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
   previous !== undefined &&
   found.pageZero !== 'unclear' &&
   walk.isWhole(profile) &&
@@ -162,14 +166,29 @@ export const isAgreed = ({ profile, seen: { walk, previous, found } }: Case): bo
 export const mayLackPageZero = (given: Case): boolean => {
   const { walk, previous, found } = given.seen
   const isUnread = given.profile.firstNumber === undefined && found.pageZero === undefined
-  return isUnread && isEnd(given) && previous?.distinct === walk.distinct && (walk.totalCount ?? 0) > walk.distinct
+  return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, and fewer than the total. */
+/** Returns whether two walks returned the same rows, and fewer than the total on each of their pages. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
-  return isEnd(given) && isAgreed(given) && (walk.totalCount ?? 0) > walk.distinct
+  return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
+
+/** Returns whether two walks had the rows of page 1 on each page, and fewer rows than each total. */
+const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
+
+/** Returns whether fewer rows than the total were returned, and no further request can return the others. */
+export const isLacking = (given: Case): boolean =>
+  isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finer(given) === undefined))
+
+/** Returns whether two walks agree, and no narrower span may have rows that each of their pages lacks. */
+export const isAgreed = (given: Case): boolean =>
+  areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
+
+/** Returns whether the span can be divided to test whether its response lacks rows. */
+const isWide = ({ slice: { span }, terms, policy }: Case): boolean =>
+  terms.keyed && policy.cuts !== 'never' && span !== undefined && canSplit(span)
 
 /**
  * Returns whether all allowed walks over a bare array were read, and the last one ended at a refused page after a full
@@ -179,6 +198,14 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
+
+/** Returns which requests for parts of the span show whether two agreeing walks lack rows; undefined: no further ones. */
+export function probeOfParts(given: Case): ProbeName | undefined {
+  const { partTotals, narrower } = given.seen.found
+  if (!isShort(given)) return undefined
+  if (isSamePage(given)) return isWide(given) && narrower === undefined ? 'narrower spans' : undefined
+  return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
+}
 
 /** Returns the span's halves. Their totals are added, so the halves are 1 µs apart: no row may count in both. */
 export function countedParts(given: Case): readonly Span[] {
@@ -193,12 +220,14 @@ export function countedParts(given: Case): readonly Span[] {
 }
 
 /** Returns parts of the span that should each fit into one response; undefined if the span can't be cut. */
-export function finer(given: Case, walk: Walk): readonly Span[] | undefined {
-  const { span, heap } = given.slice
+export function finer(given: Case): readonly Span[] | undefined {
+  const { slice, seen } = given
+  const { span, heap } = slice
+  const { walk } = seen
   if (!mayCut(given) || span === undefined) return undefined
   if (!canSplit(span)) return atFloor(given)
   if (heap === 'at its end') return splitAt(span, (span.until - 1) as Instant)
-  return splitByTotal(span, Math.max(walk.totalCount ?? 0, walk.rows), plannedRows(walk.pageRows))
+  return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
 
 /**
@@ -211,7 +240,7 @@ export function nextSize(given: Case): number {
   const { walk } = seen
   const { rowsAsked: size } = walk
   const isWhole = walk.isWhole(profile)
-  if (!isWhole && finer(given, walk) !== undefined) return terms.pageSize
+  if (!isWhole && finer(given) !== undefined) return terms.pageSize
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size)
@@ -238,7 +267,7 @@ export const isUncounted = (given: Case): boolean =>
 /** Cuts the span into parts with fewer rows than the walks returned, so that the service returns all their pages. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
-  const { totalCount = 0, distinct } = given.seen.walk
+  const { leastTotal, distinct } = given.seen.walk
   if (span === undefined || !canSplit(span)) return atFloor(given)
-  return splitByTotal(span, totalCount, plannedRows(Math.max(1, distinct)))
+  return splitByTotal(span, leastTotal, plannedRows(Math.max(1, distinct)))
 }

@@ -6,7 +6,6 @@ import {
   splitByAge,
   alwaysFills,
   atFloor,
-  countedParts,
   countMax,
   countOf,
   deepParts,
@@ -18,6 +17,7 @@ import {
   isCuttable,
   continuesOnPage2,
   isHiddenBehindPage1,
+  isLacking,
   isOld,
   isPage2,
   isShort,
@@ -35,6 +35,7 @@ import {
   loadsOf,
   mayHideRows,
   mayLackPageZero,
+  probeOfParts,
   splitOffOld,
 } from './caseFacts.ts'
 import {
@@ -329,27 +330,25 @@ const ENDED_WALK: readonly Rule[] = [
     gives: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'As rule 34, and an entry is outside of what came',
+    name: 'As rule 34, and an entry is outside of what came; or every page is page 1, and the span cannot be cut',
     verdict: 'give up',
     argued: AGREED,
-    gives: (c) => {
-      const { totalCount, distinct } = c.seen.walk
-      const why = `the service counts ${totalCount} entries, and its pages bring ${distinct}`
-      return isShort(c) && c.seen.found.hidden === true && { kind: 'give up', why }
-    },
+    gives: (c) => isLacking(c) && giveUp(c),
   },
   {
     name: 'Two walks agree, and the total counts more',
-    verdict: 'probe the totals of parts',
-    argued: ODD,
-    gives: (c) =>
-      isShort(c) && countedParts(c).length > 0 && c.seen.found.partTotals === undefined && probe('totals of parts'),
+    verdict: 'probe narrower spans if every page is page 1, and the totals of parts if not',
+    argued: AGREED,
+    gives: (c) => {
+      const what = probeOfParts(c)
+      return what !== undefined && probe(what)
+    },
   },
   {
     name: 'The totals of the parts add up',
     verdict: 'cut, so that each part can be paged to',
     argued: ODD,
-    gives: (c) => isShort(c) && c.seen.found.partTotals === c.seen.walk.totalCount && cut({ parts: deepParts(c) }),
+    gives: (c) => isShort(c) && c.seen.found.partTotals === 'add up' && cut({ parts: deepParts(c) }),
   },
   {
     name: 'Two walks agree, no page was refused that may have rows, and page 0 is not unclear',
@@ -358,11 +357,11 @@ const ENDED_WALK: readonly Rule[] = [
     gives: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),
   },
   {
-    name: 'Rows moved, and the span can be cut',
+    name: 'Rows moved or may be hidden, and the span can be cut',
     verdict: 'cut finer',
     argued: AGREED,
     gives: (c) => {
-      const parts = finer(c, c.seen.walk)
+      const parts = finer(c)
       return (!isAgreed(c) || alwaysFills(c)) && parts !== undefined && cut({ parts })
     },
   },

@@ -1,5 +1,5 @@
 /** The type of the judge's rules, and the verdicts that many rules return. The rules are in src/plan/judge.ts. */
-import { nextSize } from './caseFacts.ts'
+import { isShort, nextSize } from './caseFacts.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 import type { Case, Verdict } from './slice.ts'
 import type { Proof, Walk } from './walk.ts'
@@ -41,8 +41,11 @@ export const readAgain = (given: Case): Verdict => ({
   rowsAsked: nextSize(given),
 })
 
-/** Returns the verdict that no proof is possible, with the service's refusal if a page was refused. */
-export function giveUp({ profile, seen }: Case): Verdict {
-  const refusal = seen.walk.cutOff(profile)
-  return { kind: 'give up', why: refusal && `the page behind it is refused: ${refusal.message}` }
+/** Returns the verdict that no proof is possible, with the reason: a refusal, or a total that counts more rows. */
+export function giveUp(given: Case): Verdict {
+  const { walk } = given.seen
+  const refusal = walk.cutOff(given.profile)
+  const refused = refusal && `the page behind it is refused: ${refusal.message}`
+  const short = isShort(given) && `the service counts ${walk.leastTotal} rows, and its pages bring ${walk.distinct}`
+  return { kind: 'give up', why: refused ?? (short === false ? undefined : short) }
 }

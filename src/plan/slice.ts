@@ -47,8 +47,8 @@ export interface Findings {
   readonly hidden?: boolean
   /** Whether requests for parts of the span show that its response, which seems complete, lacks rows. */
   readonly narrower?: NarrowerFinding
-  /** The sum of the totals of the span's two parts (`countedParts`). */
-  readonly partTotals?: number
+  /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
+  readonly partTotals?: 'add up' | 'differ'
 }
 
 /**

@@ -78,6 +78,11 @@ export class Walk {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
 
+  /** Returns the lowest total on any page; 0 if no page has one. */
+  get leastTotal(): number {
+    return this.#totals.size === 0 ? 0 : Math.min(...this.#totals)
+  }
+
   /** The number of distinct rows, by key. Rows without a key are counted one by one. */
   get distinct(): number {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows

@@ -52,5 +52,8 @@ export const CORPUS: readonly CorpusSeed[] = [
     found: 'a trail of several pages, counted from 0, the last one shown for every later number, was never read',
   },
   { seed: 5_373, found: 'a row without a key that a limit hid was not looked for in narrower spans' },
+  { seed: 2_721, found: 'rows behind a hidden limit were lost where the total fell while the same page came again' },
+  { seed: 8_887, found: 'page 0 was not tried where the total fell between two pages of the second walk' },
+  { seed: 9_723, found: 'four of 30 rows counted as everything: page numbers were ignored in a read without bounds' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -207,7 +207,7 @@ class SliceReading {
       case 'entries outside':
         return { hidden: await probeOutside(source, probed.slice.span, [first, lastWithRows]) }
       default:
-        return { partTotals: await probePartTotals(source, countedParts(this.case)) }
+        return { partTotals: await probePartTotals(probed, countedParts(this.case), seen.walk.leastTotal) }
     }
   }
 

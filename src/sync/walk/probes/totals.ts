@@ -4,15 +4,24 @@ import type { Span } from '../../../plan/spans.ts'
 import type { FetchedPage } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
+import type { ProbedSlice } from './lastPage.ts'
 
 /**
- * Returns the sum of the totals of `parts`. If the span's total is equal, the walks lack rows: the service ends its
- * pages early but counts all rows. If that total is wrong, the totals of the parts are wrong too.
+ * Returns whether the totals of `parts` add up to the span's total: to `before`, to its present total, or to a number
+ * between them, as rows may be removed meanwhile. If they do, the walks lack rows: the service ends its pages early but
+ * counts all rows. If the total is wrong, the totals of the parts are wrong too, and add up to another number.
  */
-export async function probePartTotals(source: SliceSource, parts: readonly Span[]): Promise<number> {
+export async function probePartTotals(
+  { source, slice }: ProbedSlice,
+  parts: readonly Span[],
+  before: number,
+): Promise<'add up' | 'differ'> {
+  const totalOf = async (span: Span) =>
+    (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
   let sum = 0
-  for (const part of parts) sum += (await source.pages.read(questionFor(source, part), 1)).page.envelope.totalCount ?? 0
-  return sum
+  for (const part of parts) sum += await totalOf(part)
+  const now = sum === before ? before : await totalOf(slice.span)
+  return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
 /**
