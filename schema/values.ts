@@ -96,12 +96,7 @@ export const VALUES: Readonly<Record<ColumnType, ValueRule>> = {
     ],
     misfits: ['{"de":"x"}', '["x"]'],
   },
-  JSON: {
-    misfit: 'no JSON',
-    takes: 'everything, as sent',
-    examples: [['{"a":1.10}', '{"a":1.10}']],
-    misfits: [],
-  },
+  JSON: { misfit: 'no JSON', takes: 'everything, as sent', examples: [['{"a":1.10}', '{"a":1.10}']], misfits: [] },
 }
 
 /** The types that an operator can choose for a column (`tidemark schema --retype`). */

@@ -57,8 +57,4 @@ export class BackfillNames {
   }
 }
 
-const asOpen = ({ backfillId, from, to }: BackfillJob) => ({
-  backfillId,
-  since: from as Instant,
-  until: to as Instant,
-})
+const asOpen = ({ backfillId, from, to }: BackfillJob) => ({ backfillId, since: from as Instant, until: to as Instant })

@@ -52,12 +52,7 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
   `${edge}-left`,
   `${edge}-right`,
 ])
-const RULES_ONLY = {
-  ...Object.fromEntries(EDGES.map((edge) => [edge, ''])),
-  mid: '─',
-  'mid-mid': '──',
-  middle: '  ',
-}
+const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
 /** Returns a table: a line with the headings, a rule, and the rows. Ends with a line break. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {

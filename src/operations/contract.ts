@@ -73,9 +73,7 @@ export const workerLost = (what: string): SyncError =>
 
 /** Returns the error for a request or an answer that its receiver does not understand. */
 export const notUnderstood = (message: string): SyncError =>
-  new SyncError('USAGE_INVALID', message, {
-    cure: 'Restart the worker: it is of another version than the command.',
-  })
+  new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
 const Figures = z.object({
   rows: count,
@@ -124,9 +122,7 @@ export type OperationEvent = z.infer<typeof OperationEvent>
 /** Set if publishing failed. The operation still succeeds, because the rows are in the warehouse. */
 const Unpublished = z.object({ publishError: Problem.optional() })
 
-const Publication = Unpublished.extend({
-  published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
-})
+const Publication = Unpublished.extend({ published: z.object({ path: z.string(), replaced: z.boolean() }).optional() })
 export type Publication = z.infer<typeof Publication>
 
 const ReconcileFound = z.object({ rows: count, missed: count, differed: count, absent: count, deleted: count })
@@ -159,13 +155,7 @@ export type Activity = z.infer<typeof Activity>
 
 const NextTick = z.object({ work: z.enum(['incremental', 'reconcile']), report, atMs: count })
 
-const RetriedReport = z.object({
-  report,
-  tried: count,
-  loaded: count,
-  rejected: count,
-  withheld: count.optional(),
-})
+const RetriedReport = z.object({ report, tried: count, loaded: count, rejected: count, withheld: count.optional() })
 
 /** The schema of each operation's answer. */
 export const ANSWERS = {
@@ -194,11 +184,7 @@ export const ANSWERS = {
     }),
   }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
-  status: Activity.extend({
-    standings: z.array(Standing),
-    next: z.array(NextTick),
-    console: z.string().optional(),
-  }),
+  status: Activity.extend({ standings: z.array(Standing), next: z.array(NextTick), console: z.string().optional() }),
   activity: Activity,
 } as const satisfies Record<OperationName, z.ZodType>
 

@@ -39,12 +39,7 @@ export class OwnEngine implements Engine {
       this.#options.onEnded(kind, outcome)
       tell({ outcome: outcomeOf(outcome) })
     }
-    const context: SyncContext = {
-      ...this.context,
-      signal,
-      onOutcome,
-      onProgress: (progress) => tell({ progress }),
-    }
+    const context: SyncContext = { ...this.context, signal, onOutcome, onProgress: (progress) => tell({ progress }) }
     const ended: EndedRun[] = []
     for await (const run of runsOf(context, request)) {
       onOutcome(run.outcome)

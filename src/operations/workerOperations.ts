@@ -160,11 +160,7 @@ export class WorkerOperations implements Engine {
 
   async #activity(): Promise<Activity> {
     const { requests, runs } = this.#parts
-    return {
-      running: [...runs.running],
-      waiting: await waitingRuns(requests),
-      queues: await requests.depths(),
-    }
+    return { running: [...runs.running], waiting: await waitingRuns(requests), queues: await requests.depths() }
   }
 }
 

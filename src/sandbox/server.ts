@@ -115,11 +115,7 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
       ...seen,
     })
   }
-  await parts.sender.send(served.answer, {
-    response,
-    place,
-    acceptEncoding: request.headers['accept-encoding'] ?? '',
-  })
+  await parts.sender.send(served.answer, { response, place, acceptEncoding: request.headers['accept-encoding'] ?? '' })
 }
 
 async function serve({ service }: Parts, path: string, received: ReceivedRequest): Promise<PlacedAnswer> {

@@ -74,10 +74,7 @@ export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> 
 export function clientOf(config: Config, wiring: ClientWiring): ReportingClient {
   const { clock, log, attemptsMax, store, observe } = wiring
   guardSecrets(config, log)
-  const limits = {
-    answerBytesMax: config.limits.pageBytesMax,
-    ...(attemptsMax !== undefined && { attemptsMax }),
-  }
+  const limits = { answerBytesMax: config.limits.pageBytesMax, ...(attemptsMax !== undefined && { attemptsMax }) }
   const onEvent = (event: ClientEvent) => {
     if (event.kind === 'secret changed') guardSecrets(config, log)
     logClientEvent(log, event)

@@ -86,9 +86,7 @@ async function configure(folder: string, service: DemoService, token: string): P
   await writeFile(
     path.join(folder, '.env'),
     `REPORTING_CLIENT_SECRET=${clientSecret}\nTIDEMARK_CONSOLE_TOKEN=${token}\n`,
-    {
-      mode: 0o600,
-    },
+    { mode: 0o600 },
   )
   return loadConfig({ file: 'tidemark.yaml', cwd: folder, env: {} })
 }

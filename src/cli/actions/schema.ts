@@ -41,9 +41,7 @@ async function retype(
     throw new SyncError(
       'USAGE_INVALID',
       column === undefined ? `${type}: of which column?` : `there is no type ${type}`,
-      {
-        cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}`,
-      },
+      { cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}` },
     )
   }
   const answer = await performFor(shell, { config, loudness }, { do: 'retype', column, type: to })

@@ -65,10 +65,7 @@ const needed = (text: string): string | true => (text.trim() === '' ? 'Please gi
 const asked = {
   baseUrl: () =>
     answered(({ input }) =>
-      input({
-        message: 'Address of the reporting service',
-        validate: (text) => baseUrlProblem(text.trim()) ?? true,
-      }),
+      input({ message: 'Address of the reporting service', validate: (text) => baseUrlProblem(text.trim()) ?? true }),
     ),
   clientId: () => answered(({ input }) => input({ message: 'Client identifier', validate: needed })),
   secret: () => answered(({ password }) => password({ message: 'Client secret', mask: '*', validate: needed })),

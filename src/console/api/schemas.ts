@@ -82,12 +82,7 @@ export type RunQuery = z.infer<typeof RunQuery>
 export const ReportDetail = z.object({
   standing: Standing,
   explained: z.string().describe('The same in words'),
-  settings: z.object({
-    every: z.string(),
-    settle_seconds: z.number(),
-    overlap_seconds: z.number(),
-    start: time,
-  }),
+  settings: z.object({ every: z.string(), settle_seconds: z.number(), overlap_seconds: z.number(), start: time }),
   attention: z.array(Attention),
   marks: z.array(z.object({ at: time, mark: time })).describe('The mark after each run, earliest first'),
   runs: z.array(Run).describe('The last runs, newest first'),
@@ -157,12 +152,7 @@ export const Plan = z.object({
   windows: z.array(SpanText.extend({ number: count, scope: z.string(), rows: count.nullable(), requests: count })),
 })
 
-export const Outcome = z.object({
-  report: z.string(),
-  state: z.string(),
-  text: z.string(),
-  error: Problem.nullable(),
-})
+export const Outcome = z.object({ report: z.string(), state: z.string(), text: z.string(), error: Problem.nullable() })
 export type Outcome = z.infer<typeof Outcome>
 
 export const Errand = z.object({

@@ -56,10 +56,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   throw new SyncError(
     'PUBLISH_FAILED',
     `the published copy ${to} is the warehouse itself: one is a link to the other`,
-    {
-      cure: 'Remove the link, or set published to another file.',
-      data: { path: to },
-    },
+    { cure: 'Remove the link, or set published to another file.', data: { path: to } },
   )
 }
 
