@@ -1,8 +1,8 @@
 /** The log: pino on standard error, readable on a terminal, else JSON. Masks secrets and fields such as `password`. */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
-import { runNow } from './runContext.ts'
 import { type Secret, spellingsOf } from './secret.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -96,3 +96,16 @@ function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
   for (const text of guarded) masked = masked.replaceAll(text, MASK)
   return masked
 }
+
+interface RunContext {
+  readonly runId: string
+  readonly report: string
+}
+
+const runs = new AsyncLocalStorage<RunContext>()
+
+/** Runs `work` as part of the run. Its log lines then have the run's identifier and report. */
+export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
+
+/** Returns the run to which the executing code belongs, or undefined outside of runs. */
+const runNow = (): RunContext | undefined => runs.getStore()

@@ -1,7 +1,7 @@
 /** The conditions that the webhook reports. A condition is a state: one notice at its begin, one at its end. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
-import { advisedOverlap } from '../../src/config/overlap.ts'
+import { advisedOverlap } from '../../src/config/units.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Notice } from './memory.ts'

@@ -1,11 +1,10 @@
 /** Processes the jobs of the process that owns the warehouse. Only one run per report and kind is active at a time. */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
-import type { Log } from '../../src/log.ts'
-import { inRun } from '../../src/runContext.ts'
+import { type Log, inRun } from '../../src/log.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { UNTIL_RESUMED } from '../../src/sync/pauses.ts'
-import { reconcileRun } from '../../src/sync/reconcileRun.ts'
+import { reconcileRun } from '../../src/sync/reconcile.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'

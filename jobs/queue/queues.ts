@@ -3,7 +3,7 @@ import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
-import type { PullAsk } from '../../src/sync/backfill/pullAsk.ts'
+import type { PullAsk } from '../../src/sync/backfill/handover.ts'
 
 export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
 

@@ -7,8 +7,9 @@ import {
   PostgresQueueBackend,
   type RedisQueueBackend,
   runMigrations,
+  type PgQueryable,
 } from 'bullmq'
-import { VALUES_TABLE } from './sqlValues.ts'
+import type { StoredValue, SharedValues } from './sharedValues.ts'
 
 /** Key of the advisory lock: the letters "tide" as a number. */
 const TABLES_LOCK = 0x74_69_64_65
@@ -47,5 +48,66 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
   } catch (error) {
     await session.query('ROLLBACK')
     throw error
+  }
+}
+
+const TABLE = 'tidemark_shelf'
+/** SQL for `$n` milliseconds from now, by the server's current clock instead of the start of the transaction. */
+const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
+
+/** Creates the table of shared values in the schema of the store, next to BullMQ's own tables. */
+const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
+  name text PRIMARY KEY,
+  text text NOT NULL,
+  until timestamptz NOT NULL
+)`
+
+const READ = `SELECT text, extract(epoch FROM until - clock_timestamp())::float8 * 1000 AS remaining_ms
+FROM ${TABLE} WHERE name = $1 AND until > clock_timestamp()`
+
+const WRITE = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, $2, ${fromNow('$3')})
+ON CONFLICT (name) DO UPDATE SET text = excluded.text, until = excluded.until`
+
+const CLAIM = `${WRITE} WHERE ${TABLE}.until <= clock_timestamp() RETURNING name`
+
+const RENEW = `UPDATE ${TABLE} SET until = ${fromNow('$3')}
+WHERE name = $1 AND text = $2 AND until > clock_timestamp() RETURNING name`
+
+const REMOVE = `DELETE FROM ${TABLE} WHERE name = $1 AND text = $2`
+
+const PROLONG = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, '', ${fromNow('$2')})
+ON CONFLICT (name) DO UPDATE SET until = greatest(${TABLE}.until, excluded.until)`
+
+export class SqlValues implements SharedValues {
+  readonly #database: PgQueryable
+
+  constructor(database: PgQueryable) {
+    this.#database = database
+  }
+
+  async read(name: string): Promise<StoredValue | undefined> {
+    const { rows } = await this.#database.query<{ text: string; remaining_ms: number }>(READ, [name])
+    const [row] = rows
+    return row === undefined ? undefined : { text: row.text, remainingMs: row.remaining_ms }
+  }
+
+  async write(name: string, text: string, ms: number): Promise<void> {
+    await this.#database.query(WRITE, [name, text, ms])
+  }
+
+  async claim(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#database.query(CLAIM, [name, text, ms])).rows.length > 0
+  }
+
+  async renew(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#database.query(RENEW, [name, text, ms])).rows.length > 0
+  }
+
+  async remove(name: string, text: string): Promise<void> {
+    await this.#database.query(REMOVE, [name, text])
+  }
+
+  async prolong(name: string, ms: number): Promise<void> {
+    await this.#database.query(PROLONG, [name, ms])
   }
 }

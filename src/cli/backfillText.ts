@@ -2,7 +2,7 @@
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf } from '../operations/contract.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
-import type { BackfillPreview } from '../sync/backfill/backfillPreview.ts'
+import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import type { BookedWindow, PlannedWindow } from '../warehouse/books/backfills.ts'
 import {
   type Column,

@@ -1,8 +1,8 @@
-/** A command's log and progress on standard error. */
+/** A command's log and progress on standard error, and its result on standard output. */
 import type { Config } from '../config/config.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
-import type { Shell } from './shell.ts'
+import type { Shell, ExitCode } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
 /** Options that several commands have. A command receives only the options that it declares. */
@@ -33,3 +33,19 @@ export function voices({ err, clock, env }: Shell, { json = false, quiet = false
   const view = new LiveProgress(err, clock)
   return { log: createLog({ level: logLevelOf(env, 'warn'), keep, pretty: true, destination: view }), view }
 }
+
+interface CommandResult {
+  readonly failed: boolean
+  readonly document: () => object
+  readonly text: () => string
+}
+
+/** Prints the document if `--json` is given, else the text. With `--quiet`, prints the text only after a failure. */
+export function print({ out }: Shell, loudness: Loudness, { failed, document, text }: CommandResult): ExitCode {
+  if (loudness.json === true) printDocument({ out }, document())
+  else if (loudness.quiet !== true || failed) out.write(text())
+  return failed ? 1 : 0
+}
+
+export const printDocument = ({ out }: Pick<Shell, 'out'>, document: object): void =>
+  out.write(`${JSON.stringify(document, undefined, 2)}\n`)

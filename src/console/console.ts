@@ -3,7 +3,7 @@ import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Requests } from '../../jobs/queue/requests.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Secret } from '../secret.ts'
@@ -18,7 +18,6 @@ import { addReadRoutes } from './api/readRoutes.ts'
 import type { AllSettings, ConsoleBackend } from './backend.ts'
 import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
-import { addHealth, type HealthOptions } from './health.ts'
 import { Live } from './live.ts'
 
 export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metricsText'> {
@@ -128,5 +127,32 @@ function listenError(thrown: NodeJS.ErrnoException, address: string): SyncError 
   return new SyncError('CONFIG_INVALID', `the console can't listen at ${address}: ${thrown.message}`, {
     cure: 'Set console.host to an address of this machine and console.port to a port that this user may open.',
     cause: thrown,
+  })
+}
+
+export interface MetricsText {
+  readonly contentType: string
+  readonly body: string
+}
+
+interface HealthOptions {
+  readonly clock: Clock
+  /** Returns whether the queue's store responds and the roles of this worker have begun their work. */
+  readonly isReady: () => Promise<boolean>
+  readonly metricsText?: (() => Promise<MetricsText>) | undefined
+}
+
+const READY_MS_MAX = 2_000
+
+function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthOptions): void {
+  app.get('/healthz', { config: { open: true } }, async () => ({ status: 'ok' }))
+  app.get('/readyz', { config: { open: true } }, async (_, reply) => {
+    const ready = await within(READY_MS_MAX, clock, () => isReady().catch(() => false))
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready' })
+  })
+  if (metricsText === undefined) return
+  app.get('/metrics', async (_, reply) => {
+    const { contentType, body } = await metricsText()
+    return reply.type(contentType).send(body)
   })
 }

@@ -6,7 +6,7 @@ import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
-import type { BackfillPreview } from '../sync/backfill/backfillPreview.ts'
+import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 
 const report = z.enum(reportNames)

@@ -10,7 +10,7 @@ import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
-import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPreview.ts'
+import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import {
   type Activity,
   type AnswerOf,

@@ -4,6 +4,9 @@
  * the order of the rows. For a row with the fields of the previous row, a scan only compares the bytes of each name.
  */
 import type { Kinds } from '../plan/kinds.ts'
+import type { Declaration } from '../../schema/report.ts'
+import { collectionFields } from '../../schema/tables.ts'
+import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
 /** A trie with more nodes than this is dropped: its field names are probably data, as in a map by identifier. */
 const TRIE_NODES_MAX = 20_000
@@ -193,3 +196,11 @@ function repeated(from: TrieNode, field: CatalogField): string | undefined {
   }
   return from.repeatedField
 }
+
+const RESERVED = [ORDINAL_FIELD, SHAPE_FIELD]
+
+export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report), RESERVED)
+
+/** Restores a catalogue that another process has sent. */
+export const catalogFrom = (report: Declaration, text: CatalogText): ObjectCatalog =>
+  ObjectCatalog.from(text, collectionFields(report), RESERVED)

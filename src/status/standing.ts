@@ -1,7 +1,7 @@
 /** The state of each report, read from the books: its mark, its last run, and what prevents new runs. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
-import { advisedOverlap } from '../config/overlap.ts'
+import { advisedOverlap } from '../config/units.ts'
 import type { Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { iso, text } from '../warehouse/database/sqlText.ts'

@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { type Facts, unobserved } from '../observe.ts'
-import { inRun } from '../runContext.ts'
+import { inRun } from '../log.ts'
 import type { RunKind, RunRecord } from '../warehouse/books/books.ts'
 import { noFigures, type ReportOutcome } from './reportOutcome.ts'
 import { pauseAfter } from './pauses.ts'

@@ -14,6 +14,9 @@ import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
+import { oneRun, type RunRequest } from './oneRun.ts'
+import { pausedReports } from './pauses.ts'
+import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
 /** How far into the future rows are requested. A wrong clock may have stamped rows with a future time. */
 const FUTURE_MS = 100 * 366 * DAY_MS
@@ -143,4 +146,18 @@ function notReconcilable(report: ReportName): SyncError {
     cure: 'Name a report with rows of its own, such as events or enquiries.',
     report,
   })
+}
+
+/** Reconciles one report. Never throws: the outcome has the error. `result` is undefined if nothing was reconciled. */
+export async function reconcileRun(
+  context: SyncContext,
+  { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,
+): Promise<{ outcome: ReportOutcome; result: ReconcileFound | undefined }> {
+  const error = (await pausedReports(context)).get(report)
+  if (error !== undefined) return { outcome: { ...nothingRun(report), state: 'paused', error }, result: undefined }
+  const { runId } = options
+  const { outcome, run } = await oneRun(context, { report, kind: 'reconcile', runId }, () =>
+    reconcileReport(context, report, options),
+  )
+  return { outcome, result: run?.found }
 }

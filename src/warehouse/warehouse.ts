@@ -36,10 +36,9 @@ import {
 } from './books/auditRecords.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
-import { load, type LoadInput, type LoadPlace, type LoadResult } from './load/load.ts'
-import { loadBesideOthers } from './load/loadBesideOthers.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult, loadBesideOthers } from './load/load.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
-import { makeFile, makeFolderFor, OwnFile } from './database/warehouseFile.ts'
+import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishResult } from './publish/publish.ts'
 import {
@@ -62,7 +61,6 @@ import {
   withheldRows,
 } from './load/rejectedRows.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
-import { SpillFolder } from './database/spillFolder.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
 import { discoveredColumns } from './tables/tables.ts'
 import { withMemory, withThreads } from './database/loadResources.ts'

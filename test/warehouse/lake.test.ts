@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { Secret } from '../../src/secret.ts'
 import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
 import { LiveServer } from '../../src/warehouse/publish/liveServer.ts'
-import { repeatConflicts } from '../../src/warehouse/database/retryConflicts.ts'
+import { repeatConflicts } from '../../src/warehouse/database/databaseError.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
 

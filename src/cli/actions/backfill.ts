@@ -2,13 +2,12 @@
 import type { Instant } from '../../instant.ts'
 import type { Progress } from '../../operations/contract.ts'
 import { planBackfills } from '../../operations/planBackfills.ts'
-import { checkRange } from '../../sync/backfill/backfillRange.ts'
+import { checkRange } from '../../sync/backfill/backfillRequest.ts'
 import { hasFailed, planDocument, planText, summaryDocument, summaryText } from '../backfillText.ts'
-import { print } from '../print.ts'
+import { print, type CommandOptions, voices } from '../voices.ts'
 import { windowsText } from '../progress.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import { type CommandOptions, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface BackfillOptions extends CommandOptions {

@@ -2,10 +2,9 @@
 import { reportOf } from '../../../schema/index.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { grouped, problemText, rightColumns, table } from '../layout.ts'
-import { print } from '../print.ts'
+import { print, type CommandOptions } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import type { CommandOptions } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface ReconcileOptions extends CommandOptions {

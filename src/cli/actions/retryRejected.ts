@@ -3,10 +3,9 @@ import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { type AnswerOf, errorFrom } from '../../operations/contract.ts'
 import { counted, grouped, problemText, rightColumns, table } from '../layout.ts'
-import { print } from '../print.ts'
+import { print, type CommandOptions } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import type { CommandOptions } from '../voices.ts'
 import { known } from '../wanted.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']

@@ -11,10 +11,9 @@ import { catalogueOf, type CatalogueTable, columnsIn, definitionSql } from '../.
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
 import { counted, grouped, problemText } from '../layout.ts'
-import { print } from '../print.ts'
+import { print, type CommandOptions } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import type { CommandOptions } from '../voices.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt'

@@ -1,9 +1,8 @@
 /** `tidemark status`: prints how fresh each report is, and what the worker does. */
 import { readStatus, type Status } from '../../operations/readStatus.ts'
-import { printDocument } from '../print.ts'
+import { printDocument, type CommandOptions } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
-import type { CommandOptions } from '../voices.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
 import { counted, duration, table, timeText } from '../layout.ts'

@@ -1,9 +1,8 @@
 /** `tidemark sync`: runs each report once (an incremental run), publishes, and prints a summary. */
-import { print } from '../print.ts'
+import { print, type CommandOptions } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { hasFailed, summaryDocument, summaryText } from '../summary.ts'
 import { performFor } from '../surroundings.ts'
-import type { CommandOptions } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export async function sync(

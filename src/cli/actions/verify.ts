@@ -5,9 +5,8 @@ import { type VerifiedReport, verifyReports } from '../../operations/verifyRepor
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { grouped, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
-import { print } from '../print.ts'
+import { print, type CommandOptions, voices } from '../voices.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { type CommandOptions, voices } from '../voices.ts'
 import { wantedReports } from '../wanted.ts'
 
 export interface VerifyOptions extends CommandOptions {

@@ -8,7 +8,7 @@ import { isFolder, isThere } from '../../folders.ts'
 import { grouped } from '../layout.ts'
 import { openToRead, openWarehouseToRead, openNewest } from '../../wiring/published.ts'
 import { runLogsOf } from '../../runLogs.ts'
-import { spillPrefix } from '../../warehouse/database/spillFolder.ts'
+import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
 import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn, skip } from './finding.ts'
 

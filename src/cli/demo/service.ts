@@ -1,4 +1,4 @@
-/** The demo's service: `tidemark sandbox` in its own process, which ends when its IPC channel to the demo closes. */
+/** The processes of the demo, `tidemark sandbox` and `tidemark worker`: each ends when its channel to the demo closes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -7,6 +7,9 @@ import { SyncError } from '../../errors.ts'
 import type { WorldChange } from '../../sandbox/server.ts'
 import type { Shell } from '../shell.ts'
 import { LAUNCHER } from '../../wiring/version.ts'
+import { closeSync, openSync } from 'node:fs'
+import type { Config } from '../../config/config.ts'
+import { findWorker, type WorkerConnection } from '../../operations/worker.ts'
 
 export interface DemoService extends AsyncDisposable {
   readonly url: string
@@ -86,5 +89,50 @@ async function post<T>(url: string, body: object, signal: AbortSignal): Promise<
   if (answer.ok) return result as T
   throw new SyncError('STATUS_UNEXPECTED', `the demo service refused a change: ${JSON.stringify(result)}`, {
     cure: 'This is a defect of the demo: please report it.',
+  })
+}
+
+interface DemoWorker extends AsyncDisposable {
+  readonly connection: WorkerConnection
+  readonly console: string
+}
+
+const LOOK_EVERY_MS = 100
+/** Time limit (ms) for the worker's start. The first start takes longest, because it creates the queue's store. */
+const START_MS_MAX = 120_000
+const WORKER_END_MS_MAX = 5_000
+
+/** Starts the worker. Resolves when the worker owns the warehouse and answers requests. */
+export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
+  const log = openSync(`${folder}/worker.log`, 'w')
+  const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', log, 'ipc'],
+    // Passes only these two variables. Others, such as TIDEMARK_WAREHOUSE, would change the demo's configuration.
+    env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
+  })
+  closeSync(log)
+  const end = () => endChild(child, shell.clock, WORKER_END_MS_MAX)
+  try {
+    const connection = await ownedBy(child, shell, config)
+    const caller = { tell: () => undefined, signal: shell.stop.signal }
+    const { console = '' } = await connection.ask({ do: 'status' }, caller)
+    return { connection, console, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+async function ownedBy(child: ChildProcess, shell: Shell, config: Config): Promise<WorkerConnection> {
+  const { clock, stop } = shell
+  const startedMs = clock.monotonicMs()
+  while (child.exitCode === null && clock.monotonicMs() - startedMs < START_MS_MAX) {
+    const connection = await findWorker(config, clock)
+    if (connection !== undefined) return connection
+    await clock.sleep(LOOK_EVERY_MS, stop.signal)
+  }
+  throw new SyncError('WORKER_LOST', "the demo's worker did not start", {
+    cure: 'Look at worker.log in the folder of the demo.',
   })
 }

@@ -1,7 +1,6 @@
 /** Automated bookings (spec §2, §4). Prices are in the request's `currencyCode`. */
 import type { Range } from '../dice.ts'
-import { booked, bookingTypeOf } from './booked.ts'
-import { approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'
+import { booked, bookingTypeOf, approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, paging, plain, stay } from './definition.ts'
 
 const COMMISSIONS: Range = [20, 1_000]

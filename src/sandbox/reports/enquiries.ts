@@ -1,7 +1,6 @@
 /** Enquiries (spec §2, §4). Responses have an envelope; deleted enquiries are no longer returned. */
 import type { Range } from '../dice.ts'
-import { booked } from './booked.ts'
-import { affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
+import { booked, affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
 /** The range of an enquiry's budget, in euros. */

@@ -1,7 +1,6 @@
 /** Office reservations (spec §2, §4). */
 import type { Range } from '../dice.ts'
-import { booked, bookingTypeOf } from './booked.ts'
-import { currencyOf, day, person, place, price } from './contents.ts'
+import { booked, bookingTypeOf, currencyOf, day, person, place, price } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
 /** The range of a desk's price per day, in euros. */

@@ -1,9 +1,9 @@
 /** Turns an operator's request into a backfill. A request for the range of an open backfill continues that backfill. */
 import { randomUUID } from 'node:crypto'
-import type { ReportName } from '../../../schema/index.ts'
-import type { Instant } from '../../instant.ts'
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { type Instant, formatInstant } from '../../instant.ts'
 import type { BackfillBook } from '../../warehouse/books/backfills.ts'
-import { checkRange } from './backfillRange.ts'
+import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
@@ -43,4 +43,42 @@ export async function nameBackfill(
   const open = (await books?.open(report))?.find(isSame)
   const [backfillId, to] = open === undefined ? [randomUUID(), asked.to ?? now] : [open.backfillId, open.until]
   return { backfillId, report, from, to, goesOn: open !== undefined }
+}
+
+interface RangeBounds {
+  /** Start of the report in the configuration. */
+  readonly start: Instant
+  readonly now: Instant
+}
+
+/** Throws USAGE_INVALID if the range is impossible, for example in the future. The cure has a possible range. */
+export function checkRange(
+  { report, from, to }: { report: ReportName; from: Instant; to: Instant },
+  { start, now }: RangeBounds,
+): void {
+  const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
+  if (reportOf(report).perRecord !== undefined) {
+    throw invalid(
+      `${report} can't be backfilled: it is asked record by record, each with a mark of its own`,
+      `A record's entries are read from "start" on when it is first asked about: run "tidemark sync ${report}".`,
+    )
+  }
+  if (from > to) {
+    throw invalid(
+      `the range ends before it begins: from ${formatInstant(from)} to ${formatInstant(to)}`,
+      'Give a --from that is not later than --to.',
+    )
+  }
+  if (to > now) {
+    throw invalid(
+      `the range ends in the future: ${formatInstant(to)}`,
+      'Leave --to out to read up to now; what comes later is read by the incremental runs.',
+    )
+  }
+  if (from < start) {
+    throw invalid(
+      `the range begins before ${formatInstant(start)}, where ${report} is configured to start`,
+      `Give a later --from, or set an earlier "start" for ${report}: the next sync then reads what is missing by itself.`,
+    )
+  }
 }

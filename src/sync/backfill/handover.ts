@@ -1,5 +1,5 @@
 /** Hands a pulled window to the warehouse's owner as a folder with a manifest. It takes loads like a warehouse. */
-import { randomUUID } from 'node:crypto'
+import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { assert } from '../../errors.ts'
@@ -10,8 +10,11 @@ import type { Segment } from '../../staging/spool.ts'
 import { checkSegment, stagedMissing } from '../../staging/stagedFiles.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/loadInput.ts'
-import type { PullAsk } from './pullAsk.ts'
 import type { Loader } from '../context.ts'
+import type { ReportName } from '../../../schema/index.ts'
+import type { ReportConfig } from '../../config/config.ts'
+import type { Instant } from '../../instant.ts'
+import type { Fence } from '../../warehouse/books/fences.ts'
 
 /** The manifest's version. If a manifest has another one, its window is pulled again. */
 const VERSION = 3
@@ -153,3 +156,28 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
 /** Removes a window's folder. A window is loaded only once: after a failed load, it is pulled again. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })
+
+export interface PullAsk {
+  readonly backfillId: string
+  readonly report: ReportName
+  /** The currency; '' if the report is not read per currency. */
+  readonly scope: string
+  /** Number of the window within its backfill. */
+  readonly number: number
+  readonly since: Instant
+  readonly until: Instant
+  /** The backfill's right to commit rows: no newer run may have taken over its report. */
+  readonly fence: Fence
+  /** Fingerprint of the settings that change requests (`questionOf`). A worker with other settings refuses the job. */
+  readonly question: string
+  /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has its own. */
+  readonly numberMark: string
+  readonly profile: PagingProfile
+}
+
+/** Returns a fingerprint of the request and privacy settings. The filters as such may contain names of persons. */
+export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
+  const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])
+  return createHash('sha256').update(asked).digest('hex').slice(0, 16)
+}

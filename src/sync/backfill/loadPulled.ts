@@ -2,13 +2,12 @@
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
 import { bothSeen, isSameProfile } from '../../plan/pagingProfile.ts'
-import { catalogFrom } from '../../staging/rowCatalog.ts'
+import { catalogFrom } from '../../staging/catalog.ts'
 import { stagedMissing } from '../../staging/stagedFiles.ts'
 import type { BackfillLoad } from '../../warehouse/load/loadInput.ts'
 import { followersOf } from '../followers.ts'
-import { checkStaged, discardPulled, type PulledWindow, stagedSegment } from './handover.ts'
+import { checkStaged, discardPulled, type PulledWindow, stagedSegment, questionOf } from './handover.ts'
 import { loadRules, privacyTextOf } from '../privacy.ts'
-import { questionOf } from './pullAsk.ts'
 import type { SyncContext } from '../context.ts'
 
 /** Loads the window, and removes its files even after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */

@@ -1,9 +1,8 @@
 /** Reads and proves one window without a warehouse. Its rows stay in files, which the owner of the warehouse loads. */
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
-import { Handover, type PulledWindow } from './handover.ts'
+import { Handover, type PulledWindow, type PullAsk, questionOf } from './handover.ts'
 import { privacyTextOf } from '../privacy.ts'
-import { type PullAsk, questionOf } from './pullAsk.ts'
 import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'

@@ -1,5 +1,6 @@
 /** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so the text of the message decides. */
 import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
+import { systemClock } from '../../clock.ts'
 
 /** DuckDB's messages when its memory limit is reached. */
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
@@ -65,3 +66,31 @@ function isCorrupt(message: string): boolean {
     message,
   )
 }
+
+const TRIES_MAX = 40
+const WAIT_MS_MIN = 20
+const WAIT_MS_MAX = 1_000
+
+/** Messages of DuckLake when another commit was first, and of SQLite when another process was writing. */
+const CONFLICT = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
+
+/** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
+export async function repeatConflicts<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      const known = asSyncError(error)
+      if (!CONFLICT.test(known.message)) throw error
+      if (tries >= triesMax) throw busy(name, { tries, cause: error })
+      const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** Math.min(tries, 6))
+      await systemClock.sleep(waitMs * (0.5 + systemClock.random()))
+    }
+  }
+}
+
+const busy = (name: string, { tries, cause }: { tries: number; cause: unknown }): SyncError =>
+  new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
+    cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
+    cause,
+  })

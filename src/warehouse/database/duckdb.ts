@@ -17,8 +17,7 @@ import {
 } from '@duckdb/node-api'
 import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
-import { databaseError, OUT_OF_MEMORY } from './databaseError.ts'
-import { repeatConflicts } from './retryConflicts.ts'
+import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { name, text } from './sqlText.ts'
 

@@ -1,7 +1,7 @@
 /**
  * A lake as the warehouse: a database in memory that attaches a DuckLake catalogue, so that statements for a file also
  * work for the lake's tables. Several processes load at once without a lock. DuckLake's own retries of commits are off:
- * they could commit changes based on outdated rows. So a conflict repeats the transaction (retryConflicts.ts).
+ * they could commit changes based on outdated rows. So a conflict repeats the transaction (databaseError.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'

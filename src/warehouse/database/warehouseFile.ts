@@ -1,10 +1,11 @@
 /** Creates the file of a warehouse, and checks that nobody has replaced it while this process has it open. */
 import { existsSync } from 'node:fs'
-import { link, rm, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { link, rm, stat, readdir } from 'node:fs/promises'
+import path, { dirname } from 'node:path'
 import { SyncError } from '../../errors.ts'
-import { folderRefused, makeFolder } from '../../folders.ts'
+import { folderRefused, makeFolder, makePrivateFolder, removeFolder } from '../../folders.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
+import { randomUUID } from 'node:crypto'
 
 /** Creates the folder of a file. Throws WAREHOUSE_MISSING. */
 export function makeFolderFor(file: string): void {
@@ -70,5 +71,38 @@ async function identityOf(path: string): Promise<string | undefined> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
+  }
+}
+
+/** Returns the common beginning of the names of a warehouse's spill folders. */
+export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
+
+/** The folder for data that does not fit into memory. The file's lock shows that other such folders are left over. */
+export class SpillFolder {
+  /** The folder of this process. It exists while the warehouse is open, because DuckDB would let every user enter it. */
+  readonly own: string
+  readonly #prefix: string
+
+  constructor(warehouse: string) {
+    this.#prefix = spillPrefix(warehouse)
+    this.own = this.#prefix + randomUUID()
+  }
+
+  /** Creates the folder of this process. Must be called while the warehouse is open. */
+  create(): void {
+    makePrivateFolder(this.own)
+  }
+
+  /** Removes the folders of dead processes. Throws WAREHOUSE_MISSING if a folder belongs to another user. */
+  async removeOthers(): Promise<void> {
+    const folder = path.dirname(this.own)
+    const found = (await readdir(folder)).map((each) => path.join(folder, each))
+    const others = found.filter((each) => each.startsWith(this.#prefix) && each !== this.own)
+    for (const each of others) await removeFolder(each)
+  }
+
+  /** Removes the folder of this process. Must be called after the warehouse was closed. */
+  async removeOwn(): Promise<void> {
+    await rm(this.own, { recursive: true, force: true })
   }
 }

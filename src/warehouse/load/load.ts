@@ -1,5 +1,5 @@
 /** One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction, after staging. */
-import { assert } from '../../errors.ts'
+import { assert, SyncError } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
@@ -16,6 +16,7 @@ import { forgetMended, recordRejected, takeRejected } from './rejectedRows.ts'
 import { NO_RULES, refuses, stage, type StagedRows } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
+import { discoveredColumns } from '../tables/tables.ts'
 
 export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
 export type { LoadRules } from './stage.ts'
@@ -136,3 +137,33 @@ async function mustBeThere(database: Database, { loadId }: Pick<LoadResult, 'loa
   const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [loadId])
   assert(kept !== undefined, `load ${loadId} was committed but is not there`)
 }
+
+const TRIES_MAX = 10
+
+/** Commits one load. Throws LAKE_BUSY and the errors of any load. */
+export async function loadBesideOthers(
+  database: Database,
+  known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
+  input: LoadInput,
+): Promise<LoadResult> {
+  // A load without rows needs no plan of columns.
+  if (input.segment === undefined) return load({ ...known, database, discovered: new Map() }, input)
+  for (let tries = 1; ; tries += 1) {
+    const discovered = await discoveredColumns(database)
+    const planned = layoutOf(discovered)
+    const moved = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
+      cure: 'Nothing of this load was kept; the next run reads it again.',
+    })
+    const beforeWriting = async (sql: Sql) => {
+      if (layoutOf(await discoveredColumns(sql)) !== planned) throw moved
+    }
+    try {
+      return await load({ ...known, database, discovered, beforeWriting }, input)
+    } catch (error) {
+      if (error !== moved || tries >= TRIES_MAX) throw error
+    }
+  }
+}
+
+const layoutOf = (discovered: Awaited<ReturnType<typeof discoveredColumns>>): string =>
+  JSON.stringify([...discovered].toSorted(([a], [b]) => a.localeCompare(b)))
