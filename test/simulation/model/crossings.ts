@@ -12,10 +12,16 @@ interface Bounds {
   readonly until: Micros
 }
 
-/** Requests for several pages between two bounds, one soon after the other. */
+interface PageTime {
+  readonly at: Micros
+  /** The place of the page among the pages of the span, from 1. */
+  readonly place: number
+  readonly hasRows: boolean
+}
+
+/** Pages between two bounds that were returned one soon after the other. */
 interface PagesRead extends Bounds {
-  readonly from: Micros
-  to: Micros
+  readonly shown: PageTime[]
 }
 
 /** Two requests of one walk are not further apart: minutes until an answer begins. */
@@ -28,13 +34,14 @@ export class Crossings {
   readonly #read: PagesRead[] = []
 
   /** Records that one of several pages was returned. */
-  shows(bounds: Bounds, now: Micros): void {
+  shows(bounds: Bounds, page: PageTime): void {
     const { report, scope, since, until } = bounds
     const last = this.#read.findLast(
       (each) => each.report === report && each.scope === scope && each.since === since && each.until === until,
     )
-    if (last !== undefined && now - last.to <= APART_MAX) last.to = now
-    else this.#read.push({ ...bounds, from: now, to: now })
+    const before = last?.shown.at(-1)?.at
+    if (last !== undefined && before !== undefined && page.at - before <= APART_MAX) last.shown.push(page)
+    else this.#read.push({ ...bounds, shown: [page] })
   }
 
   /** Returns whether the version was in a span that one row entered, with a stamp of long ago, and one left meanwhile. */
@@ -46,20 +53,39 @@ export class Crossings {
     const all = [...records]
     return this.#read.some((read) => {
       if (read.report !== place.report || read.scope !== place.scope || !isIn(read, version)) return false
-      const changes = all.flatMap(({ versions }) =>
-        versions.flatMap((after, n) => {
-          const before = versions[n - 1]
-          const isMeanwhile = after.committedAt >= read.from && after.committedAt <= read.to
-          return before === undefined || !isMeanwhile
-            ? []
-            : [{ before: isIn(read, before), after: isIn(read, after), at: after.committedAt }]
-        }),
-      )
-      const isOld = (at: Micros) => read.until < at - place.overlapMs * 1_000
-      return (
-        changes.some(({ before, after, at }) => !before && after && isOld(at)) &&
-        changes.some(({ before, after }) => before && !after)
-      )
+      const isOld = ({ after }: Change) => read.until < after.committedAt - place.overlapMs * 1_000
+      return betweenEnds(read.shown).some(([from, to]) => {
+        const changes = changesOf(all, from, to)
+        const entered = changes.filter((each) => !isIn(read, each.before) && isIn(read, each.after) && isOld(each))
+        const left = changes.filter(({ before, after }) => isIn(read, before) && !isIn(read, after))
+        return entered.length > 0 && left.length >= entered.length
+      })
     })
   }
 }
+
+/** Returns the times between two looks at the end of a span, before and after all of its pages were read back. */
+function betweenEnds(shown: readonly PageTime[]): (readonly [Micros, Micros])[] {
+  const last = Math.max(...shown.flatMap(({ place, hasRows }) => (hasRows ? [place] : [])))
+  return shown.flatMap((page, n) => {
+    if (page.place !== 1) return []
+    // Before a full last page is read back, the page behind it is read.
+    const from = shown.slice(0, n).findLast(({ place, hasRows }) => place > last || (place === last && hasRows))
+    const to = shown.slice(n).find(({ place }) => place >= last)
+    return from === undefined || to === undefined ? [] : [[from.at, to.at] as const]
+  })
+}
+
+interface Change {
+  readonly before: Version
+  readonly after: Version
+}
+
+const changesOf = (records: readonly ModelRecord[], from: Micros, to: Micros): Change[] =>
+  records.flatMap(({ versions }) =>
+    versions.flatMap((after, n) => {
+      const before = versions[n - 1]
+      const isMeanwhile = after.committedAt >= from && after.committedAt <= to
+      return before === undefined || !isMeanwhile ? [] : [{ before, after }]
+    }),
+  )

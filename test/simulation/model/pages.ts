@@ -55,15 +55,25 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
   )
   const page = pageOf(parts, rows, body)
   if (page === undefined) return undefined
-  const { modifiedSince: since, modifiedUntil: until, targetCurrencyCode: scope = '' } = body
-  if (body.includeDeleted === true && rows.length > page.size && since !== undefined && until !== undefined)
-    world.crossings.shows({ report, scope, since: micros(since), until: micros(until) }, now)
+  noteCrossed(parts, report, { body, page, isOnly: rows.length <= page.size })
   if (report !== 'enquiries') return `[${page.rows.join(',')}]`
   return envelope(parts, {
     ...page,
     body,
     total: faults.strikes('totalLies', 0.5) ? lie(parts, rows.length) : rows.length,
   })
+}
+
+function noteCrossed(
+  { world, scenario }: PageParts,
+  report: Recorded,
+  { body, page, isOnly }: { body: Body; page: Page; isOnly: boolean },
+): void {
+  const { modifiedSince: since, modifiedUntil: until, targetCurrencyCode: scope = '' } = body
+  if (body.includeDeleted !== true || isOnly || since === undefined || until === undefined) return
+  const place = page.number + 1 - scenario.firstNumber
+  const shown = { at: world.now, place, hasRows: page.rows.length > 0 }
+  world.crossings.shows({ report, scope, since: micros(since), until: micros(until) }, shown)
 }
 
 /** The audit trail of one enquiry; undefined: the page is refused. */
