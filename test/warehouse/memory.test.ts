@@ -63,26 +63,29 @@ describe('a load that does not fit the memory that DuckDB may take', () => {
 })
 
 /** Rows with an object in a field without a column, each of this many bytes. */
-const withObjects = (count: number, bytes: number, status: number) =>
-  Array.from({ length: count }, (_, enquiryId) => ({
-    enquiryId,
-    status,
-    detail: { items: Array.from({ length: bytes / 50 }, (_, n) => ({ n, text: 'x'.repeat(25) })) },
-  }))
+function* withObjects(count: number, bytes: number, status: number): Generator<object> {
+  const items = Array.from({ length: bytes / 50 }, (_, n) => ({ n, text: `${status}`.repeat(25) }))
+  for (let enquiryId = 0; enquiryId < count; enquiryId += 1) yield { enquiryId, status, detail: { items } }
+}
 
 describe('rows with nested objects load within the usual limit', () => {
   it.each([
     [5_000, 3_400],
+    [40_000, 3_400],
     [640, 50_000],
+    [2_700, 50_000],
     [1, 4_000_000],
-  ])('%i rows of %i bytes, and again when they change', { tags: 'long' }, async (count, bytes) => {
+    [33, 4_000_000],
+    [7, 19_000_000],
+  ])('%i rows of %i bytes, and again when each of them changes', { tags: 'long' }, async (count, bytes) => {
     await using opened = await small(2, '128MB')
-    await loadRows(opened, enquiries, withObjects(count, bytes, 1))
-    await loadRows(opened, enquiries, withObjects(count, bytes, 2), { observedAt: '2026-03-01T13:00:00Z' })
+    await loadRows(opened, enquiries, [...withObjects(count, bytes, 1)])
+    await loadRows(opened, enquiries, [...withObjects(count, bytes, 2)], { observedAt: '2026-03-01T13:00:00Z' })
+    await opened.warehouse.rows(`SET memory_limit = '2GB'`)
     const held = await opened.warehouse.rows(
-      'SELECT count(*) AS rows, min(status) AS status, count(_extra) AS objects FROM enquiries',
+      `SELECT count(*) AS rows, min(status) AS status, min(_extra ->> '$.detail.items[0].text') AS text FROM enquiries`,
     )
-    expect(held).toEqual([{ rows: count, status: 2, objects: count }])
+    expect(held).toEqual([{ rows: count, status: 2, text: '2'.repeat(25) }])
   })
 })
 

@@ -105,10 +105,7 @@ export const ofStaged = (condition: string): string => condition.replaceAll('r."
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
-  const held = await sql.rows<{ field: string }>(`
-    SELECT DISTINCT unnest(json_keys(t._extra)) AS field
-    FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL`)
-  const members = held.flatMap(({ field }) => {
+  const members = [...(await heldFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
     const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, numberMark)}::VARCHAR`
     return carried === 'true' ? [] : [`CASE WHEN NOT (${ofStaged(carried)}) THEN ${member} END`]
@@ -116,6 +113,26 @@ async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: stri
   if (members.length === 0) return STAGED_EXTRA
   const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
+}
+
+/** Bytes of `_extra` that one query parses. DuckDB keeps all parsed rows of a vector (2,048 rows) in memory. */
+const PARSED_BYTES = 16 * 2 ** 20
+
+/** Returns the names of the fields in `_extra` of the replaced rows. */
+async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
+  const parts = await sql.rows<{ first: number; last: number }>(`
+    SELECT min(replaced) AS first, max(replaced) AS last FROM (
+      SELECT w.replaced, sum(strlen(t._extra)) OVER (ORDER BY w.replaced) // ${PARSED_BYTES} AS part
+      FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL)
+    GROUP BY part`)
+  const fields = new Set<string>()
+  for (const { first, last } of parts) {
+    const found = await sql.rows<{ field: string }>(`
+      SELECT DISTINCT unnest(json_keys(t._extra)) AS field FROM win w JOIN ${target} t ON t.rowid = w.replaced
+      WHERE t.rowid BETWEEN ${first} AND ${last} AND t._extra IS NOT NULL`)
+    for (const { field } of found) fields.add(field)
+  }
+  return fields
 }
 
 /** Returns the statement that creates `win`: staged rows to write, the rows they replace, and newly deleted ones. */
