@@ -31,7 +31,7 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of all key columns of a row. */
+/** The values of all key columns of a row. The key of a deleted row may be followed by the stamp of that version. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */

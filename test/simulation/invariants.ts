@@ -148,9 +148,7 @@ export class Invariants {
       const { faults } = this.#scenario
       const tells = report === 'events' && !faults.has('shapeSwitched') && !faults.has('summaryShape')
       const wasDeleted = tells ? version?.deleted : record?.versions.some((each) => each.deleted)
-      // A late edit makes a row without a flag look deleted until the next run reads its new stamp (docs/PROOFS.md).
-      const mayLookDeleted = (report === 'budgets' || (report === 'events' && !tells)) && faults.has('lateCommit')
-      if (wasDeleted !== true && !mayLookDeleted) {
+      if (wasDeleted !== true) {
         this.#break(`5: ${report} ${scope} ${key} is marked as deleted at revision ${revision}, and never was`)
       }
     }

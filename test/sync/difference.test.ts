@@ -60,6 +60,54 @@ it('a budget edited between both reads with a stamp in the future is there, and 
   expect(await deletedOf(tide, 1)).toEqual([false])
 })
 
+/** Times before now (s): at the first read, from the second read on, and from the third read on. */
+const EDITS = [
+  ['whose stamp goes back between both reads', [60, 9e8, 9e8]],
+  ['whose stamp goes back between both reads, and forward before the third', [60, 9e8, 120]],
+] as const
+
+/** One budget: as the second read and the third read begin, it gets the next of `stamps`. */
+async function aTideOfOneBudget(budget: { stamps: readonly number[]; deleted: boolean }) {
+  let reads: boolean[] = []
+  const tide = await aTideAnsweredBy(
+    ({ body }) => {
+      const withDeleted = body['includeDeleted'] === true
+      if ('includeDeleted' in body && reads.at(-1) !== withDeleted) reads.push(withDeleted)
+      const ago = budget.stamps[reads.length - 1] ?? 0
+      const stamp = new Date(Math.floor(begun / 1_000) - ago * 1_000).toISOString()
+      const [since, at, until] = [body['modifiedSince'], stamp, body['modifiedUntil']].map((time) =>
+        Date.parse(String(time)),
+      )
+      const isThere = Number(since) <= Number(at) && Number(at) <= Number(until) && body['pageNumber'] === 1
+      return isThere && (withDeleted || !budget.deleted)
+        ? `[{"budgetId":1,"budgetName":"x","modifiedAt":"${stamp}"}]`
+        : '[]'
+    },
+    { currencies: ['EUR'] },
+  )
+  let begun = tide.context.clock.now()
+  const sync = async () => {
+    begun = tide.context.clock.now()
+    reads = [true]
+    expect(await tide.sync('budgets')).toMatchObject([{ state: 'done' }])
+    return { reads, deleted: await deletedOf(tide, 1) }
+  }
+  return Object.assign(tide, { syncOnce: sync })
+}
+
+it.each(EDITS)('a budget %s is there, and not taken for deleted', async (_, stamps) => {
+  await using tide = await aTideOfOneBudget({ stamps, deleted: false })
+  expect(await tide.syncOnce()).toEqual({ reads: [true, false, true], deleted: [false] })
+})
+
+it.each(EDITS)('a budget known to be deleted, %s, stays deleted', { tags: 'long' }, async (_, stamps) => {
+  const budget = { stamps: [60, 60, 60] as readonly number[], deleted: true }
+  await using tide = await aTideOfOneBudget(budget)
+  expect(await tide.syncOnce()).toEqual({ reads: [true, false, true], deleted: [true] })
+  budget.stamps = stamps
+  expect(await tide.syncOnce()).toMatchObject({ deleted: [true] })
+})
+
 it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', {
   tags: 'long',
 }, async () => {

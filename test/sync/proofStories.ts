@@ -8,7 +8,6 @@ import { aTide, type Tide } from '../support/tide.ts'
 import { bodiesOf, differencesButAbsence, differencesOf, failureOf, spread, stampAlike } from './stories.ts'
 
 export const EUR = { currencies: ['EUR'] }
-const DAY_MS = 86_400_000
 const REQUESTS_MAX = 700
 
 /** Rows of a page, and pages. */
@@ -23,14 +22,16 @@ export const aLeanTide = (rows: number, page_size: number, faults: string[] = []
 
 /** Requests of a report's latest run by modification, without those for a difference or by creation. */
 const asked = (tide: Tide, report: WorldReport): number =>
-  bodiesOf(tide, report).filter((body) => body.includeDeleted !== false && !('createdSince' in body)).length
+  bodiesOf(tide, report).filter((body) => body.includeDeleted !== false && !isThird(body) && !('createdSince' in body))
+    .length
 
-/** Requests for a span's keys without deleted rows, to tell which are deleted; not those for what moved meanwhile. */
+/** Requests for a span's keys without deleted rows, to tell which may be deleted. */
 const secondReads = (tide: Tide, report: WorldReport) =>
-  bodiesOf(tide, report).filter(
-    ({ includeDeleted, modifiedUntil = '' }) =>
-      includeDeleted === false && Date.parse(modifiedUntil) < Date.now() + DAY_MS,
-  )
+  bodiesOf(tide, report).filter(({ includeDeleted }) => includeDeleted === false)
+
+/** Whether a request is for a span's stamps with deleted rows, where some are missing from the second read. */
+const isThird = (body: ReturnType<typeof bodiesOf>[number]): boolean =>
+  body.includeDeleted === true && !('expand' in body)
 
 export async function firstSyncOfEnvelope({ pageSize, pages }: Size): Promise<void> {
   await using tide = await aLeanTide(pages * pageSize - 7, pageSize)
@@ -46,6 +47,7 @@ export async function firstSyncOfArray(report: WorldReport, { pageSize, pages }:
   expect(asked(tide, report)).toBeLessThanOrEqual(1.4 * pages + 2)
   // The second read knows about how many rows will come, so it finds the last page at once.
   expect(secondReads(tide, report).length).toBeLessThanOrEqual(1.2 * pages)
+  expect(bodiesOf(tide, report).filter(isThird).length).toBeLessThanOrEqual(1.2 * pages)
 }
 
 export async function firstSyncOfManyPages(rows: number): Promise<void> {

@@ -1,7 +1,7 @@
 /** Reads the modification times of a page's rows. Slow, because it parses whole rows: used only for cuts and probes. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
-import { type Instant, parseInstant } from '../../instant.ts'
+import { parseInstant } from '../../instant.ts'
 import type { RowStamps } from '../../plan/stampSample.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 
@@ -9,12 +9,16 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 const ENTRY_STAMP = ['timestamp']
 
 /** Returns each row's modification times, in the page's order, without rejected rows. */
-export function stampsOf(report: Declaration, page: ScannedPage): readonly RowStamps[] {
+export const stampsOf = (report: Declaration, page: ScannedPage): readonly RowStamps[] =>
+  stampTexts(report, page).map((texts) => texts.map((text) => (text === undefined ? undefined : parseInstant(text))))
+
+/** Returns each row's modification times as the service sent them, in the page's order, without rejected rows. */
+export function stampTexts(report: Declaration, page: ScannedPage): readonly (readonly (string | undefined)[])[] {
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
-  return linesOf(page.lines(0)).flatMap((line): RowStamps[] => {
+  return linesOf(page.lines(0)).map((line) => {
     const row = rowFrom(line)
-    return row === undefined ? [] : [sources.map((fields) => stampIn(row, fields))]
+    return sources.map((fields) => fields.map((field) => row[field]).find((value) => typeof value === 'string'))
   })
 }
 
@@ -24,20 +28,11 @@ const linesOf = (bytes: Buffer): string[] =>
     .split('\n')
     .filter((line) => line !== '')
 
-function rowFrom(line: string): Record<string, unknown> | undefined {
+function rowFrom(line: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // These times are only hints, so a row that can't be parsed has none. The load of the row reports the error.
-    return undefined
+    // A row that can't be parsed has no times here. The load of the row reports the error.
+    return {}
   }
-}
-
-function stampIn(row: Record<string, unknown>, fields: readonly string[]): Instant | undefined {
-  for (const field of fields) {
-    const value = row[field]
-    const at = typeof value === 'string' ? parseInstant(value) : undefined
-    if (at !== undefined) return at
-  }
-  return undefined
 }

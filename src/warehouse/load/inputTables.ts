@@ -12,20 +12,28 @@ export interface EntryWindow {
   readonly until: Instant
 }
 
-/** Returns the statements that create `gone_keys`: keys of deleted rows, typed like the table's key columns. */
+/**
+ * Returns the statements that create `gone_keys`: the keys of deleted rows, with the table's key columns. A key is cast
+ * from JSON text like the row's own field. A key that no stored row can have is left out. `~stamp` is the value after the
+ * key columns: the stamp of the deleted version. NULL: each version is deleted. Infinity: no version is known to be.
+ */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))
   const asked = new Map(table.asked.map((column) => [column.name, column.type]))
   const columns = table.key.map((column) => `${name(column)} ${asked.get(column) ?? types.get(column) ?? 'VARCHAR'}`)
-  const values = keys.map((key) => `(${key.map((value) => text(String(value))).join(', ')})`)
+  const values = keys.map((key) => {
+    const stamped = [...table.key, '~stamp'].map((_, n) => key[n])
+    return `(${stamped.map((value) => (value === undefined ? 'NULL' : text(String(value)))).join(', ')})`
+  })
   const typed = table.key.map((column) => {
     if (asked.has(column)) return name(column)
     return `${castOf(sentText(name(column)), types.get(column) ?? 'VARCHAR', Kind.text)} AS ${name(column)}`
   })
+  const stamp = `CASE WHEN "~stamp" IS NOT NULL THEN coalesce(${castOf('"~stamp"', 'TIMESTAMPTZ', Kind.text)}, 'infinity') END`
   const known = table.key.map((column) => `${name(column)} IS NOT NULL`).join(' AND ')
   return `
-    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')});
-    ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')} FROM (VALUES ${values.join(', ')}) g(${names(table.key)})) WHERE ${known};`}`
+    CREATE OR REPLACE TEMP TABLE gone_keys (${columns.join(', ')}, "~stamp" TIMESTAMPTZ);
+    ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')}, ${stamp} FROM (VALUES ${values.join(', ')}) g(${names(table.key)}, "~stamp")) WHERE ${known};`}`
 }
 
 /** Returns SQL of a JSON scalar as text (a string without quotes and escapes); NULL if the JSON is invalid. */

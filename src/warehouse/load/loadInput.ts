@@ -41,7 +41,10 @@ interface RunLoad extends LoadBase {
 
 /** Fields of a load of rows that have a key; audit entries have none. */
 interface KeyedRows {
-  /** Keys of the rows that a second read, without deleted rows, did not return. Example: `[[1001, 'EUR']]`. */
+  /**
+   * Keys of the rows that a second read, without deleted rows, did not return. The value after a key is the stamp that
+   * the deleted version must have. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
+   */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined

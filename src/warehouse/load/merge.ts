@@ -137,9 +137,9 @@ async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
 
 /** Returns the statement that creates `win`: staged rows to write, the rows they replace, and newly deleted ones. */
 function winSql(parts: RowMerge, target: string): string {
-  const { report, table, knowsGone } = parts
+  const { table, staged } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
-  const deletedNow = deletedSql({ report, table, knowsGone }, HELD_FLAG)
+  const deletedNow = deletedSql({ ...parts, columns: staged.columns }, HELD_FLAG)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
@@ -172,13 +172,30 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
 const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `held`, as SQL. */
-function deletedSql(parts: Pick<RowMerge, 'report' | 'table' | 'knowsGone'>, held: string): string {
-  const gone = parts.knowsGone ? goneSql(parts.table) : undefined
+function deletedSql(parts: DeletionSource, held: string): string {
+  const gone = parts.knowsGone ? goneSql(parts, held) : undefined
   return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`
 }
 
-const goneSql = (table: ReportTable): string =>
-  `((${table.key.map((column) => `s.${name(column)}`).join(', ')}) IN (SELECT (${names(table.key, 'g')}) FROM gone_keys g))`
+/**
+ * Returns the condition that a second read did not return the staged row, and that a third one showed the same stamp.
+ * If the stamps differ, the row was edited between the reads, and `held` decides.
+ */
+function goneSql({ report, table, columns }: DeletionSource, held: string): string {
+  const key = table.key.map((column) => `s.${name(column)}`).join(', ')
+  const keys = names(table.key, 'g')
+  const stamp =
+    stampSql(
+      report,
+      's',
+      columns.map((column) => column.name),
+    ) ?? 'NULL::TIMESTAMPTZ'
+  return `coalesce((${key}) IN (SELECT (${keys}) FROM gone_keys g WHERE g."~stamp" IS NULL)
+    OR (${key}, ${stamp}) IN (SELECT (${keys}, g."~stamp") FROM gone_keys g)
+    OR (${held} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
+}
+
+type DeletionSource = Pick<InsertSource, 'report' | 'table' | 'knowsGone' | 'columns'>
 
 export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
   readonly columns: readonly StagedColumn[]

@@ -53,7 +53,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
   const key = keyField(report)
   const isGone =
     knowsGone && key !== undefined
-      ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys), false)`
+      ? `coalesce((f.key, p.scope) IN (SELECT (${name(key.column)}::VARCHAR, ${scopeSql(report)}) FROM gone_keys WHERE "~stamp" IS NULL), false)`
       : 'false'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refusals AS
