@@ -98,7 +98,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     expect(await texts(one, 'events', { columns: ['event_id'] })).toHaveLength(10)
   })
 
-  it('widens a column without losing a value, in tables and history, while another loader adds one', async () => {
+  it('widens a column of numbers without losing a value, in tables and history, while another loader adds one', async () => {
     await using made = await aLake(2)
     const [one, two] = made.opened as [OpenWarehouse, OpenWarehouse]
     await one.warehouse.recordReportStates([
@@ -122,7 +122,10 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
       { event_id: '1', odd: expect.stringMatching(/^13(\.0+)?$/), other: null },
       { event_id: '2', odd: expect.stringMatching(/^1\.50*$/), other: null },
       { event_id: '3', odd: null, other: 'true' },
-      { event_id: '4', odd: 'text', other: null },
+      { event_id: '4', odd: null, other: null },
+    ])
+    expect(await one.warehouse.rows('SELECT "column", key, value FROM tidemark.misfits')).toEqual([
+      { column: 'odd', key: '4', value: '"text"' },
     ])
     const closed = await texts(one, 'history.events', { columns: ['event_id', 'odd'], where: '_valid_to IS NOT NULL' })
     expect(closed).toEqual([{ event_id: '1', odd: expect.stringMatching(/^12(\.0+)?$/) }])
