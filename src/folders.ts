@@ -17,7 +17,6 @@ const MISTAKES = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ])
-/** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
 /** Creates the folder and its parents. Node's option `recursive` is not used: under /proc, it never ends. */

@@ -39,7 +39,6 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Stores a log line that has a `runId`. Never throws: a full disk must not end a run because of its log. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -47,7 +46,6 @@ export class RunLogs implements AsyncDisposable {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when all lines are on the disk. */
   async written(): Promise<void> {
     await this.#writing
   }
@@ -149,7 +147,6 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Returns the lines of a file, without partial lines: their process was killed while writing. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

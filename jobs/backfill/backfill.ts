@@ -30,7 +30,6 @@ export async function backfillRun(
   })
 }
 
-/** Returns the reason why the backfill has not read its whole range; undefined if it has. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined

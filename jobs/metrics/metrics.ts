@@ -68,7 +68,6 @@ export class Metrics implements Disposable {
     }
   }
 
-  /** Reads the depth of the queues at each scrape from now on. */
   queues(depths: Depths): void {
     this.#depths = depths
   }
@@ -153,7 +152,6 @@ export class Metrics implements Disposable {
   }
 }
 
-/** Returns an observer that counts each piece of work when it ends. */
 function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return (subject, work) => {
     const end = (facts: Facts, ms: number, code?: string) =>

@@ -39,7 +39,6 @@ const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, r
 const RETRY_MS_MAX = 5 * MINUTE_MS
 /** Maximum number of tries. With delays that double from 2 s to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
-/** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
@@ -57,7 +56,6 @@ export class Notifier {
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 
-  /** Runs the notifier until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
@@ -145,7 +143,6 @@ export class Notifier {
     }
   }
 
-  /** Records the result of a delivery. Returns true if the notice was delivered or dropped. */
   #settle(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -163,7 +160,6 @@ export class Notifier {
     return true
   }
 
-  /** Waits until the next check or the next try is due, or a run has ended. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting

@@ -34,7 +34,6 @@ const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run that a job executes, and the identity of the job for its lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -157,7 +156,6 @@ export class Owner {
   }
 }
 
-/** Returns the error of a backfill that waits in its queue until the report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
@@ -177,7 +175,6 @@ type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Prom
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 
-  /** Waits until the lease is free, and does the work while holding it. */
   async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
       if (held.as === as) held.callOff()

@@ -91,7 +91,6 @@ async function isFull(directory: string): Promise<boolean> {
   return bavail * bsize < ROOM_MIN
 }
 
-/** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
 /** Locks the directory for one PGlite by a SQLite transaction, which ends even after kill -9. Throws QUEUE_LOCKED. */
@@ -137,7 +136,6 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Lets only this user read and write the file. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)

@@ -8,7 +8,6 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** Milliseconds after which a problem that continues is logged again. */
 const SAID_AGAIN_MS = MINUTE_MS
 
-/** Matches a position in a Redis script, which is removed so that one problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>

@@ -8,12 +8,10 @@ import type { Output } from './shell.ts'
 
 export interface ProgressView extends Disposable {
   onProgress(progress: Progress): void
-  /** Called once for each report when its run has ended. */
   onOutcome(outcome: Outcome): void
 }
 
 const REDRAW_MS = 100
-/** Minimum time (ms) between two log lines of a running report. With one line per page, the log would be long. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -47,7 +45,6 @@ export class LiveProgress implements ProgressView {
     if (this.#running.delete(outcome.report)) this.#soon()
   }
 
-  /** Writes log text above the progress lines. */
   write(text: string): void {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }

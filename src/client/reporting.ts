@@ -100,7 +100,6 @@ export interface ClientCounters {
 }
 
 export interface ReportingClient extends AsyncDisposable {
-  /** Sends a request, with retries, and returns the parsed answer. */
   read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
   /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
   serviceNow(): Instant | undefined
@@ -113,7 +112,6 @@ export interface ReportingClient extends AsyncDisposable {
   /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
   forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
-  /** Cancels all requests and closes the connections. */
   close(): Promise<void>
 }
 
@@ -214,7 +212,6 @@ class Client implements ReportingClient {
     return this.close()
   }
 
-  /** Makes one attempt. Returns the parsed response, or throws a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))

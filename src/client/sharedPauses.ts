@@ -4,7 +4,6 @@ import { type Clock, within } from '../clock.ts'
 export interface SharedPauses {
   /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, that one stays. */
   pause(ms: number): Promise<void>
-  /** Returns how many milliseconds of the stored pause are left; 0 if there is none. */
   remainingMs(): Promise<number>
 }
 
@@ -24,7 +23,6 @@ export class PauseWatch {
     this.#clock = clock
   }
 
-  /** Stores a pause for the other processes. Ignores errors of the store. */
   share(ms: number): void {
     this.#pauses?.pause(ms).catch(() => undefined)
   }

@@ -73,7 +73,6 @@ export class Live {
     if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
-  /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */
   #send(stream: Stream, text: string): boolean {
     if (!this.#parts.mayWatch(stream.request)) {
       stream.reply.raw.end()

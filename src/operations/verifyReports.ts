@@ -62,7 +62,6 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a temporary warehouse and attaches the published copy for comparison. Throws WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {

@@ -90,7 +90,6 @@ function evenParts(part: CountedRange, rowsEach: number): CountedRange[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Returns the range as `wanted` parts of equal length; fewer if the range has fewer microseconds. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))
@@ -104,7 +103,6 @@ const joined = (a: CountedRange, b: CountedRange): CountedRange => ({
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
 
-/** Joins neighbouring windows until there are at most `BACKFILL_WINDOWS_MAX`. */
 function bounded<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
   let few = [...windows]
   while (few.length > BACKFILL_WINDOWS_MAX) {

@@ -7,7 +7,6 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
-  /** If `amounts` is `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
@@ -23,7 +22,6 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
-  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

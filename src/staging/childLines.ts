@@ -45,7 +45,6 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** Records the position of a field's value. `end` is negative if the value contains escapes. */
   record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -141,7 +140,6 @@ class Collection implements CollectionPage {
     if (!isDistinct(ids)) this.#unsure = true
   }
 
-  /** Removes the items of a row that is rejected. */
   drop(row: number): void {
     while (this.rows > 0 && this.#rowOf.at(-1) === row) {
       this.#rowOf.length -= 1

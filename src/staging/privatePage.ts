@@ -107,7 +107,6 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** Applies the rules to an item's fields. An item that is no object has no fields, and is replaced as a whole. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)

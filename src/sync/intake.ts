@@ -75,7 +75,6 @@ export class Intake implements AsyncDisposable {
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
-  /** Proven windows that no load has closed yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
   /** True if rows of the open window lack a deletion flag. Only at the window's end is it known which were deleted. */

@@ -169,7 +169,6 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Returns the keys of the rows that were deleted at the service when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }

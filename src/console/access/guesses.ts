@@ -22,7 +22,6 @@ export class Guesses {
     this.#clock = clock
   }
 
-  /** Returns how many milliseconds this address must wait; 0 if it may try now. */
   waitMs(address: string): number {
     const now = this.#clock.monotonicMs()
     const own = this.#byAddress.get(address)

@@ -17,7 +17,6 @@ export class Sessions {
     this.#clock = clock
   }
 
-  /** Opens a session and returns its identifier for the cookie. */
   begin(): string {
     const id = randomBytes(ID_BYTES).toString('base64url')
     const [oldest] = this.#open.keys()

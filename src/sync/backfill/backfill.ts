@@ -73,7 +73,6 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Starts the backfill or continues it. A new one is planned and recorded first. */
 async function startOrContinue(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -110,7 +109,6 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Reads and loads one window. Tries once more after a temporary error. */
 async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

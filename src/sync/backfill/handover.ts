@@ -64,7 +64,6 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Moves the files of a load into the window's folder, and keeps the rest for the manifest. Nothing is loaded yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -132,7 +131,6 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Returns the path of a load's file in this process's staging directory. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 

@@ -8,7 +8,6 @@ import { name, text } from '../database/sqlText.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
-/** Returns SQL of a duration as text, in one unit. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -18,7 +17,6 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-/** SQL list of the names of the audit reports. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))

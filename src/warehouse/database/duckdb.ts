@@ -242,7 +242,6 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  /** Runs the statement, and immediately before it `first` if there is one. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {
@@ -369,7 +368,6 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
-/** Converts each BIGINT that is a safe integer to a number. */
 function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(row)) {
     if (typeof value === 'bigint' && value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {

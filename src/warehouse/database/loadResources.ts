@@ -70,7 +70,6 @@ async function withLongRows<T>(
   }
 }
 
-/** How many MiB were added to the memory limit of each database. */
 const added = new WeakMap<Database, number>()
 
 /** Raises the memory limit by `BYTES_A_ROW` per row. Returns false if that was done, or would be too little. */
@@ -88,7 +87,6 @@ async function raiseLimit(database: Database): Promise<boolean> {
   return true
 }
 
-/** Returns the number of MiB of a setting such as `122.0 MiB`. */
 function inMib(memory = ''): number {
   const [amount = '', unit = ''] = memory.split(' ')
   return Number(amount) * (MIB_OF[unit] ?? Number.NaN)
@@ -99,7 +97,6 @@ async function threadsOf(database: Database): Promise<number> {
   return set?.threads ?? 1
 }
 
-/** Runs `work` on `now` threads, then sets the number of threads back to `usual`. */
 async function onThreads<T>(
   database: Database,
   { usual, now }: { readonly usual: number; readonly now: number },

@@ -51,7 +51,6 @@ export class OwnFile {
     return new OwnFile(path, await identityOf(path))
   }
 
-  /** Throws WAREHOUSE_MISSING if there is no file at the path, or another one. */
   async check(): Promise<void> {
     const now = await identityOf(this.#path)
     if (now === this.#identity) return
@@ -63,7 +62,6 @@ export class OwnFile {
   }
 }
 
-/** Returns the file's device and inode numbers; undefined if it does not exist. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })

@@ -56,7 +56,6 @@ async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promis
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Returns the fields that items of this collection have had in this load or earlier ones. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
@@ -144,9 +143,7 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     WHERE h.is_same IS NOT true)`
 }
 
-/** SQL condition on `held h`: the stored child is no longer in the collection. */
 const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
-/** SQL condition on `held h`: the stored child is replaced or deleted. */
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `

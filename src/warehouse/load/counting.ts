@@ -56,7 +56,6 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-/** Returns the number of stored rows that are not deleted. */
 async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> {
   const [row] = await sql.rows<{ held: number }>(`SELECT count(*) AS held FROM ${aliveSql(place)}`)
   return row?.held ?? 0

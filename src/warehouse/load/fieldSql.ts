@@ -124,7 +124,6 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL of the value as JSON text, as the service sent it. */
   #sent(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`

@@ -27,7 +27,6 @@ interface LoadBase {
   readonly rules?: LoadRules | undefined
 }
 
-/** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
   /** The service's time at the load. A stored row that was observed later shows that the clock was set back. */
   readonly serviceNow?: Instant | undefined
