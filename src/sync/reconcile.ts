@@ -114,7 +114,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   // The total without bounds shows whether the slices had all rows.
   const total = await totalNow(reading)
-  if (total === (await context.warehouse.reconciledRows(open.reconcileId))) return
+  if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
   // Rows that were added or removed meanwhile change the total too. If all rows have a creation time, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }

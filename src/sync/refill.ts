@@ -32,7 +32,7 @@ export async function openCoverage(
 /** Records the configuration before a backfill stores rows of a scope that no run has read; forgets private values. */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
-  const { mark } = await warehouse.lastWindow(report, scope)
+  const { mark } = await warehouse.books.lastWindow(report, scope)
   if (mark !== undefined) return
   const held = await warehouse.coverage({ report, scope })
   const wanted = wantedOf(context, report)

@@ -41,10 +41,10 @@ const TRIES_MAX = 10
 /** Loads the rejected rows of a report again. Other loads may run meanwhile, but no second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
-    const loads = await context.warehouse.rejectingLoads(report)
+    const loads = await context.warehouse.books.rejectingLoads(report)
     return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
   }
-  const keptAs = await context.warehouse.keptAs(report)
+  const keptAs = await context.warehouse.books.keptAs(report)
   if (keptAs.some((text) => text !== privacyTextOf(context.settings, report))) throw otherColumns(report)
   const before = await kept()
   for (let tries = 1; ; tries += 1) {
@@ -52,7 +52,7 @@ export async function retryRejected(context: RetryContext, report: ReportName): 
     if (await allLoadedAgain(context, report, { loads, isLast: tries === TRIES_MAX })) break
   }
   const after = await kept()
-  const withheld = await context.warehouse.withheldRows(report)
+  const withheld = await context.warehouse.books.withheldRows(report)
   const counts = { tried: before.rows, loaded: before.rows - after.rows, rejected: after.rows }
   return { report, ...counts, ...(withheld > 0 && { withheld }) }
 }
@@ -112,7 +112,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   let read = 0
   for (let offset = 0; offset < batch.rows; offset += ROWS_AT_ONCE) {
     const { loadIds } = batch
-    const rows = await warehouse.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
+    const rows = await warehouse.books.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
     await staging.add(rows)
     read += rows.length
   }

@@ -52,7 +52,7 @@ interface ScopePull {
 /** Reads a scope's changes, then rows to read again after a change of configuration. The last load records the run. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
-  const last = await context.warehouse.lastWindow(run.report, pull.scope)
+  const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
   // Our clock is read after the request for the service's clock. The elapsed time then includes that request.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }

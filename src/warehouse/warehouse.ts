@@ -3,7 +3,7 @@ import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
-import type { LastWindow } from '../plan/lateness.ts'
+
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,
@@ -26,10 +26,7 @@ import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import {
   dueRecords,
   lastReadRecord,
-  type DueRecord,
   lastAsked,
-  type RepeatRequest,
-  type RecordsRequest,
   recordSkipped,
   recordsToAskAgain,
   type SkippedRecord,
@@ -51,15 +48,7 @@ import {
   reconciledRows,
   type ReconcileResult,
 } from './load/reconcile.ts'
-import {
-  type RejectedRowsRequest,
-  type RejectedRow,
-  rejectedRows,
-  type Dismissal,
-  dismissRejected,
-  rejectingLoads,
-  withheldRows,
-} from './load/rejectedRows.ts'
+import { rejectedRows, type Dismissal, dismissRejected, rejectingLoads, withheldRows } from './load/rejectedRows.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
 import { discoveredColumns } from './tables/tables.ts'
@@ -77,6 +66,25 @@ export interface WarehouseSettings {
   readonly around?: AroundStatement | undefined
 }
 
+const bind =
+  <Given extends unknown[], Answer>(sql: Sql, read: (sql: Sql, ...given: Given) => Answer) =>
+  (...given: Given): Answer =>
+    read(sql, ...given)
+
+/** The functions of the books that only read. */
+const readsOf = (sql: Sql) => ({
+  dueRecords: bind(sql, dueRecords),
+  keptAs: bind(sql, keptAs),
+  lastAsked: bind(sql, lastAsked),
+  lastReadRecord: bind(sql, lastReadRecord),
+  lastWindow: bind(sql, lastWindowOf),
+  reconciledRows: bind(sql, reconciledRows),
+  recordsToAskAgain: bind(sql, recordsToAskAgain),
+  rejectedRows: bind(sql, rejectedRows),
+  rejectingLoads: bind(sql, rejectingLoads),
+  withheldRows: bind(sql, withheldRows),
+})
+
 /** The run's right to commit. It is checked in the transaction that writes. */
 export interface WithFence {
   readonly fence?: Fence | undefined
@@ -91,6 +99,7 @@ export class Warehouse implements AsyncDisposable {
   /** The prefix with which staging writes a number as a string, if a double can't store the number. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
+  readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
   /** Detects that the file was replaced; undefined for a warehouse in memory or in a lake. */
@@ -111,6 +120,7 @@ export class Warehouse implements AsyncDisposable {
     this.#file = file
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
+    this.books = readsOf(database)
     this.numberMark = numberMark
   }
 
@@ -137,11 +147,6 @@ export class Warehouse implements AsyncDisposable {
       await database.close()
       throw error
     }
-  }
-
-  /** Returns the scope's mark and the end of its window (service's time), and when its run began (our time). */
-  lastWindow(report: ReportName, scope: string): Promise<LastWindow> {
-    return lastWindowOf(this.#database, report, scope)
   }
 
   /** Commits one load, after all earlier loads have ended. */
@@ -194,36 +199,12 @@ export class Warehouse implements AsyncDisposable {
     return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
   }
 
-  /** Returns the records that have changed since their trail was last read, and records whose trail was never read. */
-  dueRecords(ask: RecordsRequest): Promise<DueRecord[]> {
-    return dueRecords(this.#database, ask)
-  }
-
-  /** Returns the records whose whole trail must be read again after a change of configuration, last changed first. */
-  recordsToAskAgain(ask: RepeatRequest): Promise<DueRecord[]> {
-    return recordsToAskAgain(this.#database, ask)
-  }
-
-  lastReadRecord(ask: RecordsRequest): Promise<DueRecord | undefined> {
-    return lastReadRecord(this.#database, ask)
-  }
-
   /** Stores the records whose trail could not be read. Each failure makes the time until the next attempt longer. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
   ): Promise<void> {
     return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
-  }
-
-  /** Returns when a trail was last read, of any record whose scope has this prefix; undefined if none was read. */
-  lastAsked(report: ReportName, scopePrefix: string): Promise<Instant | undefined> {
-    return lastAsked(this.#database, report, scopePrefix)
-  }
-
-  /** Returns the loads that rejected rows of the report, oldest first, with how many rows can be loaded again. */
-  rejectingLoads(report: ReportName): Promise<{ loadId: number; rows: number }[]> {
-    return rejectingLoads(this.#database, report)
   }
 
   dismissRejected(dismissal: Dismissal, now: Instant): Promise<number> {
@@ -233,14 +214,6 @@ export class Warehouse implements AsyncDisposable {
   /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
-  }
-
-  withheldRows(report: ReportName): Promise<number> {
-    return withheldRows(this.#database, report)
-  }
-
-  rejectedRows(ask: RejectedRowsRequest): Promise<RejectedRow[]> {
-    return rejectedRows(this.#database, ask)
   }
 
   pauses(): Promise<Pause[]> {
@@ -263,11 +236,6 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  /** Returns the privacy rules with which each scope was stored (src/plan/privacy.ts); undefined for no rules. */
-  keptAs(report: ReportName): Promise<(string | undefined)[]> {
-    return keptAs(this.#database, report)
-  }
-
   /** Deletes the coverage of those scopes of the report that are not in `kept`: their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
@@ -284,10 +252,6 @@ export class Warehouse implements AsyncDisposable {
     if (open !== undefined) return open
     await this.#fenced(place.fence, (sql) => beginReconcile(sql, place, begun))
     return begun
-  }
-
-  reconciledRows(reconcileId: string): Promise<number> {
-    return reconciledRows(this.#database, reconcileId)
   }
 
   /** Ends a reconcile and marks rows that were absent twice as deleted. Throws MASS_DELETE_STOPPED. */

@@ -298,7 +298,7 @@ describe('a followed record', () => {
         audited: [{ scope: `3:${id}`, at: at(time) }],
       })
     const due = async () =>
-      (await warehouse.dueRecords(question)).map(({ recordId, scope, mark }) => [recordId, scope, mark])
+      (await warehouse.books.dueRecords(question)).map(({ recordId, scope, mark }) => [recordId, scope, mark])
     await show(1, '2026-03-01T10:00:00Z', '2026-03-01T12:00:00Z')
     await show(2, '2026-03-01T11:59:50Z', '2026-03-01T12:00:00Z')
     expect(await due()).toEqual([
@@ -334,7 +334,7 @@ describe('a followed record', () => {
         entryWindows: [],
         audited: [{ scope: '3:1', at: at(time) }],
       })
-    const due = async () => (await warehouse.dueRecords(question)).map(({ recordId }) => recordId)
+    const due = async () => (await warehouse.books.dueRecords(question)).map(({ recordId }) => recordId)
     await show({ aggregateRecordModified: '2026-03-01T10:00:00Z' }, '2026-03-01T10:01:00Z')
     await ask('2026-03-01T12:00:00Z')
     const late = { aggregateRecordModified: '2026-03-01T11:00:00Z', town: 'Bern' }
@@ -357,7 +357,7 @@ describe('a followed record', () => {
       })
     const due = async () =>
       (
-        await warehouse.dueRecords({
+        await warehouse.books.dueRecords({
           report: 'enquiry_audit_entries',
           follows: 'enquiries',
           keyColumn: 'enquiry_id',

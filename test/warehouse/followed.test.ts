@@ -29,7 +29,7 @@ const due = async ({ warehouse }: OpenWarehouse) => {
     scopePrefix: '3:',
     now: at('2026-03-01T12:00:00Z'),
   }
-  return (await warehouse.dueRecords(ask)).map(({ scope }) => scope)
+  return (await warehouse.books.dueRecords(ask)).map(({ scope }) => scope)
 }
 
 it("a trail is read again until its record's stamp is older than the settle time", { tags: 'long' }, async () => {

@@ -144,8 +144,8 @@ describe('a load', () => {
     )
     let reads = 0
     const { warehouse } = opened
-    const read = warehouse.rejectedRows.bind(warehouse)
-    warehouse.rejectedRows = async (ask) => {
+    const read = warehouse.books.rejectedRows
+    warehouse.books.rejectedRows = async (ask) => {
       reads += 1
       const rows = await read(ask)
       if (reads === 1) await loadRows(opened, enquiries, [{ enquiryId: 1, status: 5 }], LATER)

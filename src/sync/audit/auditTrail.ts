@@ -98,7 +98,7 @@ class Trail {
   /** Reads the trails of the records that have changed in the followed report. Several loads store them. */
   async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     this.#followed.add(subject)
-    await this.#askAll(subject, await this.#context.warehouse.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+    await this.#askAll(subject, await this.#context.warehouse.books.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
   /** Reads some of the trails that have to be read again. After the last one, records that none is left. */
@@ -106,7 +106,7 @@ class Trail {
     if (again === undefined) return
     await this.#intake.commit()
     const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
-    const records = await this.#context.warehouse.recordsToAskAgain(ask)
+    const records = await this.#context.warehouse.books.recordsToAskAgain(ask)
     await this.#askAll(
       subject,
       records.filter(({ scope }) => !this.#asked.has(scope)),
@@ -152,7 +152,7 @@ class Trail {
   async #checkOthers(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
-      const other = await this.#context.warehouse.lastReadRecord(this.#recordsOf(subject))
+      const other = await this.#context.warehouse.books.lastReadRecord(this.#recordsOf(subject))
       if (other !== undefined && !this.#asked.has(other.scope)) await this.#ask(subject, other, false)
     }
     const errors = [...this.#failed.values()]
