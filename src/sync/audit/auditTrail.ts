@@ -98,7 +98,8 @@ class Trail {
   /** Reads the trails of the records that have changed in the followed report. Several loads store them. */
   async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     this.#followed.add(subject)
-    await this.#askAll(subject, await this.#context.warehouse.books.dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+    const { dueRecords } = this.#context.warehouse.books
+    await this.#askAll(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
   /** Reads some of the trails that have to be read again. After the last one, records that none is left. */
