@@ -1,6 +1,6 @@
 /** Queries of the console on the bookkeeping tables. Each returns a limited number of rows, with times as text. */
 import type { ReportName } from '../../schema/index.ts'
-import { iso, text } from '../warehouse/database/sqlText.ts'
+import { iso, text } from '../warehouse/database/sql.ts'
 import { type ErrorColumns, problemIn } from '../status/standing.ts'
 import type { Reader } from './backend.ts'
 import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'

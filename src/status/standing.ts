@@ -4,7 +4,7 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
 import type { Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
-import { iso, text } from '../warehouse/database/sqlText.ts'
+import { iso, text } from '../warehouse/database/sql.ts'
 import { type AskingConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
 
 const count = z.int().min(0)

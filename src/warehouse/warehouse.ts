@@ -20,7 +20,8 @@ import {
 } from './books/books.ts'
 import { BackfillBooks } from './books/backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './books/coverage.ts'
-import { type AroundStatement, Database, type Sql } from './database/duckdb.ts'
+import { type AroundStatement, Database } from './database/duckdb.ts'
+import type { Sql } from './database/sql.ts'
 import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
 import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import {

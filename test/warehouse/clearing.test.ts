@@ -1,7 +1,8 @@
 /** How much of a table a COMMIT tidies up: as much as its load changed, whatever lies there. */
 import { describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
-import { Database, type Sql } from '../../src/warehouse/database/duckdb.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
+import type { Sql } from '../../src/warehouse/database/sql.ts'
 import { compactionsFor } from '../../src/warehouse/database/settings.ts'
 import { aFolder, loadRows, aWarehouse } from '../support/warehouse.ts'
 

@@ -1,7 +1,6 @@
 /** The table `tidemark.followed`: records whose trail an audit report must read (load/changedRecords.ts). */
-import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
+import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
-import { name, text, time } from '../database/sqlText.ts'
 
 export interface AuditedRecord {
   readonly scope: string

@@ -5,10 +5,9 @@ import type { Instant } from '../../instant.ts'
 import type { CountedRange } from '../../plan/backfillWindows.ts'
 import { UNKNOWN_PAGING, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Span } from '../../plan/spans.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, name, names, text, time } from '../database/sql.ts'
 import { type Pause, pauses } from './books.ts'
 import { pagingProfileOf } from './pagingProfiles.ts'
-import { name, names, text, time } from '../database/sqlText.ts'
 
 export interface DensityRequest {
   readonly report: Declaration

@@ -4,9 +4,9 @@ import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { Span } from '../../plan/spans.ts'
 import { recordRun, type RunCounts, type RunRecord } from './books.ts'
-import { type Database, type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
+import type { Database } from '../database/duckdb.ts'
+import { type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
-import { text, time } from '../database/sqlText.ts'
 
 /** `pending`: not begun, or stopped. `failed`: some windows failed; a new request for the range reads them again. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'

@@ -2,8 +2,7 @@
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
-import { type Sql, type WithNulls, withoutNulls } from '../database/duckdb.ts'
-import { text } from '../database/sqlText.ts'
+import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
 /** Late rows from more than this number of days ago are ignored. Else the advice to raise `overlap` would never end. */
 export const LATE_DAYS = 30

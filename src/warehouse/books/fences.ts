@@ -2,7 +2,7 @@
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
-import type { Sql } from '../database/duckdb.ts'
+import type { Sql } from '../database/sql.ts'
 
 export interface FencePlace {
   readonly report: ReportName

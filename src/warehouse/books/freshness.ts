@@ -4,7 +4,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { countsLateRows } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { isConfigured, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
-import { name, text } from '../database/sqlText.ts'
+import { name, text } from '../database/sql.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 

@@ -1,7 +1,7 @@
 /** The table `tidemark.page_sizes`: how the service pages each report, by the requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
 import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
-import type { Sql } from '../database/duckdb.ts'
+import type { Sql } from '../database/sql.ts'
 
 export interface PagingPlace {
   readonly report: ReportName

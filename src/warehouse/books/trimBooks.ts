@@ -1,7 +1,6 @@
 /** Removes old entries from the books, but no last run, changing load, or load of a window or mark. Joins windows. */
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
-import { time } from '../database/sqlText.ts'
+import { countOf, type Sql, time } from '../database/sql.ts'
 
 export interface TrimResult {
   readonly runs: number

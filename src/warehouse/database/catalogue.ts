@@ -1,7 +1,6 @@
 /** The tables and views of a database, from DuckDB's catalogue, so documents and exports include discovered columns. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
-import type { Sql } from './duckdb.ts'
-import { name, text } from './sqlText.ts'
+import { type Sql, name, text } from './sql.ts'
 
 /** A column; its comment is '' if it has none. */
 export interface CatalogueColumn extends ColumnEntry {

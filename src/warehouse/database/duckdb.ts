@@ -19,7 +19,7 @@ import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
-import { name, text } from './sqlText.ts'
+import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
@@ -30,32 +30,8 @@ export interface DatabaseOptions extends FileOptions {
 /** Wraps `run`, which executes a statement. A simulation delays a statement here, lets it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
-export type SqlValue = string | number | bigint | boolean | null
-export type SqlRow = Record<string, SqlValue | Date>
-
 /** Receives a part of a result. Returns false if it needs no further part. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
-
-/** Runs statements in a database, or in one of its transactions. */
-export interface Sql {
-  run(sql: string, values?: readonly SqlValue[]): Promise<void>
-  rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Runs a query with its joins in their written order: the left table is streamed, the right one kept in memory. */
-  rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
-}
-
-/** Returns the number of rows of a FROM clause. Example: `countOf(sql, 'tidemark.loads WHERE rejected > 0')`. */
-export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<number> {
-  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`)
-  return counted?.rows ?? 0
-}
-
-/** A row as the database returns it: with NULL where `T` has undefined. */
-export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
-
-/** Returns the row with undefined in the place of NULL. */
-export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
-  Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 
 /** Returns how many compactions of row groups the COMMIT may do per table. `compactionsFor` is such a function. */
 export type CompactionLimit<T> = (result: T) => number

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { SyncError } from '../../errors.ts'
-import type { Sql } from './duckdb.ts'
-import { text } from './sqlText.ts'
+import { type Sql, text } from './sql.ts'
 
 export type Extension = 'ducklake' | 'httpfs' | 'motherduck' | 'postgres_scanner' | 'quack' | 'sqlite_scanner'
 

@@ -7,7 +7,7 @@ import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { type Extension, loadExtensions } from './extensions.ts'
-import { text } from './sqlText.ts'
+import { text } from './sql.ts'
 
 export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'

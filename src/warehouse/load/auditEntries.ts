@@ -1,9 +1,8 @@
 /** Audit entries have no identifier (spec §2): a load replaces a record's entries in a window, equal ones by count. */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
+import { countOf, type Sql, name, names, time } from '../database/sql.ts'
 import type { MergeCounts } from './merge.ts'
-import { name, names, time } from '../database/sqlText.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 

@@ -1,7 +1,7 @@
 /** SQL that converts JSON text to typed values, else NULL. DuckDB's JSON reader would turn 1.7 into 2, true into 1. */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
-import { pointer, text } from '../database/sqlText.ts'
+import { pointer, text } from '../database/sql.ts'
 
 /** Returns SQL that casts the text `value` to `type`, else NULL; a simple, fast cast if `kinds` always fit. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {

@@ -6,8 +6,7 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import type { Sql } from '../database/duckdb.ts'
-import { name, text } from '../database/sqlText.ts'
+import { type Sql, name, text } from '../database/sql.ts'
 import { versionOf } from './rowVersion.ts'
 import type { StagedRows } from './stage.ts'
 

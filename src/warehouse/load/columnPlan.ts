@@ -2,7 +2,7 @@
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
-import type { Sql } from '../database/duckdb.ts'
+import type { Sql } from '../database/sql.ts'
 import { applyChanges, childColumns, recordChanges, reportColumns } from '../tables/tables.ts'
 import { CHILD_DELETED_FIELD } from './items.ts'
 import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'

@@ -1,10 +1,9 @@
 /** A repeated walk brings several rows of a key. Earlier ones with fields that the newest lacks are merged first. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
+import { countOf, type Sql, name, names } from '../database/sql.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
-import { name, names } from '../database/sqlText.ts'
 
 /** A temporary table like `staged`, with rows to merge before those of `staged`: at most one per key. */
 export interface EarlierRows {

@@ -6,7 +6,7 @@ import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kin
 import type { CatalogField, ObjectCatalog } from '../../staging/catalog.ts'
 import { alwaysFits, castOf, isNestedSql, isRounded, misfits, unmarkedJson, unmarkedText } from './casts.ts'
 import { VALUES } from '../../../schema/values.ts'
-import { name, text } from '../database/sqlText.ts'
+import { name, text } from '../database/sql.ts'
 
 export interface FieldSource {
   readonly report: Declaration

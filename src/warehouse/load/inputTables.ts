@@ -3,7 +3,7 @@ import type { ReportTable } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { Kind } from '../../plan/kinds.ts'
 import { castOf } from './casts.ts'
-import { name, names, text, time } from '../database/sqlText.ts'
+import { name, names, text, time } from '../database/sql.ts'
 
 export interface EntryWindow {
   /** The record's identifiers, in the order of the request's columns. Example: `[3, 1001]`, record 1001 of entity 3. */

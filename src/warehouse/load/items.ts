@@ -4,7 +4,7 @@ import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { StagedCollection } from '../../staging/spool.ts'
 import { memberOf } from './casts.ts'
-import { pointer, text } from '../database/sqlText.ts'
+import { pointer, text } from '../database/sql.ts'
 
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'

@@ -1,8 +1,7 @@
 /** The table `tidemark.misfits` (product contract §4). A load replaces the entries of the rows that it writes. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
-import { name, text } from '../database/sqlText.ts'
+import { countOf, type Sql, name, text } from '../database/sql.ts'
 import type { StagedRows } from './stage.ts'
 
 export interface MisfitSource {

@@ -1,8 +1,7 @@
 /** Inserts a load's rows without staging, in half the time. If a row is not new, the load is rolled back and staged. */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, name, names } from '../database/sql.ts'
 import { freshSql, type MergeCounts } from './merge.ts'
-import { name, names } from '../database/sqlText.ts'
 import { readRows, type StageInput } from './stage.ts'
 
 /** Thrown to roll back the transaction that inserted the rows, if a row is not new or has a value that does not fit. */

@@ -5,9 +5,8 @@ import { has, NESTED } from '../../plan/kinds.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, text } from '../database/sql.ts'
 import { unknownField } from './fieldSql.ts'
-import { text } from '../database/sqlText.ts'
 
 export interface CollectionItems {
   readonly table: ReportTable

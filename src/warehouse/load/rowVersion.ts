@@ -6,7 +6,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { names } from '../database/sqlText.ts'
+import { names } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
 export interface RowNames {

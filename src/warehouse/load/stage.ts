@@ -7,12 +7,11 @@ import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
+import { countOf, type Sql, name, pointer, text, time } from '../database/sql.ts'
 import { FieldSql, type StagedColumn } from './fieldSql.ts'
 import { refuseItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
 import { type EarlierRows, splitDuplicates } from './duplicates.ts'
-import { name, pointer, text, time } from '../database/sqlText.ts'
 
 /** Minimum for the longest row that DuckDB may read. It reserves twice this length per thread, at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024

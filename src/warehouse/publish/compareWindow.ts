@@ -1,8 +1,7 @@
 /** Compares the service's rows of a window with the readers' copy, by key and by a fingerprint of the row's values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
-import { name, text, time } from '../database/sqlText.ts'
+import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
 /** Maximum number of keys that a `Deviation` names. Further rows are only counted. */

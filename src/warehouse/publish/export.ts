@@ -8,7 +8,8 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { catalogueOf } from '../database/catalogue.ts'
-import type { Database, Sql } from '../database/duckdb.ts'
+import type { Database } from '../database/duckdb.ts'
+import type { Sql } from '../database/sql.ts'
 import { claimFolder, exportFailed, removeStrays, replaceManifest, syncFolders } from './exportFolder.ts'
 import {
   type ExportedTable,

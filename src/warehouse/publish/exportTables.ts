@@ -7,10 +7,9 @@ import type { Declaration } from '../../../schema/report.ts'
 import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { CatalogueTable } from '../database/catalogue.ts'
 import { keptAs } from '../books/coverage.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, name, names, text } from '../database/sql.ts'
 import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
-import { name, names, text } from '../database/sqlText.ts'
 
 /** The minimum number of keys in a range. If keys are dense, the file of a range has some megabytes. */
 const WIDTH_MIN = 100_000n

@@ -10,7 +10,7 @@ import { makeFolder } from '../../folders.ts'
 import type { Secret } from '../../secret.ts'
 import { Database } from '../database/duckdb.ts'
 import { type Extension, loadExtensions } from '../database/extensions.ts'
-import { name, text } from '../database/sqlText.ts'
+import { name, text } from '../database/sql.ts'
 
 export interface LiveServerSettings {
   readonly host: string

@@ -14,7 +14,7 @@ import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
-import { name } from '../database/sqlText.ts'
+import { name } from '../database/sql.ts'
 import { sync } from './exportFolder.ts'
 import { commentForReaders } from './publishComments.ts'
 

@@ -2,8 +2,7 @@
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
-import type { Sql } from '../database/duckdb.ts'
-import { name, text } from '../database/sqlText.ts'
+import { type Sql, name, text } from '../database/sql.ts'
 import { closedName } from '../tables/versions.ts'
 
 /** The part of a COMMENT statement after `COMMENT ON`. */

@@ -8,9 +8,8 @@ import { SyncError } from '../../errors.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { childName, columnName, type NowPrivate, otherNames } from '../../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
-import type { Sql } from '../database/duckdb.ts'
+import { type Sql, name, text } from '../database/sql.ts'
 import { closedName, wasKept } from './versions.ts'
-import { name, text } from '../database/sqlText.ts'
 import { discoveredColumns, retype } from './tables.ts'
 
 export interface Forgetting {

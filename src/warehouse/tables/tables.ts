@@ -9,8 +9,7 @@ import {
 } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type Renamed, renamesFor } from '../../plan/columns.ts'
-import type { Sql } from '../database/duckdb.ts'
-import { name, names, text } from '../database/sqlText.ts'
+import { type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, remakeHistoryView, wasKept } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)

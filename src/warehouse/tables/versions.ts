@@ -2,8 +2,7 @@
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql } from '../database/duckdb.ts'
-import { name, text, time } from '../database/sqlText.ts'
+import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 /** A report whose history is on. */
 export interface History {

@@ -1,0 +1,46 @@
+/** Statements: how they are run, and how names and texts from outside are quoted for them. */
+export type SqlValue = string | number | bigint | boolean | null
+export type SqlRow = Record<string, SqlValue | Date>
+
+/** Runs statements in a database, or in one of its transactions. */
+export interface Sql {
+  run(sql: string, values?: readonly SqlValue[]): Promise<void>
+  rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
+  /** Runs a query with its joins in their written order: the left table is streamed, the right one kept in memory. */
+  rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
+}
+
+/** Returns the number of rows of a FROM clause. Example: `countOf(sql, 'tidemark.loads WHERE rejected > 0')`. */
+export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<number> {
+  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`)
+  return counted?.rows ?? 0
+}
+
+/** A row as the database returns it: with NULL where `T` has undefined. */
+export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
+
+/** Returns the row with undefined in the place of NULL. */
+export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
+  Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
+
+/** Returns a quoted identifier. */
+export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
+
+/** Returns a string literal. A NUL would end the statement, so it becomes chr(0). */
+export const text = (value: string): string => {
+  const quoted = `'${value.replaceAll("'", "''")}'`
+  return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
+}
+
+/** Returns quoted identifiers, separated by commas. Example with the alias `s`: `s."event_id", s."name"`. */
+export const names = (identifiers: readonly string[], alias?: string): string =>
+  identifiers.map((each) => (alias === undefined ? name(each) : `${alias}.${name(each)}`)).join(', ')
+
+/** Returns the JSON pointer (RFC 6901) to a member of an object, as a string literal. */
+export const pointer = (member: string): string => text(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
+
+/** Returns SQL of a time, given in microseconds since 1970. */
+export const time = (micros: number): string => `make_timestamptz(${micros})`
+
+/** Returns SQL that formats a TIMESTAMPTZ as `formatInstant` does. Example: `2026-01-31T12:00:00.000000Z`. */
+export const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`
