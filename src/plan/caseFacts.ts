@@ -123,6 +123,16 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
+/**
+ * Returns the paging profile after two walks agreed. If their last page has as many rows as a full page of the profile,
+ * and another page of this run was longer, the profile was wrong: rows had moved when it was learned.
+ */
+export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
+  const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
+  const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
+  return isOutdated ? sawLastPage({ ...profile, fullPageRows: longestOfRun }, longestOfRun) : profile
+}
+
 /** Returns the last page's number and the maximum number of rows up to it; undefined if that page was not found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined

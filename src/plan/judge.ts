@@ -26,6 +26,7 @@ import {
   isTotalBelieved,
   isUncounted,
   isArrayStart,
+  learnAgreed,
   learnCounted,
   learnFollowed,
   learnFull,
@@ -355,6 +356,7 @@ const ENDED_WALK: readonly Rule[] = [
     verdict: 'proven by `agreed`',
     argued: AGREED,
     gives: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),
+    learns: learnAgreed,
   },
   {
     name: 'Rows moved or may be hidden, and the span can be cut',

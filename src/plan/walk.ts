@@ -182,10 +182,14 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. */
-  #fullRows({ fullPageRows }: PagingProfile): number {
+  /**
+   * Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. If a page
+   * of this run was longer, that number is outdated: rows had moved, and a short last page seemed to have a next one.
+   */
+  #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
-    return Math.min(rowsAsked, rowsAsked === this.#kind.rowsUsual ? (fullPageRows ?? rowsAsked) : rowsAsked)
+    if (fullPageRows === undefined || rowsAsked !== this.#kind.rowsUsual) return rowsAsked
+    return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
   /**

@@ -55,5 +55,15 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 2_721, found: 'rows behind a hidden limit were lost where the total fell while the same page came again' },
   { seed: 8_887, found: 'page 0 was not tried where the total fell between two pages of the second walk' },
   { seed: 9_723, found: 'four of 30 rows counted as everything: page numbers were ignored in a read without bounds' },
+  { seed: 664, found: 'the same as 4482, for enquiries' },
+  {
+    seed: 2_749,
+    found:
+      'a service that counts pages from 0 was taken for one that counts from 1: its rows left while page 0 was tried',
+  },
+  {
+    seed: 9_551,
+    found: 'a full page of one row, learned while rows moved, ended every run in WALK_UNSTABLE',
+  },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -138,7 +138,7 @@ interface Arrays {
   /** All rows have the same stamp. */
   readonly isHeap?: boolean
   /** What is shown for a number behind the last page. */
-  readonly behind?: 'nothing' | 'the last page'
+  readonly behind?: 'nothing' | 'the last page' | 'a refusal'
 }
 
 /** Events, one a minute up to now, in pages of `pageRows`. */
@@ -153,6 +153,7 @@ function arrays({ now, pageRows, zero, wholeSeconds = false, isHeap = false, beh
     const size = Math.min(pageRows, Number(body.pageSize))
     const lastPlace = Math.max(0, Math.ceil(rows.length / size) - 1)
     const place = Number(body.pageNumber) - (zero === undefined ? 0 : 1)
+    if (behind === 'a refusal' && place > lastPlace) return 404
     const from = (behind === 'the last page' ? Math.min(place, lastPlace) : place) * size
     return `[${rows.slice(from, from + size).join(',')}]`
   }
@@ -253,6 +254,23 @@ it.each([
     await tide.sync('events')
     expect(await tide.warehouse.rows('SELECT first_number FROM tidemark.page_sizes')).toEqual([{ first_number: 0 }])
     expect(await tide.warehouse.rows(`SELECT count(*) AS n FROM events WHERE event_id > ${count}`)).toEqual([{ n: 9 }])
+  },
+)
+
+it.each(['the last page', 'a refusal'] as const)(
+  'single rows are read although one row counted as a full page, where %s is behind',
+  async (behind) => {
+    const service = arrays({ now: Date.now(), pageRows: 10, behind, zero: () => '[]' })
+    await using tide = await aTideAnsweredBy(service.answer, { defaults: { page_size: 10 } })
+    service.add(3)
+    await tide.sync('events')
+    // This happens if page 1 has one row, and page 2 a row that was added meanwhile.
+    await tide.warehouse.rows('UPDATE tidemark.page_sizes SET full_min = 1, seen_max = 1, whole_max = NULL')
+    service.add(3)
+    await tide.sync('events')
+    expect(await heldEvents(tide)).toEqual([{ n: 6 }])
+    const [full] = await tide.warehouse.rows<{ full_min: number }>('SELECT full_min FROM tidemark.page_sizes')
+    expect(full?.full_min).toBeGreaterThan(1)
   },
 )
 

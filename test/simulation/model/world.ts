@@ -130,10 +130,16 @@ export class World {
     this.#add(report, record, { ...before, stamp: this.now, ownStamp: this.now, deleted: !before.deleted })
   }
 
-  /** The quiet end begins: events that may only have been seen in the summary shape are edited once more. */
+  /**
+   * The quiet end begins: events that may only have been seen in the summary shape are edited once more. One after the
+   * other: at one instant they would be a heap, which no seed draws together with each way to end its pages.
+   */
   mend(): void {
     if (this.summaryTimes.length === 0) return
-    for (const record of this.records.events.values()) this.edit('events', record)
+    for (const record of this.records.events.values()) {
+      this.#timeline.pass(1)
+      this.edit('events', record)
+    }
   }
 
   /** Shows an enquiry days after it was created: no window asks for it. */
