@@ -65,5 +65,6 @@ export const CORPUS: readonly CorpusSeed[] = [
     seed: 9_551,
     found: 'a full page of one row, learned while rows moved, ended every run in WALK_UNSTABLE',
   },
+  { seed: 3_013, found: 'a budget whose stamp went back between two reads was marked as deleted' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]
