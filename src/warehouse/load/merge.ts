@@ -114,21 +114,24 @@ async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: stri
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Bytes of `_extra` that one query parses. DuckDB keeps all parsed rows of a vector (2,048 rows) in memory. */
+/** Bytes of `_extra` that one query parses at once. DuckDB keeps the parsed rows of a vector (2,048 rows) in memory. */
 const PARSED_BYTES = 16 * 2 ** 20
+const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of the fields in `_extra` of the replaced rows. */
+/** Returns the names of the fields in `_extra` of the replaced rows. Reads long rows in parts. */
 async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
+  const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
     SELECT min(replaced) AS first, max(replaced) AS last FROM (
-      SELECT w.replaced, sum(strlen(t._extra)) OVER (ORDER BY w.replaced) // ${PARSED_BYTES} AS part
-      FROM win w JOIN ${target} t ON t.rowid = w.replaced WHERE t._extra IS NOT NULL)
+      SELECT replaced, sum(strlen(t._extra)) OVER (ORDER BY replaced) // ${PARSED_BYTES} AS part
+      FROM ${replaced} >= ${LONG_ROW_BYTES})
     GROUP BY part`)
+  const long = parts.map(({ first, last }) => `>= ${LONG_ROW_BYTES} AND t.rowid BETWEEN ${first} AND ${last}`)
   const fields = new Set<string>()
-  for (const { first, last } of parts) {
-    const found = await sql.rows<{ field: string }>(`
-      SELECT DISTINCT unnest(json_keys(t._extra)) AS field FROM win w JOIN ${target} t ON t.rowid = w.replaced
-      WHERE t.rowid BETWEEN ${first} AND ${last} AND t._extra IS NOT NULL`)
+  for (const rows of [`< ${LONG_ROW_BYTES}`, ...long]) {
+    const found = await sql.rows<{ field: string }>(
+      `SELECT DISTINCT unnest(json_keys(t._extra)) AS field FROM ${replaced} ${rows}`,
+    )
     for (const { field } of found) fields.add(field)
   }
   return fields
