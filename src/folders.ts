@@ -36,10 +36,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/**
- * Creates a folder that only this user can enter, and its parents. Closes an existing folder of this user to others; a
- * folder of another user stays as it is. Throws WAREHOUSE_MISSING if the folder cannot be made.
- */
+/** Makes a folder, and its parents, that only this user can enter; closes an own one. Throws WAREHOUSE_MISSING. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)

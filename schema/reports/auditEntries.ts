@@ -1,7 +1,4 @@
-/**
- * Audit entries of any record, with one request for each record (spec §4, AuditReport). The configuration maps entity
- * numbers to reports, because the specification does not define them. Tidemark numbers a record's entries itself.
- */
+/** Audit entries, one request per record (spec §4). The configuration maps entity numbers, which are not specified. */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const auditEntries = defineReport({

@@ -25,7 +25,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   const found = standings.flatMap((standing) => {
     if (standing.state === 'off') return []
     const pause = pauses.find(({ report }) => report === standing.report)
-    if (standing.state === 'paused') return [pausedOf(standing, pause)]
+    if (standing.state === 'paused') return pausedOf(standing, pause)
     return [
       ...failedOf(standing),
       ...behindOf(standing, settings[standing.report]),
@@ -38,105 +38,88 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind))
 }
 
-function pausedOf(
-  { report, not_running_because: because }: Standing,
-  pause: AttentionInput['pauses'][number] | undefined,
-): Attention {
+/** Returns an item that is not urgent and has no action, unless `more` differs. */
+const item = (
+  { report }: Pick<Standing, 'report'>,
+  kind: Attention['kind'],
+  more: Pick<Attention, 'title' | 'why' | 'cure'> & Partial<Attention>,
+): Attention[] => [{ report, kind, urgent: false, action: null, ...more }]
+
+function pausedOf(standing: Standing, pause: AttentionInput['pauses'][number] | undefined): Attention[] {
   const isByHand = pause === undefined || pause.code === 'REPORT_PAUSED'
-  return {
-    report,
-    kind: 'paused',
-    title: `${report} is paused`,
-    why: pause?.reason ?? because ?? '',
+  return item(standing, 'paused', {
+    title: `${standing.report} is paused`,
+    why: pause?.reason ?? standing.not_running_because ?? '',
     cure: isByHand ? 'Resume it when it may run again.' : pause.cure,
     urgent: !isByHand,
     action: 'resume',
-  }
+  })
 }
 
-function failedOf({ report, state, error }: Standing): Attention[] {
+function failedOf(standing: Standing): Attention[] {
+  const { report, state, error } = standing
   if (state !== 'failed' || error === null) return []
-  const { code, message, cure } = error
-  const why = `${message} (${code})`
-  return [{ report, kind: 'failed', title: `${report} failed`, why, cure, urgent: true, action: 'sync' }]
+  const why = `${error.message} (${error.code})`
+  return item(standing, 'failed', { title: `${report} failed`, why, cure: error.cure, urgent: true, action: 'sync' })
 }
 
-function behindOf({ report, state, lag_seconds: lag }: Standing, settings: ReportSettings): Attention[] {
-  const { every, everyMs = DAY_MS } = settings
+function behindOf(standing: Standing, { every, everyMs = DAY_MS }: ReportSettings): Attention[] {
+  const { report, state, lag_seconds: lag } = standing
   const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
   if (state === 'failed' || lag === null || lag <= expected) return []
   // The mark of an audit report moves only when a record changes, so an old mark is no lag.
   if (isPerRecord(report)) return []
-  const why = `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`
-  const cure = 'Look at its last runs: a long run or a stopped worker explains it.'
-  return [
-    { report, kind: 'behind', title: `${report} is ${spanText(lag)} behind`, why, cure, urgent: false, action: 'sync' },
-  ]
+  return item(standing, 'behind', {
+    title: `${report} is ${spanText(lag)} behind`,
+    why: `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`,
+    cure: 'Look at its last runs: a long run or a stopped worker explains it.',
+    action: 'sync',
+  })
 }
 
-function rejectedOf({ report, rejected }: Standing): Attention[] {
+function rejectedOf(standing: Standing): Attention[] {
+  const { report, rejected } = standing
   if (rejected === 0) return []
-  const rows = rejected === 1 ? '1 row' : `${rejected.toLocaleString('en')} rows`
-  return [
-    {
-      report,
-      kind: 'rejected',
-      title: `${report}: ${rows} could not be stored`,
-      why: 'Each row is kept whole, with the reason; all other rows were loaded.',
-      cure: 'Read the reasons. Once the service or a newer Tidemark has fixed the cause, load them again.',
-      urgent: false,
-      action: 'retry-rejected',
-    },
-  ]
+  return item(standing, 'rejected', {
+    title: `${report}: ${rejected === 1 ? '1 row' : `${rejected.toLocaleString('en')} rows`} could not be stored`,
+    why: 'Each row is kept whole, with the reason; all other rows were loaded.',
+    cure: 'Read the reasons. Once the service or a newer Tidemark has fixed the cause, load them again.',
+    action: 'retry-rejected',
+  })
 }
 
-function misfitsOf({ report, misfits }: Standing): Attention[] {
+function misfitsOf(standing: Standing): Attention[] {
+  const { report, misfits } = standing
   if (misfits === 0) return []
-  const values = misfits === 1 ? '1 value does' : `${misfits.toLocaleString('en')} values do`
-  return [
-    {
-      report,
-      kind: 'misfits',
-      title: `${report}: ${values} not fit`,
-      why: 'Their columns are NULL, and the values are in _extra or _payload; tidemark.misfits lists them with the reason.',
-      cure: 'Correct them in the service: a version of the row that fits ends this.',
-      urgent: false,
-      action: null,
-    },
-  ]
+  return item(standing, 'misfits', {
+    title: `${report}: ${misfits === 1 ? '1 value does' : `${misfits.toLocaleString('en')} values do`} not fit`,
+    why: 'Their columns are NULL, and the values are in _extra or _payload; tidemark.misfits lists them with the reason.',
+    cure: 'Correct them in the service: a version of the row that fits ends this.',
+  })
 }
 
-function gapsOf({ report, coverage }: Standing): Attention[] {
-  const gaps = coverage.flatMap((scope) => (scope.reading_again === null ? scope.gaps : []))
+function gapsOf(standing: Standing): Attention[] {
+  const gaps = standing.coverage.flatMap((scope) => (scope.reading_again === null ? scope.gaps : []))
   const [first] = gaps
   if (first === undefined) return []
   const from = first.since === null ? 'the beginning' : dayOf(first.since)
-  return [
-    {
-      report,
-      kind: 'gap',
-      title: `${report} has ${gaps.length === 1 ? 'a gap' : `${gaps.length} gaps`}`,
-      why: `Some time was never read completely; the first gap is from ${from} to ${dayOf(first.until)}.`,
-      cure: 'Run a backfill over that time.',
-      urgent: false,
-      action: 'backfill',
-    },
-  ]
+  return item(standing, 'gap', {
+    title: `${standing.report} has ${gaps.length === 1 ? 'a gap' : `${gaps.length} gaps`}`,
+    why: `Some time was never read completely; the first gap is from ${from} to ${dayOf(first.until)}.`,
+    cure: 'Run a backfill over that time.',
+    action: 'backfill',
+  })
 }
 
-function lateOf({ report, advised_overlap: overlap, largest_lateness_seconds: seconds }: Standing): Attention[] {
+function lateOf(standing: Standing): Attention[] {
+  const { report, advised_overlap: overlap, largest_lateness_seconds: seconds } = standing
   if (overlap === null || seconds === null) return []
-  return [
-    {
-      report,
-      kind: 'late',
-      title: `${report}: rows arrive later than the overlap allows`,
-      why: `Rows became visible up to ${spanText(seconds)} after their modification time.`,
-      cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
-      urgent: false,
-      action: 'backfill',
-    },
-  ]
+  return item(standing, 'late', {
+    title: `${report}: rows arrive later than the overlap allows`,
+    why: `Rows became visible up to ${spanText(seconds)} after their modification time.`,
+    cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
+    action: 'backfill',
+  })
 }
 
 function spanText(seconds: number): string {

@@ -1,7 +1,4 @@
-/**
- * Requests runs for a caller and waits for them. A run that is active before the request does not count, because it may
- * miss the change that the caller expects. If the store loses a request, it is repeated.
- */
+/** Requests runs and waits for them. Active runs do not count: they may miss the change that the caller expects. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'

@@ -1,7 +1,4 @@
-/**
- * Executes operations in the worker that owns the warehouse, for commands and for the console. Runs go through the
- * queues like scheduled runs, so that two runs of the same kind and report are never active together.
- */
+/** Executes operations in the warehouse's owner, through the queues: runs of one kind and report never overlap. */
 import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'

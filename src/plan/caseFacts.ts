@@ -64,10 +64,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/**
- * Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers, and any
- * new rows on page 2 were added between the two requests.
- */
+/** Returns whether page 2 continues page 1. With all rows of page 1 on it, the service ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 

@@ -26,10 +26,7 @@ export interface Marks {
   /** Spans that the run has proven, in any order. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
-  /**
-   * The mark that the load of the last slice stores. Undefined if a response shows that the service's clock had been
-   * set back. The window may then begin too late, and a moved mark would skip the rows before it.
-   */
+  /** The mark to store; undefined if the service's clock had been set back: the window may then begin too late. */
   readonly moved: Instant | undefined
 }
 

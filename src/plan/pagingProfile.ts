@@ -75,10 +75,7 @@ export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => (
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/**
- * Returns whether a response with `rows` rows is complete if `asked` rows were requested. A response with `asked` rows
- * is not, even if longer pages were seen: a service that raised its page size may lower it again.
- */
+/** Returns whether `rows` rows are all if `asked` were requested. A full page is not: pages may be shorter again. */
 export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
@@ -86,10 +83,7 @@ export const holdsEverything = (profile: PagingProfile, rows: number, asked: num
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/**
- * Returns whether a response that may have a next page is as long as the longest page. After a shorter one, only rows
- * that were just added can follow. Reading the next page then costs less than cutting the span.
- */
+/** Returns whether a page is as long as the longest one. After a shorter one, only rows just added can follow. */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 

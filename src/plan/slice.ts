@@ -36,10 +36,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /**
-   * The result of the search for the last page. If the pages before it have more rows than a load takes, the result is
-   * the parts into which to cut the span.
-   */
+  /** The result of the search for the last page; too many rows for a load: the parts into which to cut the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk

@@ -1,7 +1,4 @@
-/**
- * The spans that a run has not proven yet, earliest first, and the length of the next slice. The length follows from
- * the total or, without a total, from earlier responses. A wrong length costs requests but loses no row.
- */
+/** The spans not proven yet, and the length of the next slice. A wrong length costs requests but loses no row. */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'

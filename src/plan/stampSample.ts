@@ -1,7 +1,4 @@
-/**
- * Chooses where to cut a span from the modification times in a response that lacks rows of the span. A poor choice
- * costs requests but loses no row. No order of rows is assumed; if the rows look sorted, the cut is nearly exact.
- */
+/** Chooses from a response's stamps where to cut a span. A poor choice costs requests but loses no row. */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 

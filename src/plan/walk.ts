@@ -192,10 +192,7 @@ export class Walk {
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
-  /**
-   * Returns whether rows may follow the last page although the total is met. True if the page is full: it has as many
-   * rows as requested, or as the shortest page that had a next page.
-   */
+  /** Returns whether rows may follow the last page although the total is met: it is full. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }

@@ -60,19 +60,13 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/**
- * Returns whether the window begins early enough for the service's time `cut.clock` in a response. False if that time
- * shows that the clock was set back further than the window reaches. Differences below a second are ignored.
- */
+/** Returns whether the window begins early enough if the service's clock was set back to `cut.clock`. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/**
- * Returns the mark after a proven window: its end, but at most the service's clock minus `settleMs`, since a change may
- * not be visible at once. The mark never moves back, and is not before the window's beginning.
- */
+/** Returns the mark after a proven window: its end, at most the clock minus `settleMs`, and never earlier. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)

@@ -52,10 +52,7 @@ export class Reporting {
     return bodyOf(endpoint, items, page)
   }
 
-  /**
-   * Returns the response with one record's entries in a period, in chronological order. The enquiry audit returns the
-   * same entries, for enquiries only and without `entityType` (spec §2, §4).
-   */
+  /** Returns one record's entries in a period. The enquiry audit has no `entityType` (spec §2, §4). */
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
     const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries

@@ -1,7 +1,4 @@
-/**
- * Pauses: if the service refuses a report permanently (by OAuth scope, permission or credentials), later runs skip it.
- * The pause ends by `resume`, by a successful `check`, or if the client or its OAuth scopes change (contract §5.9).
- */
+/** Pauses: runs skip a report that the service refuses, until `resume`, `check`, or another client (contract §5.9). */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'

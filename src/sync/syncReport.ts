@@ -1,7 +1,4 @@
-/**
- * One incremental run of one windowed report. It computes the window from the service's clock, proves it slice by slice
- * and loads the rows. The mark moves in the same transaction that stores the last row before it.
- */
+/** One incremental run of one windowed report. The mark moves in the transaction of the last row before it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'

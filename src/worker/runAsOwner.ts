@@ -157,10 +157,7 @@ interface StandbyContext extends OwnerContext {
 /** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
 const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/**
- * Owns the warehouse, or tries every few seconds to open it, so that one process soon replaces an owner that has ended.
- * Runs until the signal aborts. Throws errors of opening that an operator has to resolve.
- */
+/** Owns the warehouse, or tries again until an owner ends. Throws errors of opening that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined

@@ -179,10 +179,7 @@ function deletedSql(parts: DeletionSource, held: string): string {
   return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`
 }
 
-/**
- * Returns the condition that a second read did not return the staged row, and that a third one showed the same stamp.
- * If the stamps differ, the row was edited between the reads, and `held` decides.
- */
+/** Returns the condition that a second read lacked the row, and a third showed the same stamp; else `held` decides. */
 function goneSql({ report, table, columns }: DeletionSource, held: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
   const keys = names(table.key, 'g')

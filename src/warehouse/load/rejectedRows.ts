@@ -115,10 +115,7 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
-/**
- * Deletes rejected rows if the load stores a row of the same key from a later response. A rejected row without a key
- * stays. A rejected row of the full shape also stays if the later row has the summary shape, which has few fields.
- */
+/** Deletes rejected rows of which the load stores a later version, unless that has only the summary's few fields. */
 export async function forgetMended(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
