@@ -21,6 +21,9 @@ export interface StoreOptions {
 /** Maximum time (ms) by which a store that does not respond may delay the end of a process. */
 const CLOSING_MS_MAX = 4_000
 
+/** Time (ms) for which the store keeps the value that `checkWritable` writes. */
+const READY_MS = 60_000
+
 export function composeStore(parts: StoreOptions): QueueStore {
   const { kind, clock, queues, values, mask, leaseMs, check, workersOf, release } = parts
   let closed: Promise<void> | undefined
@@ -32,6 +35,7 @@ export function composeStore(parts: StoreOptions): QueueStore {
     tokens: (access) => new SharedTokens({ values, clock, access, leaseMs, mask }),
     pauses: ({ identity }) => pausesOn(values, identity),
     workersOf,
+    checkWritable: () => values.write('ready', '', READY_MS),
     check,
     close,
     [Symbol.asyncDispose]: close,

@@ -30,6 +30,8 @@ export interface QueueStore extends AsyncDisposable {
   /** Returns the shared pauses: after one process received status 429, all of them wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
+  /** Rejects if the store does not answer, or accepts no writes (a replica, a full disk). */
+  checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
 }

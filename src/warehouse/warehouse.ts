@@ -91,11 +91,6 @@ export interface WithFence {
   readonly fence?: Fence | undefined
 }
 
-export interface CoveragePlace extends WithFence {
-  readonly report: ReportName
-  readonly scope: string
-}
-
 export class Warehouse implements AsyncDisposable {
   /** The prefix with which staging writes a number as a string, if a double can't store the number. */
   readonly numberMark: string
@@ -135,8 +130,7 @@ export class Warehouse implements AsyncDisposable {
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
     try {
-      if (isAlone) await spill?.removeOthers()
-      spill?.create()
+      await spill?.create({ isAlone })
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, database.path)
         if (isAlone) await endOrphans(sql)
@@ -243,7 +237,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Records the configuration. Discovered columns are read again, since a column that is hashed now becomes a text. */
-  recordCoverage(place: CoveragePlace, coverage: Coverage): Promise<void> {
+  recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {
     return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
@@ -303,6 +297,12 @@ export class Warehouse implements AsyncDisposable {
       () => true,
       () => false,
     )
+  }
+
+  /** Throws WAREHOUSE_CORRUPT after the file was found damaged, WAREHOUSE_MISSING if it was removed or replaced. */
+  async checkFile(): Promise<void> {
+    if (this.#database.damage !== undefined) throw this.#database.damage
+    await this.#file?.check()
   }
 
   /** Writes committed changes from DuckDB's log into its file. */

@@ -1,5 +1,6 @@
 /** A worker's console. Of several workers on a machine, one has the port; the others wait until it is free. */
 import type { Requests } from '../../jobs/queue/requests.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console, type MetricsText } from '../console/console.ts'
@@ -10,6 +11,7 @@ import { version } from '../wiring/version.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
+import { readinessOf } from './readiness.ts'
 
 export interface ConsoleWiring {
   readonly err: { write(text: string): void }
@@ -17,6 +19,7 @@ export interface ConsoleWiring {
   readonly config: Config
   readonly log: GuardedLog
   readonly requests: Requests
+  readonly store: Pick<QueueStore, 'checkWritable'>
   readonly roles: ReadonlySet<Role>
   readonly ownership: WarehouseOwnership
   readonly metricsText: () => Promise<MetricsText>
@@ -56,7 +59,7 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
 }
 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
-  const { err, clock, config, log, requests, roles, ownership, metricsText } = wiring
+  const { err, clock, config, log, requests, ownership, metricsText } = wiring
   const { host, port, token } = config.console
   const remote = remoteBackend(config, clock)
   const console = await openConsole({
@@ -70,7 +73,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     settings: config.reports,
     runLogs: runLogsOf(config.warehouse),
     backendOf: () => ownership.backend ?? remote,
-    isReady: () => isReady({ requests, roles, ownership }),
+    isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),
     metricsText,
   })
   log.guard(console.token)
@@ -80,15 +83,4 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     err.write(`${said}Set TIDEMARK_CONSOLE_TOKEN to choose one that stays.\n`)
   }
   return console
-}
-
-/** Returns whether the store responds, the schedule is set, and the owner of the warehouse is known. */
-async function isReady({
-  requests,
-  roles,
-  ownership,
-}: Pick<ConsoleWiring, 'requests' | 'roles' | 'ownership'>): Promise<boolean> {
-  const schedulers = await requests.queue('ticks').getJobSchedulersCount()
-  if (roles.has('schedule') && schedulers === 0) return false
-  return !roles.has('load') || ownership.isDecided
 }

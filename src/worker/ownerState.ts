@@ -1,14 +1,17 @@
-/** Whether this process owns the warehouse. The console takes its backend from here, and `/readyz` uses `isDecided`. */
+/** Whether this process owns the warehouse. The console takes its backend from here, and `/readyz` its answer. */
 import type { ConsoleBackend } from '../console/backend.ts'
+import type { Warehouse } from '../warehouse/warehouse.ts'
 
 export class WarehouseOwnership {
   /** The owner's backend for the console; undefined if this process is not the owner. */
   backend: ConsoleBackend | undefined
   /** Whether this process owns the warehouse, or has found that another process does. */
   isDecided = false
+  #warehouse: Pick<Warehouse, 'checkFile'> | undefined
 
-  own(backend: ConsoleBackend): void {
+  own(backend: ConsoleBackend, warehouse: Pick<Warehouse, 'checkFile'>): void {
     this.backend = backend
+    this.#warehouse = warehouse
     this.isDecided = true
   }
 
@@ -20,5 +23,11 @@ export class WarehouseOwnership {
   leave(): void {
     if (this.backend !== undefined) this.isDecided = false
     this.backend = undefined
+    this.#warehouse = undefined
+  }
+
+  /** Rejects if this process owns the warehouse, and its file was lost or is damaged. */
+  async check(): Promise<void> {
+    await this.#warehouse?.checkFile()
   }
 }

@@ -75,7 +75,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     // Logged after the socket listens: from this line on, commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
-    ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }))
+    ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
     consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
     await ended.promise

@@ -64,7 +64,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
     ? await startConsole(
-        { err: shell.err, clock, config, log, requests, roles, ownership, metricsText },
+        { err: shell.err, clock, config, log, requests, store, roles, ownership, metricsText },
         options.roles !== undefined,
       )
     : undefined

@@ -86,17 +86,16 @@ export class SpillFolder {
     this.own = this.#prefix + randomUUID()
   }
 
-  /** Creates the folder of this process. Must be called while the warehouse is open. */
-  create(): void {
-    makePrivateFolder(this.own)
-  }
-
-  /** Removes the folders of dead processes. Throws WAREHOUSE_MISSING if a folder belongs to another user. */
-  async removeOthers(): Promise<void> {
+  /**
+   * Creates the folder of this process, while the warehouse is open. If the file's lock is ours alone, removes the
+   * folders of dead processes. Throws WAREHOUSE_MISSING if one belongs to another user.
+   */
+  async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
     const folder = path.dirname(this.own)
-    const found = (await readdir(folder)).map((each) => path.join(folder, each))
+    const found = isAlone ? (await readdir(folder)).map((each) => path.join(folder, each)) : []
     const others = found.filter((each) => each.startsWith(this.#prefix) && each !== this.own)
     for (const each of others) await removeFolder(each)
+    makePrivateFolder(this.own)
   }
 
   /** Removes the folder of this process. Must be called after the warehouse was closed. */

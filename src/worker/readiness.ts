@@ -1,0 +1,60 @@
+/**
+ * Whether a worker can do its work now, for `/readyz`. The console asks without a login, so one answer serves all
+ * requests of two seconds.
+ */
+import { rm, writeFile } from 'node:fs/promises'
+import type { Requests } from '../../jobs/queue/requests.ts'
+import type { QueueStore } from '../../jobs/stores/store.ts'
+import type { Clock } from '../clock.ts'
+import { PRIVATE_FILE } from '../folders.ts'
+import type { WarehouseOwnership } from './ownerState.ts'
+import type { Role } from './roles.ts'
+
+export interface ReadinessParts {
+  readonly clock: Clock
+  /** Path of the warehouse. Its folder must have space for rows that wait for their load. */
+  readonly warehouse: string
+  readonly store: Pick<QueueStore, 'checkWritable'>
+  readonly requests: Pick<Requests, 'queue'>
+  readonly roles: ReadonlySet<Role>
+  readonly ownership: Pick<WarehouseOwnership, 'isDecided' | 'check'>
+}
+
+const ANSWER_MS = 2_000
+/** DuckDB enlarges its file by one block of 256 KiB. */
+const BLOCK = Buffer.alloc(262_144)
+
+/**
+ * Returns a function that tells whether this worker is ready. It is ready if the store of the queue accepts writes, the
+ * schedule is set (role `schedule`), the owner of the warehouse is known and has the file that is at its path (role
+ * `load`), and the disk has space (roles `load` and `pull`).
+ */
+export function readinessOf(parts: ReadinessParts): () => Promise<boolean> {
+  let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
+  return () => {
+    const nowMs = parts.clock.monotonicMs()
+    if (last === undefined || nowMs - last.atMs >= ANSWER_MS) {
+      last = { atMs: nowMs, answer: isReady(parts).catch(() => false) }
+    }
+    return last.answer
+  }
+}
+
+/** Rejects, or resolves to false, if the worker is not ready. */
+async function isReady({ warehouse, store, requests, roles, ownership }: ReadinessParts): Promise<boolean> {
+  await store.checkWritable()
+  if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false
+  if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)
+  if (!roles.has('load')) return true
+  await ownership.check()
+  return ownership.isDecided
+}
+
+/** Writes a block and removes it. Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
+async function checkSpace(file: string): Promise<void> {
+  try {
+    await writeFile(file, BLOCK, { mode: PRIVATE_FILE })
+  } finally {
+    await rm(file, { force: true })
+  }
+}
