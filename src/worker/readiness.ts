@@ -25,7 +25,7 @@ const ANSWER_MS = 2_000
 const BLOCK = Buffer.alloc(262_144)
 
 /**
- * Returns a function that tells whether this worker is ready. It is ready if the store of the queue accepts writes, the
+ * Returns a function that returns whether this worker is ready. It is ready if the store of the queue accepts writes, the
  * schedule is set (role `schedule`), the owner of the warehouse is known and has the file that is at its path (role
  * `load`), and the disk has space (roles `load` and `pull`).
  */

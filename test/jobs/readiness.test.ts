@@ -26,7 +26,7 @@ afterAll(async () => {
   await redis.stop()
 })
 
-/** Returns a function that asks anew each time: the shared answer of two seconds is over. */
+/** Returns a function that asks each time, because the clock has passed the two seconds of a shared answer. */
 function asking(warehouse: string, ownership: WarehouseOwnership): () => Promise<boolean> {
   let nowMs = 0
   const clock = { ...systemClock, monotonicMs: () => (nowMs += 10_000) }
