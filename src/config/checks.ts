@@ -1,4 +1,5 @@
 /** Checks single settings. The problem that a check returns never quotes an address, which may contain a password. */
+import { isIP, isIPv4 } from 'node:net'
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
@@ -33,6 +34,13 @@ export const webhookProblem: Check = (text) => {
   const url = new URL(text)
   if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
   return protocolProblem(url)
+}
+
+export const proxyProblem: Check = (text) => {
+  const [address = '', bits = '0', ...rest] = text.split('/')
+  const bitsMax = isIPv4(address) ? 32 : 128
+  const isNetwork = isIP(address) !== 0 && rest.length === 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= bitsMax
+  return isNetwork ? undefined : 'must be an address or a network, such as 127.0.0.1 or 10.0.0.0/8'
 }
 
 export const queueProblem: Check = (text) => {

@@ -11,6 +11,7 @@ import {
 } from './crossChecks.ts'
 import {
   CONSOLE_TOKEN,
+  CONSOLE_VIEW_TOKEN,
   type Environment,
   type MergedSettings,
   misspellings,
@@ -55,6 +56,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
       hashKey,
       notifySecret,
       consoleToken: tokenIn(env, CONSOLE_TOKEN),
+      consoleViewToken: tokenIn(env, CONSOLE_VIEW_TOKEN),
       serveToken: tokenIn(env, SERVE_TOKEN),
       source: {
         ...(file !== undefined && { file }),

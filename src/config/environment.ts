@@ -21,6 +21,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
   { name: 'TIDEMARK_CONSOLE_HOST', path: ['console', 'host'] },
   { name: 'TIDEMARK_CONSOLE_PORT', path: ['console', 'port'], as: 'integer' },
+  { name: 'TIDEMARK_CONSOLE_PROXIES', path: ['console', 'proxies'], as: 'list' },
   { name: 'TIDEMARK_HISTORY', path: ['history'] },
   { name: 'TIDEMARK_REJECTED_KEEP', path: ['rejected_keep'] },
   { name: 'TIDEMARK_HASH_KEY_FILE', path: ['hash_key_file'] },
@@ -44,6 +45,7 @@ export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
+export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
 /** Variables that are no settings: the launcher reads them, or they are read before the configuration exists. */
@@ -100,6 +102,7 @@ const NAMES: readonly string[] = [
   HASH_KEY,
   NOTIFY_SECRET,
   CONSOLE_TOKEN,
+  CONSOLE_VIEW_TOKEN,
   SERVE_TOKEN,
   REPORTS,
 ]

@@ -8,6 +8,7 @@ import {
   fileProblem,
   historyProblem,
   lagProblem,
+  proxyProblem,
   queueProblem,
   serveProblem,
   warehouseProblem,
@@ -55,6 +56,10 @@ const consoleSection = z
       .max(65_535)
       .default(7717)
       .describe('Port of the console; 0 takes a free one (TIDEMARK_CONSOLE_PORT)'),
+    proxies: z
+      .array(checked(proxyProblem, 'Address or network'))
+      .default([])
+      .describe('Proxies before the console; their X-Forwarded-For names the client (TIDEMARK_CONSOLE_PROXIES)'),
   })
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')

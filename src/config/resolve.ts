@@ -16,6 +16,7 @@ export interface Surroundings {
   readonly onlyReports: readonly string[] | undefined
   readonly clientSecret: Secret
   readonly consoleToken: Secret | undefined
+  readonly consoleViewToken: Secret | undefined
   readonly hashKey: Secret | undefined
   readonly serveToken: Secret | undefined
   readonly notifySecret: Secret | undefined
@@ -35,7 +36,7 @@ export function resolve(raw: RawConfig, given: Surroundings): Config {
     ...(raw.extensions !== undefined && { extensions: path.resolve(given.folder, raw.extensions) }),
     ...serveOf(raw, given.serveToken),
     queue: raw.queue,
-    console: { ...raw.console, ...(given.consoleToken && { token: given.consoleToken }) },
+    console: { ...raw.console, token: given.consoleToken, viewToken: given.consoleViewToken },
     historyMs: parseDuration(raw.history) ?? 0,
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),

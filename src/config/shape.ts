@@ -76,8 +76,12 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
+  /** Addresses or networks of proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
+  readonly proxies: readonly string[]
   /** The value of `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token at its start. */
-  readonly token?: Secret
+  readonly token?: Secret | undefined
+  /** The value of `TIDEMARK_CONSOLE_VIEW_TOKEN`, for logins that may only look. */
+  readonly viewToken?: Secret | undefined
 }
 
 export interface LakeConfig extends LakeAddress {

@@ -25,7 +25,11 @@ export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metrics
   /** The port to listen on; 0 means any free port. */
   readonly port: number
   /** The token for the login. If it is undefined, a new token is created. */
-  readonly token: Secret | undefined
+  readonly token?: Secret | undefined
+  /** The token for logins that may only look; undefined: there is none. */
+  readonly viewToken?: Secret | undefined
+  /** Addresses or networks of proxies. Their `X-Forwarded-For` names the client. Example: `10.0.0.0/8`. */
+  readonly proxies?: readonly string[]
   readonly version: string
   readonly clock: Clock
   readonly log: Log
@@ -49,10 +53,11 @@ const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONFIG_INVALID for an address that must not be used, and CONSOLE_PORT_TAKEN. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
-  checkReach(options.host, options.token)
+  checkReach(options.host, options)
   const token = options.token ?? newToken()
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
+    trustProxy: [...(options.proxies ?? [])],
     requestTimeout: REQUEST_MS_MAX,
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
@@ -60,6 +65,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
   const errands = new Errands(options.clock, options.log)
   const gate: GateOptions = {
     token,
+    viewToken: options.viewToken,
     host: options.host,
     cookie: `tidemark_${options.port}`,
     sessions: new Sessions(options.clock),
@@ -98,7 +104,8 @@ async function addRoutes(
   addSessionRoutes(api, gate)
   addReadRoutes(api, options)
   addActionRoutes(api, backendOf, errands)
-  const mayWatch = (request: { session: string }) => request.session === '' || gate.sessions.isOpen(request.session)
+  const mayWatch = (request: { session: string }) =>
+    request.session === '' || gate.sessions.accessOf(request.session) !== undefined
   const live = new Live({ clock, backendOf, errands, mayWatch })
   app.get('/api/live', (request, reply) => live.begin(request, reply))
   addHealth(app, options)

@@ -60,12 +60,10 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
 
 async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   const { err, clock, config, log, requests, ownership, metricsText } = wiring
-  const { host, port, token } = config.console
+  const { token } = config.console
   const remote = remoteBackend(config, clock)
   const console = await openConsole({
-    host,
-    port,
-    token,
+    ...config.console,
     version: version(),
     clock,
     log,
@@ -77,6 +75,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     metricsText,
   })
   log.guard(console.token)
+  if (config.console.viewToken !== undefined) log.guard(config.console.viewToken)
   log.info({ address: console.address }, `the console listens at ${console.address}`)
   if (token === undefined) {
     const said = `The console is at ${console.address}; its token, made for this start: ${console.token.reveal()}\n`

@@ -47,7 +47,7 @@ export interface WorkerOptions {
 export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)
-  if (roles.has('console')) checkReach(config.console.host, config.console.token)
+  if (roles.has('console')) checkReach(config.console.host, config.console)
   await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
   const log = createLog({ level: logLevelOf(shell.env, 'info'), keep: (line) => runLogs.take(line) })
   stop.endsWell()

@@ -18,6 +18,7 @@ const VARIABLES = [
   environment.HASH_KEY,
   environment.NOTIFY_SECRET,
   environment.CONSOLE_TOKEN,
+  environment.CONSOLE_VIEW_TOKEN,
   environment.SERVE_TOKEN,
   environment.REPORTS,
 ]

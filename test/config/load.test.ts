@@ -17,7 +17,7 @@ describe('sources', () => {
     expect(config.published).toBe(path.join(folder.path, 'data/published.duckdb'))
     expect(config.staging).toBe(`${config.warehouse}.staging`)
     expect(config.queue).toBe('embedded')
-    expect(config.console).toEqual({ host: '127.0.0.1', port: 7717 })
+    expect(config.console).toEqual({ host: '127.0.0.1', port: 7717, proxies: [] })
     expect(config.source).toEqual({
       env: ['REPORTING_BASE_URL', 'REPORTING_CLIENT_ID', 'REPORTING_CLIENT_SECRET'],
     })

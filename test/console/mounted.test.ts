@@ -17,6 +17,7 @@ import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
 import { knockAt, login, TOKEN } from './support.ts'
 
+const VIEW_TOKEN = 'a-token-that-may-only-look'
 let store: QueueStore
 let console: Console
 let isReady: () => Promise<boolean> = () => Promise.resolve(true)
@@ -27,6 +28,8 @@ beforeAll(async () => {
     host: '127.0.0.1',
     port: 0,
     token: new Secret(TOKEN),
+    viewToken: new Secret(VIEW_TOKEN),
+    proxies: ['127.0.0.1'],
     version: '0',
     clock: systemClock,
     log: createLog({ level: 'silent' }),
@@ -57,6 +60,59 @@ const broken: ConsoleBackend = {
 }
 
 const machine = { headers: { authorization: `Bearer ${TOKEN}` } }
+
+describe('a token that may only look', () => {
+  const viewer = { headers: { authorization: `Bearer ${VIEW_TOKEN}` } }
+  const acting = { method: 'POST', body: JSON.stringify({ reports: ['events'] }) }
+  const json = { 'content-type': 'application/json' }
+
+  it('reads metrics, and the page learns that it may not act', async () => {
+    expect((await knockAt(console.address, '/metrics', viewer)).status).toBe(200)
+    const opened = await knockAt(console.address, '/api/session', login(VIEW_TOKEN))
+    expect(JSON.parse(opened.body)).toEqual({ logged_in: true, may_act: false })
+    const cookie = String(opened.headers['set-cookie']).split(';')[0] ?? ''
+    const asked = await knockAt(console.address, '/api/session', { headers: { cookie } })
+    expect(JSON.parse(asked.body)).toEqual({ logged_in: true, may_act: false })
+  })
+
+  it.each(['/api/sync', '/api/pause', '/api/reconcile', '/api/backfills', '/api/cancel', '/api/rejected/dismiss'])(
+    'is refused at %s, with the header and with a session',
+    async (path) => {
+      const sent = { ...acting, headers: { ...viewer.headers, ...json } }
+      const refused = await knockAt(console.address, path, sent)
+      expect(refused.status).toBe(403)
+      expect(JSON.parse(refused.body)).toMatchObject({
+        error: { code: 'CONSOLE_REFUSED', message: expect.stringContaining('may only look') as string },
+      })
+      const opened = await knockAt(console.address, '/api/session', login(VIEW_TOKEN))
+      const cookie = String(opened.headers['set-cookie']).split(';')[0] ?? ''
+      const own = { cookie, 'x-tidemark-console': '1', ...json }
+      expect((await knockAt(console.address, path, { ...acting, headers: own })).status).toBe(403)
+    },
+  )
+
+  it('can close its own session', async () => {
+    const opened = await knockAt(console.address, '/api/session', login(VIEW_TOKEN))
+    const cookie = String(opened.headers['set-cookie']).split(';')[0] ?? ''
+    const own = { method: 'DELETE', headers: { cookie, 'x-tidemark-console': '1' } }
+    expect((await knockAt(console.address, '/api/session', own)).status).toBe(200)
+    expect((await knockAt(console.address, '/api/session', { headers: { cookie } })).status).toBe(401)
+  })
+})
+
+const from = (address: string, token: string) => ({
+  headers: { authorization: `Bearer ${token}`, 'x-forwarded-for': address },
+})
+
+describe('wrong tokens', () => {
+  it('of one client behind the proxy slow that client, and neither another client nor the holder of a right one', async () => {
+    for (let n = 0; n < 10; n += 1)
+      expect((await knockAt(console.address, '/metrics', from('10.9.9.1', `guess ${n}`))).status).toBe(401)
+    expect((await knockAt(console.address, '/metrics', from('10.9.9.1', 'guess'))).status).toBe(429)
+    expect((await knockAt(console.address, '/metrics', from('10.9.9.2', 'guess'))).status).toBe(401)
+    expect((await knockAt(console.address, '/metrics', from('10.9.9.1', TOKEN))).status).toBe(200)
+  })
+})
 
 describe('the console', () => {
   it('gives metrics to who has the token, and to nobody else', async () => {
@@ -123,11 +179,11 @@ describe('time', () => {
   it('ends a session after half a day', () => {
     const hand = aHand()
     const sessions = new Sessions(hand)
-    const id = sessions.begin()
+    const id = sessions.begin('act')
     hand.nowMs = SESSION_MS_MAX - 1
-    expect(sessions.isOpen(id)).toBe(true)
+    expect(sessions.accessOf(id)).toBe('act')
     hand.nowMs = SESSION_MS_MAX
-    expect(sessions.isOpen(id)).toBe(false)
+    expect(sessions.accessOf(id)).toBeUndefined()
   })
 
   it('lets somebody guess again after a minute, each address for itself, all together within a limit', () => {
@@ -143,9 +199,9 @@ describe('time', () => {
 
   it('keeps no more than a hundred sessions: the oldest ends', () => {
     const sessions = new Sessions(aHand())
-    const ids = Array.from({ length: 101 }, () => sessions.begin())
-    expect(ids.map((id) => sessions.isOpen(id)).filter((open) => !open)).toHaveLength(1)
-    expect(sessions.isOpen(ids[0] ?? '')).toBe(false)
+    const ids = Array.from({ length: 101 }, () => sessions.begin('act'))
+    expect(ids.filter((id) => sessions.accessOf(id) === undefined)).toHaveLength(1)
+    expect(sessions.accessOf(ids[0] ?? '')).toBeUndefined()
   })
 })
 
@@ -164,12 +220,11 @@ describe('a token', () => {
   })
 
   it('of 16 characters lets others reach the console, on loopback any does', () => {
-    expect(() => checkReach('0.0.0.0', new Secret('0123456789abcdef'))).not.toThrow()
-    expect(() => checkReach('::', new Secret('0123456789abcde'))).toThrow(/16 characters/)
-    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost'])
-      expect(() => checkReach(host, undefined)).not.toThrow()
+    expect(() => checkReach('0.0.0.0', { token: new Secret('0123456789abcdef') })).not.toThrow()
+    expect(() => checkReach('::', { token: new Secret('0123456789abcde') })).toThrow(/16 characters/)
+    for (const host of ['127.0.0.1', '127.8.9.1', '::1', 'localhost']) expect(() => checkReach(host, {})).not.toThrow()
     for (const host of ['127.0.0.1.evil.example', '10.0.0.1', 'localhost.evil', '0.0.0.0', '::'])
-      expect(() => checkReach(host, undefined), host).toThrow(/others can reach/)
+      expect(() => checkReach(host, {}), host).toThrow(/others can reach/)
   })
 
   it('is not all: off loopback any name may be right, but there must be one', () => {

@@ -53,9 +53,9 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
 }
 
 /** Returns `ok` or a warning, never a failure, because commands work without a console. */
-function checkConsole({ console: { host, port, token } }: Config): Finding {
+function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
-    checkReach(host, token)
+    checkReach(host, { token, viewToken })
   } catch (thrown) {
     const { message, cure } = asSyncError(thrown)
     return warn('console', `a worker would not start: ${message}`, cure)

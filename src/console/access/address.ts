@@ -12,17 +12,23 @@ export const TOKEN_LENGTH_MIN = 16
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-/** Throws CONFIG_INVALID if other machines can reach the address and the token is missing or too short. */
-export function checkReach(host: string, token: Secret | undefined): void {
+interface Tokens {
+  readonly token?: Secret | undefined
+  readonly viewToken?: Secret | undefined
+}
+
+/** Throws CONFIG_INVALID if other machines can reach the address and a token is missing or too short. */
+export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (isLoopback(host)) return
-  const length = token?.reveal().length ?? 0
-  if (length >= TOKEN_LENGTH_MIN) return
-  const found = token === undefined ? 'there is no TIDEMARK_CONSOLE_TOKEN' : `TIDEMARK_CONSOLE_TOKEN has ${length}`
+  const isLong = (each: Secret) => each.reveal().length >= TOKEN_LENGTH_MIN
+  if (token !== undefined && [token, viewToken ?? token].every(isLong)) return
+  const short = token !== undefined && isLong(token) ? 'TIDEMARK_CONSOLE_VIEW_TOKEN' : 'TIDEMARK_CONSOLE_TOKEN'
+  const found = token === undefined ? `there is no ${short}` : `${short} is shorter`
   throw new SyncError(
     'CONFIG_INVALID',
     `console.host is ${host}, which others can reach: the console's token must have ${TOKEN_LENGTH_MIN} characters or more, and ${found}`,
     {
-      cure: `Set TIDEMARK_CONSOLE_TOKEN, for instance to the output of "openssl rand -hex 24", or listen on 127.0.0.1 and put a proxy with TLS before it.`,
+      cure: `Set ${short}, for instance to the output of "openssl rand -hex 24", or listen on 127.0.0.1 and put a proxy with TLS before it.`,
     },
   )
 }

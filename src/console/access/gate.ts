@@ -6,7 +6,7 @@ import { Secret } from '../../secret.ts'
 import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
 import type { Guesses } from './guesses.ts'
-import type { Sessions } from './sessions.ts'
+import type { Access, Sessions } from './sessions.ts'
 import { z } from 'zod'
 import { type Api, answers } from '../api/api.ts'
 
@@ -14,6 +14,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True if the route needs no login. */
     readonly open?: boolean
+    /** True if a login that may only look may send this request, although it is no GET. */
+    readonly forViewers?: boolean
   }
   interface FastifyRequest {
     /** Identifier of the login session; '' without a session: open routes, and programs that send the token. */
@@ -23,6 +25,8 @@ declare module 'fastify' {
 
 export interface GateOptions {
   readonly token: Secret
+  /** A token whose holder may look, and not act; undefined if none is configured. */
+  readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
@@ -60,13 +64,14 @@ function pass(gate: GateOptions, request: FastifyRequest): boolean {
   const machine = bearerOf(request)
   if (!READING.includes(request.method)) checkOrigin(request, machine !== undefined)
   if (request.routeOptions.config?.open === true) return true
-  if (machine !== undefined) {
-    checkToken(gate, request, machine)
-    return true
-  }
   const session = request.cookies[gate.cookie] ?? ''
-  if (!gate.sessions.isOpen(session)) return false
-  request.session = session
+  const access = machine === undefined ? gate.sessions.accessOf(session) : checkToken(gate, request, machine)
+  if (access === undefined) return false
+  if (machine === undefined) request.session = session
+  if (access === 'look' && !READING.includes(request.method) && request.routeOptions.config?.forViewers !== true)
+    throw new SyncError('CONSOLE_REFUSED', 'the request was refused: this token may only look', {
+      cure: 'Log in with TIDEMARK_CONSOLE_TOKEN to act.',
+    })
   return true
 }
 
@@ -75,21 +80,21 @@ const loginNeeded = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Checks a token. Throws CONSOLE_LOGIN_NEEDED if it is wrong, and CONSOLE_LIMITED after too many wrong tokens. */
-export function checkToken(
-  { token, guesses }: Pick<GateOptions, 'token' | 'guesses'>,
-  request: FastifyRequest,
-  guess: string,
-): void {
+/**
+ * Returns what the holder of a token may do. A right token always passes: wrong ones of others never lock its holder
+ * out. Throws CONSOLE_LOGIN_NEEDED for a wrong token, and CONSOLE_LIMITED after too many of them.
+ */
+function checkToken({ token, viewToken, guesses }: GateOptions, request: FastifyRequest, guess: string): Access {
+  if (isToken(token, guess)) return 'act'
+  if (viewToken !== undefined && isToken(viewToken, guess)) return 'look'
   const waitMs = guesses.waitMs(request.ip)
   if (waitMs > 0) {
     const seconds = Math.ceil(waitMs / 1_000)
     throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens came from there', {
-      cure: `Wait for ${seconds} s and try again with the token that the worker printed, or of TIDEMARK_CONSOLE_TOKEN.`,
+      cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
       data: { retryAfterSeconds: seconds },
     })
   }
-  if (isToken(token, guess)) return
   guesses.wrong(request.ip)
   throw new SyncError('CONSOLE_LOGIN_NEEDED', 'this is not the token of the console', {
     cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
@@ -135,28 +140,36 @@ const refused = (why: string): SyncError =>
   })
 
 /** Opens a session and sets its cookie. */
-export function logIn(gate: GateOptions, request: FastifyRequest, reply: FastifyReply): void {
+function logIn(
+  gate: GateOptions,
+  access: Access,
+  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
+) {
   const isSecure = request.headers['x-forwarded-proto'] === 'https'
   const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure: isSecure } as const
-  reply.setCookie(gate.cookie, gate.sessions.begin(), cookie)
+  reply.setCookie(gate.cookie, gate.sessions.begin(access), cookie)
 }
 
-const LoggedIn = z.object({ logged_in: z.boolean() })
+const LoggedIn = z.object({ logged_in: z.boolean(), may_act: z.boolean() })
 const TOKEN_LENGTH_MAX = 1_000
 
 const Token = z.strictObject({ token: z.string().min(1).max(TOKEN_LENGTH_MAX) })
 
 export function addSessionRoutes(api: Api, gate: GateOptions): void {
   const opening = answers(LoggedIn, 'Opens a session with the token of the console', { body: Token })
-  api.post('/api/session', { ...opening, config: { open: true } }, async (request, reply) => {
-    checkToken(gate, request, request.body.token)
-    logIn(gate, request, reply)
-    return { logged_in: true }
+  api.post('/api/session', { ...opening, config: { open: true, rateLimit: false } }, async (request, reply) => {
+    const access = checkToken(gate, request, request.body.token)
+    logIn(gate, access, { request, reply })
+    return { logged_in: true, may_act: access === 'act' }
   })
-  api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async () => ({ logged_in: true }))
-  api.delete('/api/session', answers(LoggedIn, 'Closes the session'), async (request, reply) => {
+  api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async ({ session }) => ({
+    logged_in: true,
+    may_act: session === '' || gate.sessions.accessOf(session) === 'act',
+  }))
+  const closing = answers(LoggedIn, 'Closes the session')
+  api.delete('/api/session', { ...closing, config: { forViewers: true } }, async (request, reply) => {
     gate.sessions.end(request.session)
     reply.clearCookie(gate.cookie, { path: '/' })
-    return { logged_in: false }
+    return { logged_in: false, may_act: false }
   })
 }

@@ -1,4 +1,4 @@
-/** Counts wrong tokens. Above the limit, even the right token must wait, since the response would reveal it. */
+/** Counts wrong tokens. Above the limit, a wrong token is answered with the time to wait; the right one passes. */
 import type { Clock } from '../../clock.ts'
 import { MINUTE_MS } from '../../instant.ts'
 
@@ -22,6 +22,7 @@ export class Guesses {
     this.#clock = clock
   }
 
+  /** Returns how many milliseconds this address must wait; 0 below the limit. */
   waitMs(address: string): number {
     const now = this.#clock.monotonicMs()
     const own = this.#byAddress.get(address)

@@ -8,26 +8,31 @@ export const SESSION_MS_MAX = 12 * HOUR_MS
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
+/** What the holder of a token may do: change something, or only look. */
+export type Access = 'act' | 'look'
+
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The end of each session (ms, monotonic clock) by the digest of its identifier. The oldest session is first. */
-  readonly #open = new Map<string, number>()
+  /** Each session's end (ms, monotonic clock) by the digest of its identifier. The oldest session is first. */
+  readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  begin(): string {
+  /** Opens a session and returns its identifier for the cookie. */
+  begin(access: Access): string {
     const id = randomBytes(ID_BYTES).toString('base64url')
     const [oldest] = this.#open.keys()
     if (this.#open.size >= SESSIONS_MAX && oldest !== undefined) this.#open.delete(oldest)
-    this.#open.set(digestOf(id), this.#clock.monotonicMs() + SESSION_MS_MAX)
+    this.#open.set(digestOf(id), { endsMs: this.#clock.monotonicMs() + SESSION_MS_MAX, access })
     return id
   }
 
-  isOpen(id: string): boolean {
-    const endsMs = this.#open.get(digestOf(id))
-    return endsMs !== undefined && endsMs > this.#clock.monotonicMs()
+  /** Returns what the session may do; undefined if it is not open. */
+  accessOf(id: string): Access | undefined {
+    const { endsMs = 0, access } = this.#open.get(digestOf(id)) ?? {}
+    return endsMs > this.#clock.monotonicMs() ? access : undefined
   }
 
   end(id: string): void {

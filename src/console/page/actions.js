@@ -4,6 +4,7 @@ import { sleep } from './clock.js'
 import { wordFor } from './format.js'
 import { html } from './html.js'
 import { confirmed, notice, noticeOf } from './notices.js'
+import { state } from './state.js'
 
 /** @typedef {import('../api/schemas.ts').Errand} Errand */
 /** @typedef {import('./state.js').Question} Question */
@@ -20,6 +21,7 @@ export function whenActed(listener) {
 
 /** @param {Action} action */
 function actionButton({ id, label, tone = 'outline', path, body, question }) {
+  if (!state.mayAct) return null
   const press = async () => {
     if (question === undefined || (await confirmed(question))) await carryOut(path, body)
   }

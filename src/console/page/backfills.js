@@ -22,7 +22,7 @@ export const draw = ({ backfills }, { query }) => [
     'Backfills',
     'A backfill reads a range of modification time again, in proven windows, newest first. It moves no mark and gives way to syncs.',
   ),
-  html`<${BackfillForm} key=${query.get('report')} report=${query.get('report')} />`,
+  state.mayAct && html`<${BackfillForm} key=${query.get('report')} report=${query.get('report')} />`,
   runningSection(state.live.running.filter(({ kind }) => kind === 'backfill')),
   section(
     'earlier-title',

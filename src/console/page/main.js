@@ -148,4 +148,8 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-openView()
+// Without an answer, the page shows its buttons: the server decides about each request anyway.
+void read('/api/session')
+  .then(({ may_act: mayAct }) => change({ mayAct }))
+  .catch(() => undefined)
+  .finally(openView)

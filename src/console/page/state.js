@@ -13,6 +13,8 @@ export const state = {
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
+  /** False for a login that may only look: the page then has no buttons for actions. */
+  mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
   /** The names of all reports; loaded once, before the first view. @type {readonly string[]} */
   reportNames: [],
