@@ -4,6 +4,7 @@ import { plannedRows } from './density.ts'
 import type { Case, ProbeName } from './slice.ts'
 import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
+import type { Walk } from './walk.ts'
 
 /** A span that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
@@ -185,9 +186,22 @@ export const isShort = (given: Case): boolean => {
 /** Returns whether two walks had the rows of page 1 on each page, and fewer rows than each total. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether fewer rows than the total were returned, and no further request can return the others. */
+/** Returns whether rows may be missing, and no further request can return them. */
 export const isLacking = (given: Case): boolean =>
-  isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finer(given) === undefined))
+  hidesAtOneInstant(given) ||
+  (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finer(given) === undefined)))
+
+/** Returns whether page 2 of a bare array repeats page 1 even if fewer rows are requested than page 1 had. */
+export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
+  previous !== undefined &&
+  mayBeOnlyPage(previous) &&
+  previous.firstRows < terms.pageSize &&
+  walk.rowsAsked < previous.firstRows &&
+  (walk.page2Repeats || walk.distinct < previous.distinct)
+
+/** Returns whether page 2 of a bare array repeats page 1: page 1 is the last page, or page numbers are ignored. */
+const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
+  firstTotal === undefined && page2Repeats && firstRows > 1
 
 /** Returns whether two walks agree, and no narrower span may have rows that each of their pages lacks. */
 export const isAgreed = (given: Case): boolean =>
@@ -238,8 +252,8 @@ export function finer(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If page 2 repeats or refuses a full page 1, a walk with one row less
- * per page shows whether the service ignores page numbers. If it does, or if rows at one instant were repeated, the
+ * Returns the page size in rows for the next walk. If page 2 repeats or refuses a full page 1, or repeats a bare array, a
+ * walk with one row less per page shows whether the service ignores page numbers. If it does, or if rows at one instant were repeated, the
  * next walk requests all rows on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
@@ -250,7 +264,7 @@ export function nextSize(given: Case): number {
   if (!isWhole && finer(given) !== undefined) return terms.pageSize
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
-  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size)
+  const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size

@@ -331,7 +331,7 @@ const ENDED_WALK: readonly Rule[] = [
     gives: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'As rule 34, and an entry is outside of what came; or every page is page 1, and the span cannot be cut',
+    name: 'As rule 34, and an entry is outside of what came; or every page is page 1, and no narrower span can be read',
     verdict: 'give up',
     argued: AGREED,
     gives: (c) => isLacking(c) && giveUp(c),

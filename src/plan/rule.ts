@@ -1,5 +1,5 @@
 /** The type of the judge's rules, and the verdicts that many rules return. The rules are in src/plan/judge.ts. */
-import { isShort, nextSize } from './caseFacts.ts'
+import { hidesAtOneInstant, isShort, nextSize } from './caseFacts.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 import type { Case, Verdict } from './slice.ts'
 import type { Proof, Walk } from './walk.ts'
@@ -41,11 +41,13 @@ export const readAgain = (given: Case): Verdict => ({
   rowsAsked: nextSize(given),
 })
 
-/** Returns the verdict that no proof is possible, with the reason: a refusal, or a total that counts more rows. */
+/** Returns the verdict that no proof is possible, with the reason if it is known. */
 export function giveUp(given: Case): Verdict {
   const { walk } = given.seen
   const refusal = walk.cutOff(given.profile)
-  const refused = refusal && `the page behind it is refused: ${refusal.message}`
-  const short = isShort(given) && `the service counts ${walk.leastTotal} rows, and its pages bring ${walk.distinct}`
-  return { kind: 'give up', why: refused ?? (short === false ? undefined : short) }
+  if (refusal !== undefined) return { kind: 'give up', why: `the page behind it is refused: ${refusal.message}` }
+  if (isShort(given))
+    return { kind: 'give up', why: `the service counts ${walk.leastTotal} rows, and its pages bring ${walk.distinct}` }
+  const why = 'the service ignores pageNumber, and one instant has as many rows as each of its responses'
+  return { kind: 'give up', why: hidesAtOneInstant(given) ? why : undefined }
 }

@@ -31,6 +31,20 @@ describe.each(ARRAYS)('%s', (report) => {
     expect(tide.sandbox.requests.total).toBeLessThan(150)
   })
 
+  it.each([['clamp-silent:30'], ['raise:500', 'clamp-silent:30'], ['clamp-silent:2']])(
+    'that are all at one instant are not taken for whole in a first run (%s)',
+    async (...limits) => {
+      await using tide = await aLeanTide(40, ['ignore-page', ...limits])
+      stampAlike(tide, report, tide.sandbox.world.liveKeys(report))
+      const { code, message } = failureOf(await tide.attempt(report), report)
+      expect(code).toBe('WALK_UNSTABLE')
+      expect(message).toContain('the service ignores pageNumber')
+      tide.sandbox.setFaults([])
+      await tide.sync(report)
+      expect(await differencesOf(tide, report)).toEqual([])
+    },
+  )
+
   it('that fit one response cost two requests more once, and none in the runs afterwards', {
     tags: 'long',
   }, async () => {
