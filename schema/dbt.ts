@@ -1,4 +1,7 @@
-/** Builds dbt's `sources.yml` as a plain value. Its tests pass after each load; references of reports only warn. */
+/**
+ * Builds dbt's `sources.yml` as a plain value: all tables with descriptions, columns, tests and freshness. The tests
+ * pass after each load. Only references between reports may fail until both reports are loaded, so they only warn.
+ */
 import type { BookTable, ColumnEntry, WarehouseColumns } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'

@@ -1,4 +1,7 @@
-/** The data dictionary as Markdown: docs/TABLES.md, which a test compares, or with a real warehouse's columns. */
+/**
+ * The data dictionary as Markdown. docs/TABLES.md is made from the declarations and an empty warehouse, and a test
+ * compares the two. For a real warehouse, the dictionary also lists the columns that it discovered.
+ */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'

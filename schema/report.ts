@@ -32,7 +32,10 @@ export interface Window {
   readonly until: string
 }
 
-/** How deleted rows are recognised: a flag, two reads that differ, absence from two complete reads, or not at all. */
+/**
+ * How deleted rows are recognised: by a flag, by the difference of two reads, by absence from two complete reads
+ * (reconciles or comparisons of counts), or not at all.
+ */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
@@ -48,7 +51,10 @@ export interface Declaration {
   /** Columns that the request fills, because the row does not contain them: the requested currency or record. */
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
-  /** The row's own modification times; the first that a row has decides which version is newer. Else: reading time. */
+  /**
+   * Columns with the row's own modification time. The first one that a row has decides which of two versions is newer.
+   * Without such columns, the time of reading decides.
+   */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
   /** Parameters for a range of creation times, if any. Unlike `window`, they also match rows that were never edited. */

@@ -17,6 +17,7 @@ const MISTAKES = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ])
+/** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
 /** Creates the folder and its parents. Node's option `recursive` is not used: under /proc, it never ends. */
@@ -63,7 +64,10 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Returns whether it exists. Throws WAREHOUSE_MISSING if this user may not look, before a second one is created. */
+/**
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look: after the result "does
+ * not exist", a second warehouse would be created.
+ */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -1,4 +1,7 @@
-/** A time in whole microseconds since 1970 (UTC), as in DuckDB: milliseconds would lose rows at a window's end. */
+/**
+ * A point in time, in whole microseconds since 1970 (UTC), like DuckDB's TIMESTAMPTZ. With milliseconds, rows at the
+ * end of a window would be lost. A plain number is exact until the year 2255.
+ */
 declare const instantBrand: unique symbol
 
 /** Microseconds since 1970-01-01T00:00:00Z; always a safe integer. */
@@ -30,7 +33,10 @@ export const latest = (...instants: readonly Instant[]): Instant => Math.max(...
 /** Returns the milliseconds from `from` to `to`; negative when `to` is earlier. */
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
-/** Reads ISO 8601 (spec §4, rule 1): no zone means UTC, more digits are cut. Returns undefined for other text. */
+/**
+ * Reads an ISO 8601 date or date-time (spec §4, rule 1). No zone means UTC; digits after the microsecond are cut.
+ * Returns undefined for other text.
+ */
 export function parseInstant(text: string): Instant | undefined {
   const groups = ISO_DATE_TIME.exec(text)?.groups
   if (groups === undefined) return undefined

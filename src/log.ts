@@ -18,6 +18,7 @@ export interface Log {
   readonly info: LogLine
   readonly warn: LogLine
   readonly error: LogLine
+  /** Returns a log that adds `fields` to each line. */
   child(fields: Readonly<Record<string, unknown>>): Log
 }
 
@@ -84,6 +85,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   return Object.assign(pino(options, masking), { guard })
 }
 
+/** Returns the number of the line's level, which pino writes at the beginning of the line. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
 /** Matches user and password in an address of a queue or a proxy. They are masked without a call of `guard`. */

@@ -1,4 +1,7 @@
-/** Run logs as lines of JSON in `.logs` next to the warehouse, one file per hour (UTC), limited in size. */
+/**
+ * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse. There is one file per hour
+ * (UTC), because one per run would be half a million in a season. Number and size of the lines are limited.
+ */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
@@ -39,6 +42,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
+  /** Stores a log line that has a `runId`. Never throws: a full disk must not end a run because of its log. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -46,6 +50,7 @@ export class RunLogs implements AsyncDisposable {
     this.#writing ??= this.#write()
   }
 
+  /** Resolves when all lines are on the disk. */
   async written(): Promise<void> {
     await this.#writing
   }
@@ -147,6 +152,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
+/** Returns the lines of a file, without partial lines: their process was killed while writing. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

@@ -38,7 +38,10 @@ export class Secret {
   }
 }
 
-/** Returns the spellings of a secret to mask (plain, JSON, URL, HTML, Base64), the longest first. */
+/**
+ * Returns the spellings of a secret to mask: plain, in JSON (once and twice), in a URL or form, in HTML, in Base64. The
+ * longest comes first, because it may contain others.
+ */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

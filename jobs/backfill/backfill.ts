@@ -9,7 +9,10 @@ import { pausedReports } from '../../src/sync/pauses.ts'
 import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { BackfillJob } from '../queue/queues.ts'
 
-/** Runs a backfill. Never throws: the outcome has the error. A later request reads only the windows that failed. */
+/**
+ * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. If windows fail,
+ * all others are still read, and the next backfill of the same range reads only the failed ones.
+ */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -30,6 +33,7 @@ export async function backfillRun(
   })
 }
 
+/** Returns the reason why the backfill has not read its whole range; undefined if it has. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined

@@ -27,7 +27,10 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Runs `work` with one job per report; meanwhile, requests for the same range join it. Throws USAGE_INVALID. */
+  /**
+   * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
+   * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
+   */
   async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const giving = this.#giving.then(() => this.#name(asked))

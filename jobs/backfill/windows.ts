@@ -1,4 +1,7 @@
-/** Pulls a backfill's windows by the queue's pullers or here. It polls their jobs: the store may lose an event. */
+/**
+ * Pulls the windows of a backfill through the queue, if it has pullers, or in this process. A puller leaves the rows in
+ * a shared directory. The backfill polls the window jobs: waiting for an event would never end if the store lost it.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'

@@ -1,4 +1,7 @@
-/** Every metric: name, help and labels. Each label's values are a closed list. A test compares docs/WATCHING.md. */
+/**
+ * Every metric: name, help text and labels. The values of each label come from a closed list, so the number of series
+ * is bounded. Names follow Prometheus: base units, `_total` for counters. A test compares docs/WATCHING.md with them.
+ */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** Bounds of the histogram in seconds: from a response that is immediate to a first read that takes minutes. */

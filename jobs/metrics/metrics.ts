@@ -1,4 +1,7 @@
-/** The metrics of one process for Prometheus. If a gauge takes too long at a scrape, its last values are used. */
+/**
+ * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
+ * each scrape. If that takes too long, the last values are used, because a slow scrape looks like a dead process.
+ */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -68,6 +71,7 @@ export class Metrics implements Disposable {
     }
   }
 
+  /** Reads the depth of the queues at each scrape from now on. */
   queues(depths: Depths): void {
     this.#depths = depths
   }
@@ -152,6 +156,7 @@ export class Metrics implements Disposable {
   }
 }
 
+/** Returns an observer that counts each piece of work when it ends. */
 function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return (subject, work) => {
     const end = (facts: Facts, ms: number, code?: string) =>
@@ -206,7 +211,10 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Sets watched counters to 0: Prometheus would miss a first failure. `reports`: the enabled reports. */
+/**
+ * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
+ * that begins with the first failure would hide that failure. `reports`: the enabled reports.
+ */
 function beginAtZero(
   { runs, errors, requests, tokenRequests, notices }: Counters,
   reports: readonly ReportName[],

@@ -1,4 +1,7 @@
-/** The conditions that the webhook reports. A condition is a state: one notice at its begin, one at its end. */
+/**
+ * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event: one
+ * notice is sent when it begins and one when it ends, however often it is checked.
+ */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'

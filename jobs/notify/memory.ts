@@ -1,4 +1,7 @@
-/** The notifier's state in a small file next to the warehouse. A missing or unreadable file counts as empty. */
+/**
+ * The notifier's state after a restart: reported conditions, failed runs in a row, and notices not yet delivered. It is
+ * in a small file next to the warehouse, always replaced as a whole. A missing or unreadable file counts as empty.
+ */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'

@@ -39,6 +39,7 @@ const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, r
 const RETRY_MS_MAX = 5 * MINUTE_MS
 /** Maximum number of tries. With delays that double from 2 s to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
+/** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
@@ -56,6 +57,7 @@ export class Notifier {
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 
+  /** Runs the notifier until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
@@ -143,6 +145,7 @@ export class Notifier {
     }
   }
 
+  /** Records the result of a delivery. Returns true if the notice was delivered or dropped. */
   #settle(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -160,6 +163,7 @@ export class Notifier {
     return true
   }
 
+  /** Waits until the next check or the next try is due, or a run has ended. */
   async #rest(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting
@@ -182,7 +186,10 @@ const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** Posts the signed notice without following redirects. Returns why it failed; never rejects. */
+/**
+ * Posts the notice. The signature covers time and body, so that the receiver recognises forged and repeated notices.
+ * Redirects are not followed. Returns the reason of a failure in `why`; never rejects.
+ */
 async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,

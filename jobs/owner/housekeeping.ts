@@ -47,6 +47,7 @@ export class Housekeeping {
     return this.#retention()
   }
 
+  /** Waits until the pause after the previous publication is over, and publishes. */
   async #publishPatiently(signal: AbortSignal) {
     const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
@@ -54,6 +55,7 @@ export class Housekeeping {
     return this.publish()
   }
 
+  /** Replaces the published copy if it is outdated. */
   async publish() {
     const { context, published, log } = this.#parts
     const { clock, observe = unobserved } = context

@@ -34,6 +34,7 @@ const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
+/** The run that a job executes, and the identity of the job for its lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -156,13 +157,17 @@ export class Owner {
   }
 }
 
+/** Returns the error of a backfill that waits in its queue until the report is resumed. */
 const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {
   /** Name of the lease: kind and report. Example: `incremental events`. */
   readonly name: string
-  /** Identifies the job. A holder with the same value is an earlier attempt and is stopped; other holders end first. */
+  /**
+   * Identifies the job. If the present holder has the same value, it is an earlier attempt of the same job and is
+   * stopped. Otherwise the request waits until the holder has ended.
+   */
   readonly as: string
   readonly signal: AbortSignal
   /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
@@ -171,10 +176,14 @@ interface LeaseRequest {
 
 type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Promise<void> }
 
-/** One run at a time per report and kind here. The queue may begin a job again while its first attempt still works. */
+/**
+ * One run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may begin a
+ * job again while its first attempt still works. The new attempt stops the old one and waits for its end.
+ */
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 
+  /** Waits until the lease is free, and does the work while holding it. */
   async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
       if (held.as === as) held.callOff()

@@ -54,6 +54,7 @@ export class JobConsumers {
     this.#parts = parts
   }
 
+  /** Starts a worker that takes the jobs of a queue and processes them. */
   consume<Data>(post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ creates a signal only for processors with a third parameter.

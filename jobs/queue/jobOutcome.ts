@@ -79,7 +79,10 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns ms until the next attempt: 2 s, doubled up to 5 min, with jitter; or the service's longer delay. */
+/**
+ * Returns the milliseconds until the next attempt. The delay begins with 2 s and doubles up to 5 min. Jitter removes up
+ * to half of it. If the service has requested a longer delay, returns that delay.
+ */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const asked = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

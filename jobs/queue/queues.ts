@@ -1,4 +1,7 @@
-/** The queues: names, data of jobs (never rows or secrets, checked when taken: versions differ), and attempts. */
+/**
+ * The queues: their names, the data of their jobs, and the number of attempts. Jobs contain names and small numbers,
+ * never rows or secrets. Their data is validated when a job is taken, because another version may have added the job.
+ */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -23,7 +26,10 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/** A backfill's identifier and range, in microseconds. Once it has begun, the warehouse has the range too. */
+/**
+ * The data of a backfill's job: identifier and range, in microseconds since 1970. Once the backfill has begun, the
+ * warehouse contains the range too.
+ */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 

@@ -81,12 +81,14 @@ export class Requests {
     return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
+  /** Adds the job for a tick of the schedule. */
   async tick(tick: Tick): Promise<void> {
     if (tick.work === 'incremental') return this.incremental(tick.report)
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
     return this.housekeeping(tick.work)
   }
 
+  /** Returns the jobs that have not begun. */
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
     // The list contains `undefined` for a job that was taken or removed while the list was read.
@@ -107,7 +109,10 @@ export class Requests {
     })
   }
 
-  /** Starts jobs that were delayed by a clock that ran ahead; they would block later ones. Returns their number. */
+  /**
+   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each
+   * would wait until its wrong time, and would block later jobs with the same deduplication key.
+   */
   async hurryMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {
@@ -124,6 +129,7 @@ export class Requests {
     return hurried
   }
 
+  /** Returns the number of jobs of each queue by state. */
   async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
     const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
     return Object.fromEntries(depths) as Record<QueueName, QueueDepth>

@@ -46,6 +46,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
+/** Returns BullMQ's repeat options for a rhythm. `share`: the report's offset, as a fraction of its interval. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -53,6 +54,7 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
     : { every: everyMs, offset: Math.floor(share * everyMs) }
 }
 
+/** A tick that is this many milliseconds late is overdue. */
 const OVERDUE_MS = MINUTE_MS
 
 export class Schedule {

@@ -1,4 +1,7 @@
-/** Parses the `queue` setting. Errors and logs show only `shown`; drivers' messages pass `withoutSecrets` first. */
+/**
+ * Parses the `queue` setting: the kind of store, and the address without its password. Errors and logs contain only
+ * `shown`, and every message of a driver passes through `withoutSecrets` first.
+ */
 import { SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {

@@ -17,6 +17,7 @@ import { MINUTE_MS } from '../../src/instant.ts'
  * grow and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const CLEAR_EVERY_MS = 30 * MINUTE_MS
+/** Sizes of the write-ahead log, as PostgreSQL settings. */
 const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 
 type Row = Record<string, unknown>

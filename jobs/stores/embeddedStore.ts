@@ -91,9 +91,13 @@ async function isFull(directory: string): Promise<boolean> {
   return bavail * bsize < ROOM_MIN
 }
 
+/** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
-/** Locks the directory for one PGlite by a SQLite transaction, which ends even after kill -9. Throws QUEUE_LOCKED. */
+/**
+ * Locks the directory until disposal: two PGlites on one directory lose jobs. The lock is a transaction on an empty
+ * SQLite file, which ends even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file can't be opened.
+ */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -136,6 +140,7 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
+/** Lets only this user read and write the file. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)

@@ -9,7 +9,10 @@ export const PREFIX = 'tidemark_queue'
 /** Matches valid prefixes. In PostgreSQL, they are part of names, which it cuts at 63 characters. */
 const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
-/** Opens and checks the store. Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT, QUEUE_LOCKED, DISK_FULL. */
+/**
+ * Opens the store and checks whether it is fit for jobs. Loads only the driver of that store. Throws CONFIG_INVALID,
+ * QUEUE_UNREACHABLE, QUEUE_UNFIT and, for the embedded store, QUEUE_LOCKED and DISK_FULL.
+ */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const { prefix = PREFIX } = options
   assert(PREFIX_FORM.test(prefix), 'a prefix is made of small letters, digits and underscores, 40 at most')

@@ -1,4 +1,7 @@
-/** Shares one encrypted token among processes. One at a time refreshes it, under a lease that ends if it dies. */
+/**
+ * Shares one encrypted token among all processes on one store, which deletes it when it expires. One process at a time
+ * refreshes the token, under a lease. If that process dies, the lease expires and another process refreshes it.
+ */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'

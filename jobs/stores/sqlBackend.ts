@@ -1,4 +1,7 @@
-/** BullMQ's PostgreSQL backend with one shared pool. BullMQ's own pool per queue would exhaust the connections. */
+/**
+ * BullMQ's PostgreSQL backend with one shared pool and a schema of our own. BullMQ itself combines a schema only with a
+ * pool for each queue and each worker, which would exhaust the server's connections.
+ */
 import {
   type BackendFactory,
   type PgPool,

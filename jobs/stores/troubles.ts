@@ -1,4 +1,7 @@
-/** Errors of a queue store: replaced, since a driver's may contain the password, and logged once a minute. */
+/**
+ * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain a failed
+ * AUTH command with the password. Each problem is logged once a minute instead of once per attempt to connect.
+ */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
@@ -8,6 +11,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** Milliseconds after which a problem that continues is logged again. */
 const SAID_AGAIN_MS = MINUTE_MS
 
+/** Matches a position in a Redis script, which is removed so that one problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachable = (address: ServerAddress, error: unknown): SyncError =>

@@ -1,4 +1,7 @@
-/** OpenTelemetry traces, loaded only on request. Spans contain names, counts and codes; never bodies or messages. */
+/**
+ * OpenTelemetry traces, loaded only if the standard variables are set. One trace contains the schedule's tick, the job,
+ * its run, the requests and the commit. Spans contain names, counts and codes; never a body, a header or a message.
+ */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'

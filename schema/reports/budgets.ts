@@ -1,4 +1,7 @@
-/** Budgets. Deleted rows have no flag (spec §2, §3), so each window is read with and without them. */
+/**
+ * Budgets. Each request names the currency of the amounts. Deleted rows can be included but have no flag (spec §2, §3),
+ * so each window is read with and without them; the difference is the deleted rows.
+ */
 import { dateTime, decimal, defineReport, integer, manyOf, string } from '../report.ts'
 
 export const budgets = defineReport({

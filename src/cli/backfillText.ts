@@ -53,6 +53,7 @@ export function summaryText({ ends, published, publishError }: BackfillAnswer): 
 /** Maximum number of failed windows to print. The table `tidemark.backfill_windows` contains all of them. */
 const FAILURES_SHOWN = 5
 
+/** Returns lines about windows that failed or, if the backfill could not begin, about the error. */
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
   if (ended === undefined) return error === undefined ? [] : [problemText(report, error)]
   if (ended.state === 'done') return []

@@ -36,6 +36,7 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
+/** Loads the configuration that `--config` names, or the default file. Throws CONFIG_INVALID. */
 async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
   return loadConfig({ env, cwd, ...(file !== undefined && { file }) })

@@ -1,4 +1,7 @@
-/** Progress of runs on standard error: redrawn lines on a terminal, one line per ended report, or log lines. */
+/**
+ * Shows the progress of runs on standard error. A terminal has one line per running report, redrawn in place. Other
+ * output has one line per report that has ended. With `--json`, progress is logged; with `--quiet`, nothing is printed.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -8,10 +11,12 @@ import type { Output } from './shell.ts'
 
 export interface ProgressView extends Disposable {
   onProgress(progress: Progress): void
+  /** Called once for each report when its run has ended. */
   onOutcome(outcome: Outcome): void
 }
 
 const REDRAW_MS = 100
+/** Minimum time (ms) between two log lines of a running report. With one line per page, the log would be long. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -45,6 +50,7 @@ export class LiveProgress implements ProgressView {
     if (this.#running.delete(outcome.report)) this.#soon()
   }
 
+  /** Writes log text above the progress lines. */
   write(text: string): void {
     this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
   }

@@ -59,6 +59,7 @@ export function standingsText(standings: readonly Standing[], settings: Config['
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
+/** Returns lines about skipped audit records, late rows, and rows with a future or missing modification time. */
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
@@ -79,8 +80,10 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   ]
 }
 
+/** Maximum number of gaps in a line. Further gaps are only counted. */
 const GAPS_TOLD = 3
 
+/** Returns lines with covered time and gaps, and with time to read again: one of each per currency or entity. */
 function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reading_again: again }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`

@@ -48,6 +48,7 @@ function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
+/** Returns the lines below the table: why reports are disabled, what failed, what was rejected, and what to do. */
 function notes(answer: SyncAnswer): string {
   const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>

@@ -1,4 +1,7 @@
-/** Sets up a command's log and progress on standard error. Work in this process also has run logs and traces. */
+/**
+ * Sets up log and progress on standard error for a command. If the operation runs in this process, its log lines are
+ * also stored for `tidemark logs`, and traces are sent where the standard OpenTelemetry variables request.
+ */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'

@@ -1,4 +1,7 @@
-/** Decides by status and first bytes whether a response is an error, and which (spec §7). Masks secrets. */
+/**
+ * Decides by the status and the first bytes of a response whether it is an error, and which (spec §7). Secrets are
+ * masked in all texts. Statuses with another meaning at the token endpoint are in tokenAnswers.ts.
+ */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
 import { problemsIn } from './problems.ts'

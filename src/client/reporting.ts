@@ -1,4 +1,7 @@
-/** The client of the reporting service. It knows no reports: each request brings its path, body and parser. */
+/**
+ * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
+ * a POST. The client contains no list of reports: each request brings its path, its body and its parser.
+ */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { ErrorCode, SyncError } from '../errors.ts'
@@ -72,7 +75,10 @@ export interface ReportRequest<T> {
   body: Readonly<Record<string, unknown>>
   /** The OAuth scope that grants this report, for the advice of SCOPE_MISSING. Undefined if the spec names none. */
   scope?: string | undefined
-  /** Whether a 403 ends all later reads of the report (`report`, the default) or only this request (spec §7). */
+  /**
+   * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only
+   * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
+   */
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
   priority?: Priority | undefined
@@ -100,6 +106,7 @@ export interface ClientCounters {
 }
 
 export interface ReportingClient extends AsyncDisposable {
+  /** Sends a request, with retries, and returns the parsed answer. */
   read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
   /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
   serviceNow(): Instant | undefined
@@ -112,6 +119,7 @@ export interface ReportingClient extends AsyncDisposable {
   /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
   forgetRefusal(report: string): void
   readonly counters: Readonly<ClientCounters>
+  /** Cancels all requests and closes the connections. */
   close(): Promise<void>
 }
 
@@ -212,6 +220,7 @@ class Client implements ReportingClient {
     return this.close()
   }
 
+  /** Makes one attempt. Returns the parsed response, or throws a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))

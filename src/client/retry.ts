@@ -45,6 +45,7 @@ export function backoffMs(attempt: number, rules: RetryRules, random: () => numb
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
 
+/** Adds the number of attempts to an error that was retried. */
 function afterAttempts(error: SyncError, attempts: number): SyncError {
   if (error.retry === 'never' || error.code === 'CANCELLED') return error
   return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })

@@ -11,6 +11,7 @@
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
 
+/** The Date header has whole seconds. */
 const DATE_RESOLUTION_MS = 1_000
 
 export interface Observation {

@@ -1,9 +1,13 @@
-/** Pauses after a 429 or Retry-After, shared by all processes through the store, which is read once in 250 ms. */
+/**
+ * Pauses after a 429 or a Retry-After, shared by all processes. Each request checks for a shared pause, but the store
+ * is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
+ */
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
   /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, that one stays. */
   pause(ms: number): Promise<void>
+  /** Returns how many milliseconds of the stored pause are left; 0 if there is none. */
   remainingMs(): Promise<number>
 }
 
@@ -23,6 +27,7 @@ export class PauseWatch {
     this.#clock = clock
   }
 
+  /** Stores a pause for the other processes. Ignores errors of the store. */
   share(ms: number): void {
     this.#pauses?.pause(ms).catch(() => undefined)
   }

@@ -25,6 +25,7 @@ export interface TokenStore {
   write(token: StoredToken): Promise<void>
   /** Deletes this token. If the store has a newer one, that one stays. */
   drop(accessToken: Secret): Promise<void>
+  /** Runs `refresh`, in only one process at a time. */
   oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
@@ -76,6 +77,7 @@ export class TokenCache {
     return this.#issued
   }
 
+  /** Returns a token that does not end soon. All callers during one token request get its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()

@@ -104,8 +104,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
+/** Returns the line number of a problem, for sorting. Problems of environment variables are last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
+/** Freezes a value and all values in it, except URLs and secrets, which can't be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

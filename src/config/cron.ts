@@ -1,4 +1,7 @@
-/** Checks cron lines of five fields, or six with seconds first, by the scheduler's own parser. */
+/**
+ * Checks cron lines before anything starts: five fields (minute, hour, day of month, month, day of week), or six with
+ * seconds first. The scheduler uses the same parser, so a line that passes cannot fail later in a running worker.
+ */
 import { CronExpressionParser } from 'cron-parser'
 
 interface Field {

@@ -30,6 +30,7 @@ function unknownKey(path: Path, key: string): string {
   return `${name} is not a setting${hint(key, known)}`
 }
 
+/** Returns the names of the keys that the schema allows in the section at `path`. */
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
@@ -41,6 +42,7 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
+/** Returns the schema inside zod's wrappers for optional keys and default values. */
 function unwrapped(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? unwrapped(schema.unwrap()) : schema

@@ -1,4 +1,7 @@
-/** Reads the three secrets: from a variable, or from a file that a setting or a variable (…_FILE) names. */
+/**
+ * Reads the three secrets of the configuration. Each is in an environment variable or in a file. The file's path is in
+ * a setting, or in a variable such as REPORTING_CLIENT_SECRET_FILE. `tidemark.yaml` never contains a secret.
+ */
 import path from 'node:path'
 import { Secret } from '../secret.ts'
 import { CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET } from './environment.ts'

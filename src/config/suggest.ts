@@ -21,6 +21,7 @@ export function hint(word: string, known: readonly string[]): string {
 /** Returns the word in lower case without separators, so that `pageSize`, `page-size` and `page_size` are equal. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
+/** Returns the Levenshtein distance: how many letters must be added, removed or changed. */
 function distanceBetween(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (const [line, letter] of a.split('').entries()) {

@@ -1,4 +1,7 @@
-/** Where the console reads and sends commands: the owner, or the published copy and the queue. It may change. */
+/**
+ * Where the console reads data and sends commands. In the owner's process this is the owner. Other processes use the
+ * published copy and the queue. When the owner changes, the backend is replaced and the console stays open.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'

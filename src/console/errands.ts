@@ -1,4 +1,7 @@
-/** Errands: actions begun in the console. They may take hours, so the page polls the state of the newest ones. */
+/**
+ * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
+ * whose state the page polls. Only the newest errands are kept; the books keep what the actions did.
+ */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'

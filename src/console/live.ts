@@ -1,4 +1,7 @@
-/** Live progress as server-sent events. Pages get the state only if it has changed, at most every `LOOK_EVERY_MS`. */
+/**
+ * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the state
+ * only if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
+ */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -73,6 +76,7 @@ export class Live {
     if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
   }
 
+  /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */
   #send(stream: Stream, text: string): boolean {
     if (!this.#parts.mayWatch(stream.request)) {
       stream.reply.raw.end()

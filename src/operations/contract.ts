@@ -1,4 +1,7 @@
-/** The schemas of what an operation's caller and executor exchange. Both validate it, since versions may differ. */
+/**
+ * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
+ * executes it. Both sides validate what they receive, because the other side may have another version.
+ */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'

@@ -50,6 +50,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared, ...(await publishFailure(engine)) }
 }
 
+/** Runs a new backfill, or continues an unfinished one of the same range. */
 const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
   const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
   const ended = await engine.run({ kind: 'backfill', ranges }, caller)

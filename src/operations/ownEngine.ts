@@ -29,6 +29,7 @@ export class OwnEngine implements Engine {
     this.#options = options
   }
 
+  /** Runs the reports. Throws the signal's reason if the caller aborts. */
   async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
     const { kind } = request
     const told = new Set<string>()

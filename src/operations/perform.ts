@@ -26,7 +26,10 @@ export interface PerformOptions {
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
-/** Executes an operation. Failures of single reports are in the answer. Throws errors of opening, and CANCELLED. */
+/**
+ * Executes an operation and returns its answer. A failure of one report is in the answer. Throws errors of opening the
+ * warehouse, the error that ended the whole operation, and CANCELLED.
+ */
 export async function perform<R extends ActingRequest>(
   request: R,
   { config, clock, signal, begin }: PerformOptions,

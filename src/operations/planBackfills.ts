@@ -1,4 +1,7 @@
-/** Plans backfills: windows and about how many requests. Reads the warehouse or the copy; writes nothing. */
+/**
+ * Plans backfills: their windows, and about how many requests they need. Sends a few small requests, and reads the
+ * warehouse or, while another process writes the warehouse, the published copy. Writes nothing.
+ */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { SyncError } from '../errors.ts'

@@ -1,4 +1,7 @@
-/** Operations over the owner's private socket: a JSON document, answered by lines of JSON (events, then the reply). */
+/**
+ * Operations over the owner's local socket, which is in a folder that only the worker's user can enter. The request is
+ * one JSON document. The response is lines of JSON: events, then the reply.
+ */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -38,7 +41,10 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/** Listens until disposed, in place of a dead process's socket. Throws WAREHOUSE_MISSING for another user's folder. */
+/**
+ * Listens until disposed. Replaces an existing socket file: it belongs to a dead process, because the caller has the
+ * warehouse's lock. Throws WAREHOUSE_MISSING if the file can't be removed, or if another user owns its folder.
+ */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)

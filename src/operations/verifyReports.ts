@@ -36,7 +36,10 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Compares the reports; each has its error in its result. Throws CANCELLED, and WAREHOUSE_MISSING before a sync. */
+/**
+ * Compares the reports. The error of one report is in its result. Throws CANCELLED, and WAREHOUSE_MISSING before the
+ * first sync.
+ */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,
@@ -62,6 +65,7 @@ export async function verifyReports(
   return verified
 }
 
+/** Opens a temporary warehouse and attaches the published copy for comparison. Throws WAREHOUSE_MISSING. */
 async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {

@@ -52,10 +52,12 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
+  /** Ends the waiting of all callers. Called when the worker stops. */
   close(): void {
     this.#closing.abort(calledOffError(STOPPING))
   }
 
+  /** Executes an operation. Never rejects: a failure is a reply with `error`. */
   async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
     const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {
@@ -159,6 +161,7 @@ export class WorkerOperations implements Engine {
   }
 }
 
+/** Returns the identifier for `cancel`: of the backfill or, for other runs, of the job. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 

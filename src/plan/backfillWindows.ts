@@ -1,4 +1,7 @@
-/** Divides a backfill's range into windows of about equally many rows. A wrong estimate loses no row. */
+/**
+ * Divides the time range of a backfill into windows with about equally many rows, or of equal length if the number of
+ * rows is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
+ */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -90,6 +93,7 @@ function evenParts(part: CountedRange, rowsEach: number): CountedRange[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
+/** Returns the range as `wanted` parts of equal length; fewer if the range has fewer microseconds. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))
@@ -103,6 +107,7 @@ const joined = (a: CountedRange, b: CountedRange): CountedRange => ({
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
 
+/** Joins neighbouring windows until there are at most `BACKFILL_WINDOWS_MAX`. */
 function bounded<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
   let few = [...windows]
   while (few.length > BACKFILL_WINDOWS_MAX) {

@@ -1,4 +1,7 @@
-/** Finds ranges of creation time with wrong counts by comparing the service's total up to a time with stored rows. */
+/**
+ * Finds the ranges of creation time in which the service has more or fewer rows than the warehouse. Since creation
+ * times never change, the service's total up to a time can be compared with the number of stored rows up to it.
+ */
 import type { Instant } from '../instant.ts'
 
 /** A range of creation time that was read. `rows`: how many of the stored rows the service returned for this range. */

@@ -47,7 +47,10 @@ export function outgrown(held: ReadSettings, wanted: ReadSettings): Change[] {
 /** Returns whether the rows that were read with `held` are enough for `wanted`. */
 export const covers = (held: ReadSettings, wanted: ReadSettings): boolean => outgrown(held, wanted).length === 0
 
-/** Returns the coverage to store for `wanted`: `held`, which was read up to `readUntil`, if nothing has changed. */
+/**
+ * Returns the coverage to store for a run with the configuration `wanted`. `held`: the coverage of the previous run,
+ * which read everything up to `readUntil`. It is returned unchanged if the configuration is the same.
+ */
 export function nextCoverage(
   held: Coverage | undefined,
   wanted: ReadSettings,

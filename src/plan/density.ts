@@ -20,7 +20,10 @@ const TREND_AT_FIRST = 0.03
 /** The maximum change of the density from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
-/** Returns how many rows to plan for `pageRows`. More variance (`dispersion`: variance by mean) needs more room. */
+/**
+ * Returns how many rows to plan for a response of at most `pageRows`, so that a full response is rare. `dispersion`:
+ * the variance of the number of rows, divided by its mean. More variance needs more room.
+ */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(WORTH_MIN, (0.35 * pageRows) / deviation)))

@@ -1,10 +1,16 @@
-/** Which time the read spans cover, and which gaps remain. Bounds are inclusive (spec §4, rule 1). */
+/**
+ * Computes from the spans that were read which time is covered, which gaps remain, and where the first gap begins.
+ * Bounds are inclusive (spec §4, rule 1), so there is no gap between two spans with a common instant.
+ */
 import { type Instant, latest } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
-/** Merges spans that overlap or touch, earliest first. Leaves out spans that end before they begin. */
+/**
+ * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. Leaves out
+ * spans that end before they begin, such as a slice of the last second, which is later than the service's clock.
+ */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []
   const real = spans.filter((span) => lowerOf(span) <= span.until)
@@ -27,7 +33,10 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the end of the time covered from `from` (undefined: the earliest) without a gap; `from` itself if none. */
+/**
+ * Returns the end of the time that the spans cover from `from` on without a gap; `from` itself if no span contains it.
+ * If `from` is undefined, the covered time begins with the earliest span.
+ */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

@@ -19,6 +19,7 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 export class LastPageSearch {
+  /** The highest page number that was found full. */
   #full = 1
   /** The highest page number that the last page can have; undefined: not known yet. */
   #limit: number | undefined
@@ -43,6 +44,7 @@ export class LastPageSearch {
     return this.#isOdd ? undefined : this.#found
   }
 
+  /** Returns the number of the page to request next; undefined when the search has ended. */
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
@@ -57,6 +59,7 @@ export class LastPageSearch {
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
+  /** Records what a page contained. `number`: the result of `next`. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined

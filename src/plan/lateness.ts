@@ -1,4 +1,7 @@
-/** Late rows: the service returned them only after an earlier window had requested their time (contract §2). */
+/**
+ * Late rows: rows that the service returned for the first time after an earlier window had requested their time. Their
+ * delay shows how far a window has to begin before the mark (product contract §2, overlap).
+ */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
@@ -18,7 +21,10 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns what earlier windows have read; undefined before the first mark, and after the clock was set back. */
+/**
+ * Returns what earlier windows have read. Undefined before the first mark. Also undefined while the service's clock is
+ * before the end of the previous window: the clock was set back, so new rows have old modification times.
+ */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,

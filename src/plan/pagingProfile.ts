@@ -1,4 +1,7 @@
-/** How the service pages a report at one page size, as its responses have shown (docs/PROOFS.md, appendix A). */
+/**
+ * The paging profile of a report and page size: how the service pages, as its responses have shown (docs/PROOFS.md,
+ * appendix A). It is immutable. If a response contradicts the profile, the walk learns it again.
+ */
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined

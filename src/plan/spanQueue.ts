@@ -68,6 +68,7 @@ export class SpanQueue {
   #totalBefore: number | undefined
   /** Number of slices in a row that seem to contain a heap (`STUCK_SHARE`). */
   #stuck = 0
+  /** Number of sparse slices in a row. */
   #sparse = 0
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0

@@ -151,7 +151,10 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns two ranges over all rows: of each row's earliest (`entered`) and latest time (`gone`) in the span. */
+/**
+ * Returns two ranges over all rows: of each row's earliest time in the span (`entered`), and of its latest (`gone`).
+ * They differ because a row may have several times.
+ */
 function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows
     .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))

@@ -44,6 +44,7 @@ export class Auth {
     this.#options = options
   }
 
+  /** Handles POST /Account/RequestToken. */
   async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)
@@ -153,6 +154,7 @@ function failureOf(property: string, given: unknown): { property: string; messag
   return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
 }
 
+/** Returns the requested scopes. A request without scopes gets the client's default scopes (spec §4). */
 function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] {
   const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return asked.length === 0 ? client.scopes : asked

@@ -1,4 +1,7 @@
-/** Changes rows with stamps and audit entries. A child's edit changes only `aggregateRecordModified` (spec §2). */
+/**
+ * Changes rows with their modification times and audit entries. Random choices depend on the seed, times on the clock.
+ * An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
+ */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
@@ -150,6 +153,7 @@ export class Changes {
     table.change(row)
   }
 
+  /** Makes one random change, in a random report unless one is named. */
   tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): WorldChange {
     const drawn = this.#below(100)
     const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
@@ -209,6 +213,7 @@ export class Changes {
     return { report, key, action, field }
   }
 
+  /** Returns the name of a random collection. If the change needs items, prefers a collection that has items. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields
@@ -216,6 +221,7 @@ export class Changes {
     return among[this.#below(among.length)] as string
   }
 
+  /** Returns a random field that an edit may change, and a new value for it as JSON text. */
   #newValue({ table, row }: Target): [string, string] {
     const { edits } = table.definition
     const fields = Object.keys(edits)

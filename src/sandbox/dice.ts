@@ -59,6 +59,7 @@ export class Dice {
     return this.worldSettings.pools
   }
 
+  /** Returns a whole number from 0 to `limit - 1`. */
   below(limit: number, purpose: string): number {
     return draw(this.#seed, this.#number, hashOf(purpose)) % limit
   }
@@ -71,6 +72,7 @@ export class Dice {
     return this.below(100, purpose) < percent
   }
 
+  /** Returns a decimal number below `limit` with two fractional digits. */
   cents(limit: number, purpose: string): unknown {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
@@ -94,6 +96,7 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
+  /** Returns a random currency, in half of the cases the euro. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }

@@ -55,6 +55,7 @@ export class History {
     return this.#options.keepsDeleted && this.#chance(DELETED_PERCENT, row, 7)
   }
 
+  /** Returns the times of edits between creation and last modification, oldest first, for the audit trail. */
   earlierEdits(row: number): readonly Ticks[] {
     const [created, modified] = [this.created(row), this.modified(row)]
     if (!(modified > created)) return []

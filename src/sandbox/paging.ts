@@ -47,6 +47,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   }
 }
 
+/** Returns the position of a page's first row, and its number of rows. The fault `short-page` makes page 2 shorter. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0

@@ -1,4 +1,7 @@
-/** Exchange rates. The fault `fx` chooses others, so that converted amounts change without an edit of a row. */
+/**
+ * Exchange rates for `targetCurrencyCode` and `currencyCode`. The seed changes each rate by up to 3 percent. The fault
+ * `fx` chooses other rates, so that converted amounts change without an edit of a row, as the specification allows.
+ */
 import { type Amounts, draw } from './dice.ts'
 import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 
@@ -7,6 +10,7 @@ export class RateTable {
   readonly #step: bigint
   #rates = new Map<Currency, bigint>()
 
+  /** If `amounts` is `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
@@ -22,6 +26,7 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
+  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

@@ -26,6 +26,7 @@ export class RequestLog {
     this.#total += 1
   }
 
+  /** Returns the last `KEPT_MAX` requests, oldest first. */
   list(): LoggedRequest[] {
     return [...this.#kept]
   }

@@ -16,7 +16,10 @@ export function select(table: Table, values: Values): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** Returns the window's test; undefined without one. Either time of an event may match (spec §4, events report). */
+/**
+ * Returns the test for the window, or undefined without a window, so that rows that were never edited match too. An
+ * event matches if either of its two modification times is in the window (spec §4, events report).
+ */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined

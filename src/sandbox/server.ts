@@ -1,4 +1,7 @@
-/** The sandbox: the specified service over HTTP, without code of the client, so that the client's errors show. */
+/**
+ * The sandbox: a local implementation of the specified service over HTTP. It is written from the specification, without
+ * code of the client, so that errors of the client become visible. Callers need only `startSandbox`.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SyncError } from '../errors.ts'
@@ -54,6 +57,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
+/** Creates all parts of the sandbox but the HTTP server. */
 function assemble(settings: Settings) {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)

@@ -124,6 +124,7 @@ export class Table {
     return `{${members.join(',')}}`
   }
 
+  /** Returns the JSON text of a field; undefined if the row lacks the field. */
   raw(row: Row, field: string): string | undefined {
     return row.changed[field] ?? this.#generated(row).get(field)
   }
@@ -137,12 +138,14 @@ export class Table {
     }
   }
 
+  /** Returns the JSON text of each item of a collection. */
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
     const content = this.#isWithout(row, kind) ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content
   }
 
+  /** Returns whether the row lacks this collection in its present status. */
   #isWithout(row: Row, { onlyIn }: CollectionKind): boolean {
     return onlyIn !== undefined && this.value(row, 'status') !== onlyIn
   }

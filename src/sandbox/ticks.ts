@@ -1,4 +1,7 @@
-/** The service's times in ticks of 100 ns since 2020. A window that ends a tick too early loses rows. */
+/**
+ * The service's times in ticks of 100 ns since 2020, so with a seventh fractional digit. A client whose window ends one
+ * tick too early (spec §4, rule 1) loses rows. Ticks since 1970 would exceed 2^53.
+ */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** Steps of 100 ns since 2020-01-01T00:00:00Z. A safe integer from 1991 to 2048. */

@@ -50,6 +50,7 @@ export class World extends Changes {
     return this.tables[report].rows.map(({ key }) => key)
   }
 
+  /** Returns the keys of the rows that the report returns without `includeDeleted`. */
   liveKeys(report: WorldReport): number[] {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }

@@ -100,10 +100,12 @@ export class ObjectCatalog {
     return { fields, shapes: this.shapes }
   }
 
+  /** Returns a copy that later scans do not change. */
   snapshot(): ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
+  /** Returns the field of that name; undefined if no object had it. */
   field(name: string): CatalogField | undefined {
     return this.#byName.get(name)
   }

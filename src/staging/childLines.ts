@@ -45,6 +45,7 @@ export class ItemFields {
     this.count = 0
   }
 
+  /** Records the position of a field's value. `end` is negative if the value contains escapes. */
   record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -109,7 +110,10 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a field's value: a text without quotes if it has no escapes, else as sent. Returns the next position. */
+  /**
+   * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
+   * it was sent. Returns the position after the value.
+   */
   #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
     const out = this.#out
     const { bytes } = this.#json

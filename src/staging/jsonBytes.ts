@@ -147,6 +147,7 @@ export class JsonBytes {
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }
 
+  /** Parses a string that opens at `at`. */
   string(at: number): number {
     const bytes = this.bytes
     if (bytes[at] !== QUOTE) throw this.malformed(at, 'a string')
@@ -332,6 +333,7 @@ export class JsonBytes {
     return i
   }
 
+  /** Parses the colon after a name. Returns the position of the value. */
   colon(at: number): number {
     const i = this.skipSpace(at)
     if (this.bytes[i] !== 0x3a) throw this.malformed(i, 'a colon')

@@ -1,4 +1,7 @@
-/** Replaces private values by their hash or null before other code reads the page, so nothing else can contain them. */
+/**
+ * Replaces private values in a page by their hash or by null before other code reads the page. So keys, staged files,
+ * rejected rows and messages can't contain the values. Pages of reports without such rules are not changed.
+ */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
@@ -107,6 +110,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
+  /** Applies the rules to an item's fields. An item that is no object has no fields, and is replaced as a whole. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)

@@ -1,4 +1,7 @@
-/** Scans a page's bytes once: keys, fields, kinds, the envelope, rejected rows, and one line per row for DuckDB. */
+/**
+ * Scans a page's bytes once, without building rows in JavaScript: finds keys, fields and kinds, and writes one row per
+ * line for DuckDB. The result also has the envelope (spec §2) and rejected rows: the page's other rows are loaded.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
 import { ChildLines, type CollectionPage, ItemFields } from './childLines.ts'
@@ -303,7 +306,9 @@ class PageScan {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /** Parses a collection. Its items are written to lines of their own; in the row, a digest replaces them. */
+  /**
+   * Parses a collection. Its items are written to separate lines. In the row, a digest replaces a non-empty collection.
+   */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]

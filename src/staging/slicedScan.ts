@@ -1,4 +1,7 @@
-/** Scans a page in slices, so that timers, leases and other responses are not delayed. One catalogue, one scan. */
+/**
+ * Scans a page in slices, so that a large page does not delay timers, leases and other responses. Pages with the same
+ * catalogue are scanned one after the other, because each scan changes the catalogue's trie.
+ */
 import type { ObjectCatalog } from './catalog.ts'
 import { type ScannedPage, type ScanPlan, slicesOf } from './scanPage.ts'
 

@@ -128,6 +128,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
 
+  /** Returns the position at the end of the open segment. */
   async point(): Promise<SpoolPoint> {
     await this.#tail
     const open = this.#open
@@ -155,6 +156,7 @@ export class Spool implements AsyncDisposable {
     return full
   }
 
+  /** Returns all segments that were not returned before. */
   async takeRest(): Promise<Segment[]> {
     await this.#inTurn(() => this.#finishSegment())
     return this.takeFull()

@@ -1,4 +1,6 @@
-/** Checks staged files before a load: DuckDB's errors don't distinguish a missing file from bad rows. */
+/**
+ * Checks staged files before a load: DuckDB's errors do not distinguish a missing file from rows that it can't read.
+ */
 import { stat } from 'node:fs/promises'
 import { SyncError } from '../errors.ts'
 

@@ -1,4 +1,7 @@
-/** Writes a page's rows as lines for DuckDB, with ordinal and shape. Splices keep digits that DuckDB would lose. */
+/**
+ * Writes a page's rows as lines for DuckDB. Each line begins with the row's ordinal and shape. Splices (replacements of
+ * bytes) keep digits and characters that DuckDB would lose, and put a digest in place of each collection.
+ */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'

@@ -1,6 +1,7 @@
 /** Recognises date-times among the strings of a page, by their bytes. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
+/** Returns the number that `count` bytes spell; NaN if one of these bytes is no digit. */
 function digitsAt(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let i = from; i < from + count; i += 1) {

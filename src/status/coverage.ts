@@ -97,6 +97,7 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
 const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
+/** Returns the range to read again because the configuration changed; null if there is none. */
 function readingAgain(row: AskedRow, { config, report }: Asks): ScopeCoverage['reading_again'] {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)

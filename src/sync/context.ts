@@ -77,7 +77,10 @@ export const scopesOf = (
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
-/** Returns the context with a fence, from which on earlier runs of this kind and report can't commit. */
+/**
+ * Returns the context with a fence for this run: from now on, earlier runs of the same kind and report can't commit. If
+ * the context already has a fence of this kind and report, returns it unchanged.
+ */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context
   if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context

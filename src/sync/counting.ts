@@ -166,7 +166,10 @@ class Comparison {
     intake.figures.deleted += ended.deleted
   }
 
-  /** Returns for how long (ms) a row of `missing` was invisible, at least. Each request doubles the age of its rows. */
+  /**
+   * Returns the minimum time (ms) for which a row of `missing` was invisible: from its creation to the previous
+   * comparison. Rows have no time of creation, so each next request is for rows that are twice as old.
+   */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading
     let ms = Math.max(plan.config.overlapMs, SECOND_MS)

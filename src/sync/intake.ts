@@ -1,4 +1,7 @@
-/** Turns scanned pages into loads: a full segment is loaded while the next is filled. A load closes windows. */
+/**
+ * Turns scanned pages into committed loads. Pages are written to a spool, and a full segment is loaded while the next
+ * one is filled. A window is closed by the load with its last row, or by a later load.
+ */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -75,6 +78,7 @@ export class Intake implements AsyncDisposable {
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
+  /** Proven windows that no load has closed yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
   /** True if rows of the open window lack a deletion flag. Only at the window's end is it known which were deleted. */
@@ -134,7 +138,10 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Whether a load may end within a window: not of audits, and not before deleted rows without a flag are known. */
+  /**
+   * Returns whether a load may end in the middle of a window. It must not if rows lack a deletion flag, since the
+   * deleted ones are known only at the window's end. Nor may loads of audit entries, which replace whole windows.
+   */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }

@@ -1,4 +1,7 @@
-/** One run of one report and its record in the books. A permanent refusal by the service pauses the report. */
+/**
+ * One run of one report and its record in the books: `running` from the first load on, then `done`, `failed` or
+ * `stopped`. A run without loads is recorded only at its end. A permanent refusal by the service pauses the report.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { type Facts, unobserved } from '../observe.ts'

@@ -119,7 +119,10 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
-/** Reads spans by creation time, which never changes. A slice is complete only up to the service's clock. */
+/**
+ * Reads spans by creation time, if the report has that filter: it never changes, so no row moves from slice to slice. A
+ * slice that ends after the service's clock is complete only up to that clock.
+ */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(axis, spans)) {

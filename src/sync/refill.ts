@@ -14,7 +14,10 @@ export interface Refill {
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
-/** Returns the rows to read again because the configuration changed. Call it before the run reads anything. */
+/**
+ * Compares the present configuration with that of the rows up to `mark`. Must be called before the run reads anything.
+ * Returns the rows to read again because the configuration changed; undefined if there are none.
+ */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, scope } }: Reading,
@@ -29,7 +32,10 @@ export async function openCoverage(
   return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
 }
 
-/** Records the configuration before a backfill stores rows of a scope that no run has read; forgets private values. */
+/**
+ * Records the configuration before a backfill stores rows of a scope that no run has read yet. The first run then knows
+ * under which privacy rules they were stored. Removes stored values that have become private.
+ */
 export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

@@ -28,7 +28,10 @@ export interface Figures {
   childrenWritten: number
   /** Number of columns that were added or widened. */
   schemaChanges: number
-  /** Fields without a column (contract `freeze`, or too many columns), each once. Example: `['events.colour']`. */
+  /**
+   * Fields that got no column, because the contract is `freeze` or the table has the maximum of columns. Each field is
+   * reported once. Example: `['events.colour']`.
+   */
   frozen: readonly string[]
   /** Number of rows that were returned only now, although an earlier window had requested their time. */
   late: number

@@ -1,4 +1,7 @@
-/** Loads rejected rows again, as of their response: newer versions stay. A row may be rejected again. */
+/**
+ * Loads rejected rows again, for instance after their declaration was corrected. They count as read when the service
+ * returned them, so a newer stored version stays. A row that is rejected again is kept once, with the new reason.
+ */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'
@@ -169,6 +172,7 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
+  /** Returns the keys of the rows that were deleted at the service when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }

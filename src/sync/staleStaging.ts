@@ -4,7 +4,10 @@ import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/** Removes and returns what was not modified for `keptMs` ms. Throws WAREHOUSE_MISSING for another user's files. */
+/**
+ * Removes files and folders that were not modified for `keptMs` milliseconds, and returns their names. Throws
+ * WAREHOUSE_MISSING if they belong to another user.
+ */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {

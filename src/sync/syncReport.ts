@@ -65,6 +65,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
+/** Computes the window from the service's clock, and prepares to read it. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,

@@ -95,6 +95,7 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
+/** Reads a window into the temporary warehouse. Returns the number of pages. */
 async function readInto(
   context: SyncContext,
   { report, scope, since, until, runId }: ComparedScope & { runId: string },

@@ -120,7 +120,10 @@ export class Warehouse implements AsyncDisposable {
     this.numberMark = numberMark
   }
 
-  /** Opens or creates, and migrates, the warehouse. Throws WAREHOUSE_MISSING, and errors of the database. */
+  /**
+   * Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING if its folder can't
+   * be created, and errors of the database.
+   */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)

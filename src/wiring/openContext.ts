@@ -120,7 +120,10 @@ const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
 const LEFT_MS = 15 * MINUTE_MS
 
-/** Opens and locks the warehouse, and removes left staged rows; with `isShared`, only those older than `LEFT_MS`. */
+/**
+ * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, the
+ * folders of live processes must stay, so only those older than `LEFT_MS` are removed.
+ */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
@@ -141,7 +144,10 @@ const Kept = z.object({
   untilMs: z.number(),
 })
 
-/** Keeps long pauses (Retry-After) in a file, for commands that cron starts. Workers keep them in the store. */
+/**
+ * Keeps long pauses (Retry-After) of this service and client (`identity`) in a file next to the warehouse. Otherwise
+ * commands that cron starts every few minutes would ignore them. Workers keep pauses in the queue's store.
+ */
 function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = nameOf(identity)

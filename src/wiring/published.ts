@@ -50,7 +50,10 @@ export interface Newest {
   readonly file: 'warehouse' | 'published'
 }
 
-/** Opens the warehouse, or the copy while the warehouse is busy or closed to this user; undefined if neither exists. */
+/**
+ * Opens the warehouse. Opens the published copy instead while another process writes the warehouse, or if this user may
+ * not open it. Returns undefined if neither exists.
+ */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   if (config.lake !== undefined) return lakeIfThere(config)
   try {

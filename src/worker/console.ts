@@ -1,4 +1,7 @@
-/** A worker's console. Of several workers on a machine, one has the port; the others wait until it is free. */
+/**
+ * The console of a worker. Its address is logged, and a generated token is printed once on standard error. Of several
+ * workers on a machine, only one can have the port. The others work without a console until the port is free.
+ */
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
@@ -32,7 +35,10 @@ export interface WorkerConsole extends AsyncDisposable {
 
 const RETRY_MS = 5_000
 
-/** Opens the console, again and again while the port is taken; if `isRequired`, throws CONSOLE_PORT_TAKEN. */
+/**
+ * Opens the console. While another process has the port, tries again every few seconds. If the role is named in
+ * `--roles` (`isRequired`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID.
+ */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

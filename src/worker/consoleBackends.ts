@@ -1,4 +1,7 @@
-/** The two backends of a console: the owner's warehouse; elsewhere, the published copy and the queue. */
+/**
+ * The two backends of a console. In the owner of the warehouse, it reads the warehouse. In any other process, it reads
+ * the published copy and sends actions to the owner through the queue. Both return the same answers.
+ */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'

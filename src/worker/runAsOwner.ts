@@ -1,4 +1,7 @@
-/** The work of the warehouse's owner: takes jobs, answers commands, serves readers, and hands its jobs back. */
+/**
+ * The work of the owner of the warehouse, from opening the file to closing it. The owner takes jobs, answers commands
+ * and serves readers. At its end, it returns its jobs to the queue and closes the file for the next owner.
+ */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -134,7 +137,10 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
 /** Time limit (ms) for returning the jobs and closing the file, which normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
-/** Ends the process after `ENDING_MS_MAX`, since it would block every standby. Committed rows and jobs are safe. */
+/**
+ * Ends the process if the work takes longer than `ENDING_MS_MAX`. Otherwise a process that can't close the warehouse
+ * would prevent every standby from taking over. Committed rows are safe, and the queue recovers the jobs.
+ */
 async function inTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends, start it again`)

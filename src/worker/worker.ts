@@ -1,4 +1,7 @@
-/** Runs a worker: `schedule` requests runs, `load` owns the warehouse, `pull` reads windows, `console` serves. */
+/**
+ * Runs a worker until it is stopped or a role fails. `schedule` requests runs at their times, `load` owns the warehouse
+ * or waits for it, `pull` reads windows of backfills, `console` serves the console.
+ */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'

@@ -50,6 +50,7 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   })
 }
 
+/** Returns how to continue a backfill after its command was stopped. A worker continues it without a command. */
 function howToGoOn({ report, backfillId, windows }: Partial<Progress> = {}): string {
   if (report === undefined || windows === undefined) return 'nothing was read yet; the same command begins again\n'
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`

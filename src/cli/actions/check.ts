@@ -104,6 +104,7 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
+/** Returns one finding that lists all passed checks, and one finding for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>

@@ -89,6 +89,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   return undefined
 }
 
+/** Loads a configuration from the answers. Uses an empty folder, so that no existing file changes the result. */
 async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
   try {

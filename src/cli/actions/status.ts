@@ -34,6 +34,7 @@ const documentOf = ({ from, path, standings, ...more }: Status): object => ({ fr
 
 const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
+/** Returns the message that no worker owns the warehouse, and which workers run nevertheless. */
 async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await atTheQueue(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
@@ -83,6 +84,7 @@ function nextText({ next, running, standings }: WorkerStatus, now: Instant): str
   return `${lines.join('\n')}\n`
 }
 
+/** Returns the active runs, the waiting runs, and the number of jobs in each queue except the queue of ticks. */
 function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>

@@ -108,6 +108,7 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
+/** Returns existing folders with staged rows or DuckDB's temporary data. The next owner has to remove them. */
 async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))

@@ -170,6 +170,7 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
     `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
   )
 
+/** Returns a warning if the service answered a request of these checks with 429 (too many requests). */
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')

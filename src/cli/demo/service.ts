@@ -15,6 +15,7 @@ export interface DemoService extends AsyncDisposable {
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
+  /** Changes a row of the service, as a user of the service would. */
   change(change: Change): Promise<WorldChange>
 }
 
@@ -27,6 +28,7 @@ export interface Change {
 
 export type { WorldChange }
 
+/** Milliseconds for which the demo waits for the service to end before it kills the service. */
 const END_MS_MAX = 2_000
 
 export async function startService(shell: Shell, rows: number): Promise<DemoService> {
@@ -52,6 +54,7 @@ interface Ready {
   readonly control: string
 }
 
+/** Reads the service's address from the first line of its output. */
 async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
   if (child.stdout !== null) {
     using _ = stop.signal.aborted ? undefined : endWith(child, stop.signal)

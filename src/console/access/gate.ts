@@ -1,4 +1,7 @@
-/** Checks each request by its matched route, never by its URL. Every route without `open` needs a login. */
+/**
+ * Checks each request before its route runs. The check uses the matched route, never the text of the URL. Every route
+ * without `open` needs a login, including unknown paths and routes of plugins.
+ */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'

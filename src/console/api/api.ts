@@ -88,5 +88,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
+/** Returns the operation's name for the OpenAPI document. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

@@ -1,4 +1,7 @@
-/** Contents that several reports share. The fields of collections are assumptions, as none are specified (§2, gaps). */
+/**
+ * Contents that rows and collections of several reports share. The specification does not define the fields of
+ * collections (§2, gaps). So these are assumptions: scalars, one level of nesting, items with and without an `id`.
+ */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'

@@ -3,6 +3,7 @@ import type { Range } from '../dice.ts'
 import { booked, affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
+/** The range of an enquiry's budget, in euros. */
 const BUDGETS: Range = [1_000, 60_000]
 
 export const enquiries: Definition = {

@@ -3,6 +3,7 @@ import type { Range } from '../dice.ts'
 import { booked, bookingTypeOf, currencyOf, day, person, place, price } from './contents.ts'
 import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
 
+/** The range of a desk's price per day, in euros. */
 const DESKS: Range = [15, 90]
 
 export const officeReservations: Definition = {

@@ -1,4 +1,7 @@
-/** One run of an audit report: reads the new entries of changed records, and replaces those of the same time. */
+/**
+ * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read,
+ * and replaces the stored entries of the requested time. Many records share a load; each has its own mark.
+ */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -44,7 +47,10 @@ interface Subject {
   readonly record: (recordId: string) => RecordParameters
 }
 
-/** Reads changed trails, then those to read again. Skips refused records; throws if no record can be read. */
+/**
+ * Runs the report: reads the trails of changed records, then trails that have to be read again. Skips a record that the
+ * service refuses, as long as another record can be read. Throws the error if none can be read.
+ */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()

@@ -1,4 +1,7 @@
-/** Runs one backfill: plans windows, reads several at once, newest first, and loads them. It moves no mark. */
+/**
+ * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. A backfill
+ * that was stopped can continue, because it does not read `done` windows again. It moves no mark (product contract §7).
+ */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -73,6 +76,7 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
+/** Starts the backfill or continues it. A new one is planned and recorded first. */
 async function startOrContinue(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -109,6 +113,7 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
+/** Reads and loads one window. Tries once more after a temporary error. */
 async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

@@ -105,6 +105,7 @@ export async function stopped(context: SyncContext, { options, startedAt, thrown
   throw error
 }
 
+/** Returns the parts of an error that are stored in the books. */
 const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
 
 function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {

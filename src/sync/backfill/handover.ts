@@ -1,4 +1,7 @@
-/** Hands a pulled window to the warehouse's owner as a folder with a manifest. It takes loads like a warehouse. */
+/**
+ * Hands a pulled window to the process that owns the warehouse, as a staging folder with a manifest of all that a load
+ * needs. `Handover` can replace a warehouse as the target of loads, so owner and pullers read windows by the same code.
+ */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -64,6 +67,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
+  /** Moves the files of a load into the window's folder, and keeps the rest for the manifest. Nothing is loaded yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -131,6 +135,7 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
+/** Returns the path of a load's file in this process's staging directory. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 

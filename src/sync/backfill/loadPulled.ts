@@ -1,4 +1,7 @@
-/** Loads a window's staged segments. The last load records the window as `done`, unless a newer run took over. */
+/**
+ * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also
+ * records the window as proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
+ */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
 import { bothSeen, isSameProfile } from '../../plan/pagingProfile.ts'

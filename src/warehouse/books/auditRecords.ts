@@ -1,4 +1,6 @@
-/** The table `tidemark.followed`: records whose trail an audit report must read (load/changedRecords.ts). */
+/**
+ * The table `tidemark.followed`: records whose trail an audit report must read (src/warehouse/load/changedRecords.ts).
+ */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -60,7 +62,10 @@ export interface DueRecord {
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
-  /** Start of the run that last read the trail, by this machine's clock; else when the mark was written. */
+  /**
+   * Start of the run that last read the trail, by this machine's clock. If that run is no longer in the books: when
+   * the mark was written.
+   */
   readonly begunAt: Instant | undefined
   /** True if the trail was read with another configuration. Then all of its entries are read again. */
   readonly fromStart: boolean

@@ -1,4 +1,7 @@
-/** The facts from which a backfill is planned. Without totals, the times of stored rows cut it into windows. */
+/**
+ * The facts from which a backfill is planned, read from a warehouse or the published copy. If responses have no totals,
+ * the times of the stored rows are used to cut a backfill into windows.
+ */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'

@@ -1,4 +1,6 @@
-/** The books of backfills. A window is `done` in the transaction of its last rows; a restart reads the others. */
+/**
+ * The books of backfills. A window is `done` in the transaction of its last rows; a restart reads only other windows.
+ */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -129,6 +131,7 @@ export class BackfillBooks {
     })
   }
 
+  /** Returns all windows of the backfill, newest first. */
   async windows(backfillId: string): Promise<BookedWindow[]> {
     const rows = await this.#database.rows<WithNulls<BookedWindow>>(
       `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
@@ -140,7 +143,10 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`, its failed windows to `pending`, and a dead process's backfill to `pending`. */
+  /**
+   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
+   * `running` because its process died, it becomes `pending`.
+   */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -182,6 +188,7 @@ export class BackfillBooks {
     })
   }
 
+  /** Records the end of a backfill whose windows are all done or failed. */
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -193,7 +200,9 @@ export class BackfillBooks {
     })
   }
 
-  /** Cancels a backfill; its later commits fail. Returns its report; undefined if it has already ended. */
+  /**
+   * Cancels a backfill and ends its run; its later commits fail. Returns its report; undefined if it has already ended.
+   */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(

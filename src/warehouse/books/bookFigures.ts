@@ -13,7 +13,10 @@ export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR lis
 /** SQL condition on `tidemark.marks m`: the mark is the one that contains the time up to which the scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** Query of each report's mark: the lowest of its currencies (NULL: one was never read), the highest of its records. */
+/**
+ * Query of the mark of each report: the lowest mark of its currencies, or NULL while a currency was never read. Each
+ * record of an audit report has its own mark, so the report's mark is the highest of these.
+ */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark

@@ -56,7 +56,10 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
-/** Returns a scope's mark, the end of its window, and the begin of that run (else when the mark was written). */
+/**
+ * Returns the mark of a scope, the end of the window that set the mark, and the beginning of the run of that window. If
+ * the books no longer have that run, its beginning is replaced by the time at which the mark was written.
+ */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
     `SELECT epoch_us(m.value) AS mark, (
@@ -131,7 +134,10 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/** Marks runs of dead processes as stopped: all that are `running` at opening; with `newer`, others of its kind. */
+/**
+ * Marks runs of dead processes as stopped. Only one process writes a file, so a run that is `running` when the file is
+ * opened belongs to a dead process. With `newer`: only other runs of its report and kind.
+ */
 export async function endOrphans(
   sql: Sql,
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
@@ -213,7 +219,10 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses and returns the reports. `onlyRefused` keeps an operator's. Refused credentials end for all reports. */
+/**
+ * Ends the pauses of the named reports, and returns their names. With `onlyRefused`, pauses by an operator do not end.
+ * Pauses for refused credentials end for all reports together, since all reports use one client.
+ */
 export async function clearPauses(
   sql: Sql,
   named: readonly ReportName[],

@@ -53,7 +53,10 @@ export async function recordCoverage(
   ])
 }
 
-/** Deletes the coverage of audited scopes that are not in `kept`. If one returns, its trails are read again. */
+/**
+ * Deletes the coverage of audited scopes that are no longer configured. From then on, changes of their records are not
+ * recorded. So if a scope is configured again, the trails of all its records are read again.
+ */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   await sql.run(`DELETE FROM tidemark.coverage WHERE report = ${text(report)}${others}`)

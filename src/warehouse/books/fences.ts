@@ -1,4 +1,7 @@
-/** Fencing: a run may commit only while its epoch is the newest of its report and kind (product contract §5.6). */
+/**
+ * Fencing: each run takes the next epoch of its report and kind, and may commit only while that epoch is the newest. So
+ * a run that was frozen while another one began can't commit any more (product contract §5.6).
+ */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
@@ -24,7 +27,10 @@ interface FenceRecord {
   readonly holder: string
 }
 
-/** The fences of one open warehouse. Unless it is shared, a new fence is written with its run's first transaction. */
+/**
+ * The fences of one open warehouse. In a lake, a fence is written when it is taken. If only this process writes, a new
+ * fence is kept in memory until the first transaction of its run, so that a run without new rows writes only once.
+ */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
   readonly #isAlone: boolean

@@ -1,4 +1,6 @@
-/** The view `tidemark.freshness`: up to when each report is complete. It is created again at each opening. */
+/**
+ * The view `tidemark.freshness`: up to when each report is complete. It is created again when a warehouse is opened.
+ */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { countsLateRows } from '../../plan/lateness.ts'
@@ -8,6 +10,7 @@ import { name, text } from '../database/sql.ts'
 
 const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
+/** Returns SQL of a duration as text, in one unit. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
     WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
@@ -17,6 +20,7 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
+/** SQL list of the names of the audit reports. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))
@@ -155,7 +159,10 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
-/** Returns the query of a report's rows, those without a stamp and with a future one (NULL: rows have no stamp). */
+/**
+ * Returns the query that counts the rows of a report's table. If the report has modification times, it also counts the
+ * rows without one, and the rows with one in the future; else these numbers are NULL.
+ */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
   const future =

@@ -1,4 +1,7 @@
-/** Removes old entries from the books, but no last run, changing load, or load of a window or mark. Joins windows. */
+/**
+ * Removes old entries from the books. Kept are the last run of each report, kind and outcome, loads that changed rows,
+ * and loads of a window or mark. Old windows that touch are joined, so the covered time stays.
+ */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 

@@ -1,4 +1,6 @@
-/** A result's value as exact text: times in ISO 8601, nested values as JSON, numbers with all digits. */
+/**
+ * A result's value as exact text: times in ISO 8601, nested values as JSON, numbers with all digits (never doubles).
+ */
 import { formatInstant, type Instant } from '../../instant.ts'
 
 /** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */

@@ -1,4 +1,7 @@
-/** The only file that uses DuckDB's driver: one statement at a time. After an error, a transaction is rolled back. */
+/**
+ * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory.
+ * After an error, a transaction is always rolled back: DuckDB would report success for its COMMIT, yet lose it.
+ */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -129,7 +132,10 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in a transaction, again after a conflict of a shared database. Throws LAKE_BUSY after too many. */
+  /**
+   * Runs `work` in one transaction. In a shared database, `work` is run again from its beginning after a conflict.
+   * `limit` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
+   */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
@@ -199,7 +205,10 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Returns the query for a COPY to Parquet: 128-bit integers, which would become doubles, are cast to decimals. */
+  /**
+   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they are
+   * cast to decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
+   */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
     const described = await this.#connection.runAndReadAll(`
@@ -218,6 +227,7 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
+  /** Runs the statement, and immediately before it `first` if there is one. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {
@@ -344,6 +354,7 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
+/** Converts each BIGINT that is a safe integer to a number. */
 function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(row)) {
     if (typeof value === 'bigint' && value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {

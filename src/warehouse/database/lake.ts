@@ -18,6 +18,7 @@ export interface LakePlace {
   readonly extensions: string | undefined
 }
 
+/** The name under which the lake is attached. */
 const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100

@@ -18,7 +18,10 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** Bytes added to the memory limit per stored row: large tables have data that can't spill (bench/NOTES.md). */
+/**
+ * Bytes to add to the memory limit per stored row, because a limit for small tables is too small for large ones. After
+ * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
+ */
 const BYTES_A_ROW = 8
 /** Minimum increase of the memory limit (MiB). A smaller increase would not help. */
 const INCREASE_MIB_MIN = 16
@@ -26,7 +29,10 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Runs `work` again if it runs out of memory: with a higher limit, on one thread, last with room for long rows. */
+/**
+ * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, then on a
+ * single thread, and last with a limit for long rows. Throws WAREHOUSE_MEMORY if it still runs out of memory.
+ */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -70,9 +76,13 @@ async function withLongRows<T>(
   }
 }
 
+/** How many MiB were added to the memory limit of each database. */
 const added = new WeakMap<Database, number>()
 
-/** Raises the memory limit by `BYTES_A_ROW` per row. Returns false if that was done, or would be too little. */
+/**
+ * Raises DuckDB's memory limit by `BYTES_A_ROW` for each stored row, until the database is closed. Returns false if the
+ * limit was already raised, or would be raised by too little to help.
+ */
 async function raiseLimit(database: Database): Promise<boolean> {
   const [now] = await database.rows<{ memory: string; rows: number }>(`
     SELECT current_setting('memory_limit') AS memory, (
@@ -87,6 +97,7 @@ async function raiseLimit(database: Database): Promise<boolean> {
   return true
 }
 
+/** Returns the number of MiB of a setting such as `122.0 MiB`. */
 function inMib(memory = ''): number {
   const [amount = '', unit = ''] = memory.split(' ')
   return Number(amount) * (MIB_OF[unit] ?? Number.NaN)
@@ -97,6 +108,7 @@ async function threadsOf(database: Database): Promise<number> {
   return set?.threads ?? 1
 }
 
+/** Runs `work` on `now` threads, then sets the number of threads back to `usual`. */
 async function onThreads<T>(
   database: Database,
   { usual, now }: { readonly usual: number; readonly now: number },

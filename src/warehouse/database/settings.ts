@@ -8,7 +8,9 @@ export interface FileOptions {
   readonly spillDirectory?: string
 }
 
-/** Up to this number of rows, DuckDB reads by positions (default: 50). For more, it reads whole columns. */
+/**
+ * Up to this number of rows, DuckDB reads rows by their positions (its default: 50). For more, it reads whole columns.
+ */
 const LOOKED_UP_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {

@@ -51,6 +51,7 @@ export class OwnFile {
     return new OwnFile(path, await identityOf(path))
   }
 
+  /** Throws WAREHOUSE_MISSING if there is no file at the path, or another one. */
   async check(): Promise<void> {
     const now = await identityOf(this.#path)
     if (now === this.#identity) return
@@ -62,6 +63,7 @@ export class OwnFile {
   }
 }
 
+/** Returns the file's device and inode numbers; undefined if it does not exist. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })
@@ -75,7 +77,10 @@ async function identityOf(path: string): Promise<string | undefined> {
 /** Returns the common beginning of the names of a warehouse's spill folders. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** The folder for data that does not fit into memory. The file's lock shows that other such folders are left over. */
+/**
+ * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
+ * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
+ */
 export class SpillFolder {
   /** The folder of this process. It exists while the warehouse is open, because DuckDB would let every user enter it. */
   readonly own: string

@@ -1,4 +1,7 @@
-/** Audit entries have no identifier (spec §2): a load replaces a record's entries in a window, equal ones by count. */
+/**
+ * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Entries that are
+ * read again keep their numbers. Equal entries of one instant are counted, so that none is lost or stored twice.
+ */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, time } from '../database/sql.ts'

@@ -1,9 +1,15 @@
-/** SQL that converts JSON text to typed values, else NULL. DuckDB's JSON reader would turn 1.7 into 2, true into 1. */
+/**
+ * SQL that converts JSON text to typed values (`schema/values.ts`); a value that does not fit becomes NULL. Values are
+ * read as text: DuckDB's JSON reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time.
+ */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** Returns SQL that casts the text `value` to `type`, else NULL; a simple, fast cast if `kinds` always fit. */
+/**
+ * Returns SQL that casts `value` to `type`; NULL for a value that does not fit. `value` is SQL of a text. If its `kinds`
+ * always fit, the SQL is a simple cast, which takes a fraction of the time of the general form.
+ */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
   switch (type) {
@@ -45,7 +51,10 @@ const EXPONENT_MAX = 60
 export const bound = (value: string, as: string, body: (bound: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns SQL of `body` for the number without exponent, plus sign and white space; NULL if it is no number. */
+/**
+ * Rewrites a number's text without exponent, plus sign and white space, and returns SQL of `body` for the result; NULL
+ * if the text is no number. The text is never converted to a double, which would lose digits.
+ */
 const withPlain = (value: string, body: (plain: string) => string): string =>
   bound(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => bound(plainOf(n), 'p', body))
 
@@ -61,7 +70,10 @@ function plainOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/** Returns SQL that casts to DECIMAL(38,9) by way of 18 digits, which is a hundred times faster, and as exact. */
+/**
+ * Returns SQL that casts text to DECIMAL(38,9). This cast is a hundred times slower than a cast to at most 18 digits.
+ * So the SQL first tries 18 digits, then casts the whole part and the fraction separately; both are exact.
+ */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
@@ -108,7 +120,10 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   }
 }
 
-/** Returns the condition that `value` (a scalar's text, not NULL) does not fit. An empty text is no misfit. */
+/**
+ * Returns the condition that `value` (SQL of a text, not NULL, no array or object) does not fit a column of this type.
+ * An empty text becomes NULL, but is no misfit.
+ */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
@@ -125,7 +140,10 @@ const DOUBLE_CHARS = 15
 /** Returns SQL that removes the prefix `mark`, which staging adds to some numbers, from a number's text. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns the condition that JSON is an array or object, by its first character: parsing takes too much memory. */
+/**
+ * Returns the condition that a JSON value is an array or object, by its first character. DuckDB's JSON functions would
+ * parse 2,048 values at a time and keep the results, which need many times the memory of large values.
+ */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL of JSON text in which each string with the prefix `mark` is replaced by the number in the string. */

@@ -1,4 +1,8 @@
-/** Stores collections in child tables: equal items stay, others are replaced, missing ones marked (contract §4). */
+/**
+ * Stores collections in child tables. Children of a written row are compared with its items: equal ones stay, others
+ * are replaced, missing ones are marked as deleted. If the row lacks the collection, its children stay (product
+ * contract §4).
+ */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -55,6 +59,7 @@ async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promis
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
+/** Returns the fields that items of this collection have had in this load or earlier ones. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
@@ -142,7 +147,9 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     WHERE h.is_same IS NOT true)`
 }
 
+/** SQL condition on `held h`: the stored child is no longer in the collection. */
 const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
+/** SQL condition on `held h`: the stored child is replaced or deleted. */
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const leftSql = (target: string, loadId: number): string => `

@@ -55,6 +55,7 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
+/** Returns the number of stored rows that are not deleted. */
 async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> {
   const [row] = await sql.rows<{ held: number }>(`SELECT count(*) AS held FROM ${aliveSql(place)}`)
   return row?.held ?? 0
@@ -78,7 +79,10 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 
 const KEYS_AT_ONCE = 10_000
 
-/** Stores the range of creation times for each returned key. Returns the keys whose rows are not stored. */
+/**
+ * Stores for each returned key the requested range of creation times: its row was created in that range. Returns the
+ * keys whose rows are not stored.
+ */
 async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
@@ -125,7 +129,10 @@ export interface RangeEnd extends CountPlace {
   readonly settleMs: number
 }
 
-/** Marks rows of the range as deleted if absent for the second time. Throws MASS_DELETE_STOPPED. */
+/**
+ * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
+ * are absent for the first time. Throws MASS_DELETE_STOPPED instead of marking too many rows.
+ */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`

@@ -1,4 +1,7 @@
-/** A repeated walk brings several rows of a key. Earlier ones with fields that the newest lacks are merged first. */
+/**
+ * A repeated walk brings several rows of one key into a load. `staged` keeps only the newest row. Earlier rows with
+ * fields that the newest lacks are merged first, since a missing field keeps its last value (product contract §4).
+ */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, names } from '../database/sql.ts'

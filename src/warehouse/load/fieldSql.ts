@@ -1,4 +1,6 @@
-/** SQL that reads fields from the staged lines: texts, typed values, and the JSON that stays in `_extra`. */
+/**
+ * SQL that reads a load's fields from the staged lines: their texts, typed values, and the JSON that stays in `_extra`.
+ */
 import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
@@ -124,6 +126,7 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
+  /** Returns SQL of the value as JSON text, as the service sent it. */
   #sent(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`

@@ -23,7 +23,10 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }
 
-/** Returns `itemsSql` without rows, for a load without items whose catalogue has fields from earlier loads. */
+/**
+ * Returns the table expression of `itemsSql` without rows. Used if a load has no items, but its catalogue has the
+ * collection's fields from earlier loads.
+ */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
@@ -36,14 +39,20 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** Returns the condition that the field is an array or object, by the item's JSON: a text may begin like one. */
+/**
+ * Returns the condition that the field is an array or object. The item's JSON decides, because the field's text has no
+ * quotes, so a string may also begin with a bracket.
+ */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`
   return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
-/** Returns SQL of an item's field as JSON with all digits, which DuckDB's own operator would lose. */
+/**
+ * Returns SQL of an item's field as JSON, with all digits of its numbers; DuckDB's own operator would convert them to
+ * doubles. A string is read from the item's JSON, because the field's own column has no quotes.
+ */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
     return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`

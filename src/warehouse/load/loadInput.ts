@@ -28,8 +28,11 @@ interface LoadBase {
   readonly rules?: LoadRules | undefined
 }
 
+/** Fields of a load whose rows were just read from the service. */
 interface RunLoad extends LoadBase {
-  /** The service's time at the load. A stored row that was observed later shows that the clock was set back. */
+  /**
+   * The service's time at the load. If a stored row was observed later, the service's clock was set back since then.
+   */
   readonly serviceNow?: Instant | undefined
   /** Windows that are complete with this load. */
   readonly closes: readonly ClosedWindow[]

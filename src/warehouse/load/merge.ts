@@ -1,4 +1,7 @@
-/** Merges staged rows without an index. The newest version is stored, and a field that a row lacks keeps its value. */
+/**
+ * Merges staged rows into the report's table, without an index: the cost depends on the changed rows, not on the table.
+ * The newest version of a row is stored, an equal row is not written, and a field that a row lacks keeps its value.
+ */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -137,7 +140,10 @@ async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
   return fields
 }
 
-/** Returns the statement that creates `win`: staged rows to write, the rows they replace, and newly deleted ones. */
+/**
+ * Returns the statement that creates `win`: the staged rows to write, with the stored rows that they replace. `deleted`
+ * is true if the staged row is deleted and the stored row is not.
+ */
 function winSql(parts: RowMerge, target: string): string {
   const { table, staged } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -249,7 +255,10 @@ interface LateRowCount {
   readonly asked: PreviousRead | undefined
 }
 
-/** Counts the late rows of `win` and `staged`; undefined if they are not counted, or rows have no stamp. */
+/**
+ * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if late rows are not counted for
+ * this load, or if rows have no modification time.
+ */
 async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
   const { report, staged, held, target, asked } = parts
   const sent = stampSql(report, 's', staged)

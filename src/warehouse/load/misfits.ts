@@ -1,4 +1,7 @@
-/** The table `tidemark.misfits` (product contract §4). A load replaces the entries of the rows that it writes. */
+/**
+ * The table `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries
+ * of the rows that it writes, so a later version that fits removes them. Unchanged rows keep their entries.
+ */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'

@@ -1,4 +1,7 @@
-/** A reconcile compares a report with the service. A row absent from two in a row is deleted (contract §4). */
+/**
+ * A reconcile compares a report with the service. It stores returned keys on disk, so it can continue after a stop. A
+ * row absent from two successive complete reconciles is marked as deleted, unless too many are (product contract §4).
+ */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -79,7 +82,9 @@ export interface ReconcileStep {
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/** Records in the load's transaction: returned keys, corrected rows, and how far the reconcile has read. */
+/**
+ * Records in the load's transaction: returned keys, the number of corrected rows, and how far the reconcile has read.
+ */
 export async function recordReconcileStep(
   sql: Sql,
   { report, staged, progress, merged }: ReconcileStep,
@@ -130,7 +135,10 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
   return row?.rows ?? 0
 }
 
-/** Ends a reconcile: marks rows that were absent twice, and records those absent once. Throws MASS_DELETE_STOPPED. */
+/**
+ * Ends a complete reconcile: marks rows that were absent twice as deleted, and records rows that are absent for the
+ * first time. After MASS_DELETE_STOPPED, nothing is marked, and the next reconcile compares again.
+ */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
   const target = `main.${name(report.name)}`

@@ -1,4 +1,7 @@
-/** Rows that could not be stored: each is kept once, with its reason, until a correct version is read (contract §4). */
+/**
+ * Rows that could not be stored. Each is kept once, in full and with the reason, until the service returns a correct
+ * version or the row is loaded again (product contract §4). The row keeps the time of its original response.
+ */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { SyncError } from '../../errors.ts'
@@ -97,7 +100,10 @@ function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
-/** Returns SQL of a rejected row's key as text. 7.0 becomes 7, as in stored keys, so that a reconcile finds it. */
+/**
+ * Returns SQL of a rejected row's key as text. Another form of a whole number, such as 7.0, becomes 7, as in stored
+ * keys. Otherwise a reconcile would not find the key of the stored row, and count that row as absent.
+ */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
   if (field === undefined) return 'NULL'
@@ -192,7 +198,10 @@ export type Dismissal =
   /** Because of their age. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows, which stay in the table; by age, `dismissed_at` is `observed_at`. Returns their number. */
+/**
+ * Ends the listing of rejected rows. They stay in the table and count as dismissed. If they are dismissed because of
+ * their age, `dismissed_at` is `observed_at`. Returns the number of rows.
+ */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   const isOld = 'lastSeenBefore' in dismissal
   const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : namedSql(dismissal)

@@ -1,4 +1,7 @@
-/** Changes the type of a discovered column (`tidemark schema --retype`): reads each value again as it was sent. */
+/**
+ * Changes the type of a discovered column on purpose (`tidemark schema --retype`). Each value is read again from `_extra`
+ * or `_payload`, so a value that did not fit the old type is stored if it fits the new one, and the other way round.
+ */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { ColumnType } from '../../../schema/values.ts'

@@ -22,7 +22,10 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/** Returns SQL of a row's version: its stamp, at most its observation, since a future stamp would block later ones. */
+/**
+ * Returns SQL of a row's version: its modification time, but at most its time of observation. A wrong time in the
+ * future would otherwise block all later versions.
+ */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
@@ -33,7 +36,10 @@ export function versionOf(report: Declaration, columns: readonly string[], names
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns the condition that `one` is newer, if neither was requested later. At equal times, `yields` decides. */
+/**
+ * Returns the condition that `one` is newer than `other` if neither was requested clearly later. If their times are
+ * equal, `one` counts as newer, except when `yields` is true.
+ */
 export function isNewerSql(
   report: Declaration,
   one: Omit<RowSide, 'askedAt'>,

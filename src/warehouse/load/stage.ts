@@ -1,4 +1,7 @@
-/** Reads staged lines into the temporary table `staged`: typed rows, one per key, as many as the scan has counted. */
+/**
+ * Reads staged lines into the temporary table `staged`: typed rows, one per key, before they are merged into the
+ * report's table. The number of rows that are read must be the number that the scan has counted.
+ */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -75,7 +78,10 @@ export interface RowReading {
   readonly carries: StagedRows['carries']
 }
 
-/** Fills `staged_pages` and returns the query of the rows, to be streamed by `rowsInOrder`. */
+/**
+ * Fills the temporary table `staged_pages` (times and request of each page) and returns the query of the rows. Run the
+ * query with `rowsInOrder`, so that rows are streamed and only pages are in memory.
+ */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, files, discovered, numberMark, rules } = parts
   const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, numberMark })

@@ -1,4 +1,7 @@
-/** The folder of an export: checked by a marker, locked, cleaned of a killed export's files, flushed to the disk. */
+/**
+ * The folder of an export. An export accepts only an empty folder or one with its marker, locks it against a second
+ * export, removes files of a killed export, and flushes new files to the disk before the manifest names them.
+ */
 import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'

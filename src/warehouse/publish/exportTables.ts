@@ -1,4 +1,7 @@
-/** A report's tables as Parquet files by ranges of the key; only changed ranges are written (decision 0016). */
+/**
+ * The tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range, so only
+ * ranges with changed rows are written again (docs/decisions/0016-export.md).
+ */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -136,7 +139,10 @@ interface Range {
   readonly fingerprint: string
 }
 
-/** Returns the ranges with their fingerprints, which change by new load numbers, counts and sums. */
+/**
+ * Returns the ranges with their fingerprints. A changed row changes the fingerprint of its range by a new load number,
+ * a removed row by the range's counts and sums.
+ */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`

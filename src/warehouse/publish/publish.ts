@@ -29,7 +29,10 @@ export interface PublishResult {
   readonly replaced: boolean
 }
 
-/** Publishes, unless the copy is current. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
+/**
+ * Publishes the database, unless the copy already has its state. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, and
+ * WAREHOUSE_CORRUPT (also if an earlier statement threw it). After an error, the previous copy stays.
+ */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
@@ -155,6 +158,7 @@ function publishFailed(to: string, cause: unknown, message = (cause as Error).me
   })
 }
 
+/** Removes temporary copies of killed processes. */
 async function removeLeftovers(to: string): Promise<void> {
   const folder = dirname(to)
   for (const file of await readdir(folder)) {

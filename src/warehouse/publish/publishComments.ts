@@ -15,7 +15,10 @@ export async function commentForReaders(sql: Sql): Promise<void> {
   if (told.length > 0) await sql.run(told.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
-/** Returns outdated comments: of an older program, and of columns whose type has changed. Not those of bare views. */
+/**
+ * Returns the comments to replace: those of an older program, and those of discovered columns whose type has changed.
+ * Columns of views without a comment are not included: `viewsOfTables` and `columnsOfVersions` add their comments.
+ */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
     .map(tableOf)

@@ -14,7 +14,9 @@ import { discoveredColumns, retype } from './tables.ts'
 
 export interface Forgetting {
   readonly report: Declaration
-  /** What has new rules: a currency, an audited entity's scopes (`3:`), or '' for the whole report. */
+  /**
+   * The part with new rules: a currency, the start of an audited entity's scopes (`3:`), or '' for the whole report.
+   */
   readonly scope: string
   readonly now: NowPrivate
 }
@@ -83,7 +85,10 @@ async function emptied(
   }
 }
 
-/** Throws CONFIG_INVALID for a rule for `name_2`: rules name fields, which have no number, so it would do nothing. */
+/**
+ * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2` (the second one of that name).
+ * Rules apply to fields, which have no such number, so the rule would silently remove nothing.
+ */
 function refuseNumbered(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },

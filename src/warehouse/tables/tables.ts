@@ -189,7 +189,10 @@ export async function recordChanges(
   return changes
 }
 
-/** Returns the changes not recorded before: `limit` counts once per table, `frozen` once per field. */
+/**
+ * Returns the changes that were not recorded before. A field without a column is reported by every load. `limit` (too
+ * many columns) is recorded once per table, `frozen` (the contract allows no new column) once per field.
+ */
 async function unrecorded(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(

@@ -1,4 +1,7 @@
-/** History: a replaced row moves to `history.closed_<table>`; the view `history.<table>` adds the open versions. */
+/**
+ * History: when a row is replaced, the transaction moves its old version to `history.closed_<table>`. The view
+ * `history.<table>` adds the present rows as open versions. So the cost depends only on the number of changes.
+ */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
