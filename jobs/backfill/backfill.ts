@@ -8,6 +8,11 @@ import { observeRun, runToEnd } from '../../src/sync/oneRun.ts'
 import { pausedReports } from '../../src/sync/pauses.ts'
 import { noFigures, nothingRun, type ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { BackfillJob } from '../queue/queues.ts'
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../../src/clock.ts'
+import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/backfillRequest.ts'
+import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
+import type { Requests } from '../queue/requests.ts'
 
 /**
  * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. If windows fail,
@@ -43,3 +48,59 @@ function asRun(ended: BackfillOutcome) {
   const { pages, rows, inserted, updated, deleted, rejected, misfits } = ended.figures
   return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected, misfits }, ended }
 }
+
+type NamedJobs = ReadonlyMap<ReportName, BackfillJob>
+
+interface BackfillNamesParts {
+  readonly books: Pick<BackfillBooks, 'open'>
+  readonly requests: Pick<Requests, 'underWay'>
+  readonly clock: Pick<Clock, 'now'>
+  /** Returns the report's setting `start`. */
+  readonly startOf: (report: ReportName) => Instant
+}
+
+/** Finds or creates the backfill for each request. Equal requests join one backfill: two clicks read a range once. */
+export class BackfillNames {
+  readonly #parts: BackfillNamesParts
+  /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */
+  readonly #given = new Set<BackfillJob>()
+  #giving: Promise<unknown> = Promise.resolve()
+
+  constructor(parts: BackfillNamesParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
+   * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
+   */
+  async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
+    // Handles requests one after the other, so that each one finds the backfills of earlier requests.
+    const giving = this.#giving.then(() => this.#name(asked))
+    this.#giving = giving.catch(() => undefined)
+    const named = await giving
+    try {
+      return await work(named)
+    } finally {
+      for (const job of named.values()) this.#given.delete(job)
+    }
+  }
+
+  async #name(asked: readonly BackfillRequest[]): Promise<NamedJobs> {
+    const { requests, clock, startOf } = this.#parts
+    const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
+    const named = new Map<ReportName, BackfillJob>()
+    for (const request of asked) {
+      const { report } = request
+      const known = [...waiting, ...this.#given].filter((job) => job.report === report).map(asOpen)
+      const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }
+      const parts = { books, start: startOf(report), now: clock.now() }
+      const { goesOn: _, ...job } = await nameBackfill(request, parts)
+      named.set(report, job)
+    }
+    for (const job of named.values()) this.#given.add(job)
+    return named
+  }
+}
+
+const asOpen = ({ backfillId, from, to }: BackfillJob) => ({ backfillId, since: from as Instant, until: to as Instant })

@@ -3,10 +3,9 @@ import { Pool, type PoolClient } from 'pg'
 import type { PgPool, PgPoolClient } from 'bullmq'
 import { SyncError } from '../../src/errors.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { Queues } from './queues.ts'
+import { Queues, composeStore } from './queues.ts'
 import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 /** Maximum number of connections. Workers and listeners keep one each, about ten; the others are for short queries. */

@@ -5,10 +5,9 @@
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { Queues } from './queues.ts'
+import { Queues, composeStore } from './queues.ts'
 import { RedisValues } from './redisValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { composeStore } from './composeStore.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
 
 const CONNECT_MS = 5_000

@@ -1,5 +1,5 @@
 /** Executes operations in the warehouse's owner, through the queues: runs of one kind and report never overlap. */
-import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
+import { BackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'

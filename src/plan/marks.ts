@@ -1,8 +1,7 @@
 /** The high-water marks of a report (product contract §3). Each is named after its request parameter or column. */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant } from '../instant.ts'
-import { merged, provenUpTo } from './intervals.ts'
-import type { Span } from './spans.ts'
+import { merged, provenUpTo, type Span } from './spans.ts'
 import { type Before, markAfter, reachesBack, type Window, type WindowRules } from './window.ts'
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'

@@ -1,5 +1,5 @@
 /** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so long windows fit in memory. */
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
 import { folderRefused, PRIVATE_FILE, PRIVATE_FOLDER } from '../folders.ts'
@@ -7,7 +7,6 @@ import type { Instant } from '../instant.ts'
 import type { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
 import type { ScannedPage } from './scanPage.ts'
-import { stagedMissing } from './stagedFiles.ts'
 
 export interface SpoolLimits {
   readonly loadRowsMax: number
@@ -298,4 +297,34 @@ function stagingError(error: unknown, file: string): unknown {
     data: { path: file },
     cause: error,
   })
+}
+
+/** Returns the error for a staged file that is missing or incomplete. */
+export function stagedMissing(what: string, cause?: unknown): SyncError {
+  return new SyncError('STAGED_MISSING', what, {
+    cure: 'The window is pulled again. If it happens again, check that all workers share one staging directory and that no other program cleans it.',
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+interface StagedFile {
+  readonly file: string
+  readonly bytes: number
+}
+
+/**
+ * Throws STAGED_MISSING unless each file of a segment exists with the size that was written.
+ * Runs before a load: DuckDB's errors do not distinguish a missing file from rows that it can't read.
+ */
+export async function checkSegment(
+  segment: StagedFile & { readonly collections: readonly StagedFile[] },
+): Promise<void> {
+  for (const each of [segment, ...segment.collections]) await checkFile(each)
+}
+
+async function checkFile({ file, bytes }: StagedFile): Promise<void> {
+  const found = await stat(file).catch((error: unknown) => {
+    throw stagedMissing(`the staged rows ${file} are gone`, error)
+  })
+  if (found.size !== bytes) throw stagedMissing(`the staged rows ${file} have ${found.size} bytes instead of ${bytes}`)
 }

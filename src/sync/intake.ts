@@ -12,8 +12,7 @@ import type { Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
 import { type ObjectCatalog, catalogOf } from '../staging/catalog.ts'
 import type { ScannedPage } from '../staging/scanPage.ts'
-import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage } from '../staging/spool.ts'
-import { checkSegment } from '../staging/stagedFiles.ts'
+import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage, checkSegment } from '../staging/spool.ts'
 import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
 import type {
   AuditedRecord,

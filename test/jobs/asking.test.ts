@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BackfillNames } from '../../jobs/backfill/backfillNames.ts'
+import { BackfillNames } from '../../jobs/backfill/backfill.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'

@@ -2,8 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
-import { gapsIn, merged, provenUpTo } from '../../src/plan/intervals.ts'
-import type { Span } from '../../src/plan/spans.ts'
+import { gapsIn, merged, provenUpTo, type Span } from '../../src/plan/spans.ts'
 
 const LAST = 60
 const instants = fc.integer({ min: 0, max: LAST }).map((n) => n as Instant)

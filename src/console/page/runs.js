@@ -1,10 +1,9 @@
 /** The view that lists the runs, newest first, and the jobs in the queues. */
-import { read } from './api.js'
+import { read, failureText } from './api.js'
 import { lead, pill, section, table } from './components.js'
 import { filters } from './filters.js'
-import { duration, grouped, moment, wordFor } from './format.js'
+import { duration, grouped, moment, wordFor, counted } from './format.js'
 import { html } from './html.js'
-import { jobsSection } from './jobs.js'
 
 /** @typedef {import('../api/schemas.ts').Run} Run */
 /** @typedef {import('../api/schemas.ts').Jobs} Jobs */
@@ -62,3 +61,35 @@ export const runsTable = (runs) =>
       ],
     })),
   })
+
+const JOB_COLUMNS = ['Added (UTC)', 'Queue', 'Job', 'State', { right: 'Tries' }, 'Reason of the last failure']
+
+/**
+ * Jobs of the queues: active, waiting, delayed until their next attempt, and failed with the reason.
+ *
+ * @param {Jobs | Error} answer
+ */
+function jobsSection(answer) {
+  if (answer instanceof Error) return html`<article class="bad">${failureText(answer)}</article>`
+  const { jobs, depths } = answer
+  const total = Object.values(depths).reduce((sum, { waiting, active, failed }) => sum + waiting + active + failed, 0)
+  if (jobs.length === 0) return html`<article>No job is running, waiting or failed.</article>`
+  return [
+    html`<p class="faint">${counted(total, 'job')}. Scheduled ticks are not listed.</p>`,
+    table({
+      caption: 'Jobs of the queues: running, waiting, failed',
+      columns: JOB_COLUMNS,
+      rows: jobs.map((job) => ({
+        key: `${job.queue} ${job.id}`,
+        cells: [
+          moment(job.added_at),
+          job.queue,
+          job.name,
+          pill(job.state),
+          job.tries === 0 ? '' : job.tries,
+          job.error ?? '',
+        ],
+      })),
+    }),
+  ]
+}

@@ -6,8 +6,7 @@ import { nowPrivate } from '../../plan/privacy.ts'
 import { type Sql, text, time } from '../database/sql.ts'
 import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { merged } from '../../plan/intervals.ts'
-import type { Span } from '../../plan/spans.ts'
+import { merged, type Span } from '../../plan/spans.ts'
 
 export type { Coverage } from '../../plan/coverage.ts'
 
