@@ -63,7 +63,7 @@ export class Errands {
   async #carryOut(backend: ConsoleBackend, request: OperationRequest, errand: Errand): Promise<void> {
     const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
     try {
-      const answer = await backend.answer(request, { tell, signal: this.#closing.signal })
+      const answer = await backend.answer(request, { by: 'console', tell, signal: this.#closing.signal })
       if ('error' in answer) errand.error = problemOf(answer.error)
       else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
     } catch (thrown) {

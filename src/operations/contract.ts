@@ -54,6 +54,10 @@ export const OperationRequest = z.discriminatedUnion('do', [
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
 
+/** A request as a command sends it to the worker, over the socket or the queue. */
+export const SentRequest = z.object({ request: OperationRequest, by: z.string().max(300) })
+export type SentRequest = z.infer<typeof SentRequest>
+
 export type OperationName = OperationRequest['do']
 export type RequestOf<Name extends OperationName> = Extract<OperationRequest, { do: Name }>
 
@@ -122,10 +126,11 @@ export type Progress = z.infer<typeof Progress>
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
-/** Set if publishing failed. The operation still succeeds, because the rows are in the warehouse. */
-const Unpublished = z.object({ publishError: Problem.optional() })
-
-const Publication = Unpublished.extend({ published: z.object({ path: z.string(), replaced: z.boolean() }).optional() })
+const Publication = z.object({
+  published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
+  /** Set if publishing failed. The operation still succeeds, because the rows are in the warehouse. */
+  publishError: Problem.optional(),
+})
 export type Publication = z.infer<typeof Publication>
 
 const ReconcileFound = z.object({ rows: count, missed: count, differed: count, absent: count, deleted: count })
@@ -163,20 +168,20 @@ const RetriedReport = z.object({ report, tried: count, loaded: count, rejected: 
 /** The schema of each operation's answer. */
 export const ANSWERS = {
   sync: Publication.extend({ outcomes: z.array(Outcome), marks: z.array(z.tuple([report, instant])) }),
-  reconcile: Unpublished.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
+  reconcile: Publication.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
   backfill: Publication.extend({ ends: z.array(Outcome.extend({ ended: plain<BackfillOutcome>().optional() })) }),
-  pause: Unpublished.extend({ paused: z.array(report) }),
-  resume: Unpublished.extend({ resumed: z.array(report) }),
-  cancel: Unpublished.extend({
+  pause: Publication.extend({ paused: z.array(report) }),
+  resume: Publication.extend({ resumed: z.array(report) }),
+  cancel: Publication.extend({
     cancelled: z.string(),
     /** What was cancelled. Example: `the backfill of events`. */
     what: z.string(),
     /** True if an earlier request had already cancelled the run or the backfill. */
     isAlready: z.boolean().optional(),
   }),
-  'retry-rejected': Unpublished.extend({ retried: z.array(RetriedReport) }),
-  'dismiss-rejected': Unpublished.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
-  retype: Unpublished.extend({
+  'retry-rejected': Publication.extend({ retried: z.array(RetriedReport) }),
+  'dismiss-rejected': Publication.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
+  retype: Publication.extend({
     retyped: z.object({
       column: z.string(),
       from: z.string(),

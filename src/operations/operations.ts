@@ -9,6 +9,7 @@ import { type RetriedReport, retryRejected } from '../sync/retryRejected.ts'
 import {
   type ActingRequest,
   type AnswerOf,
+  type Outcome,
   outcomeOf,
   problemOf,
   type Publication,
@@ -16,29 +17,50 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** An operation: a function of the engine, the request (without its name `do`), and the caller. */
+/** An operation: a function of the engine, the request (without its name `do`), and the caller. It does not publish. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation. A failure of one report is in the answer; an error of the whole operation is thrown. */
-export function carryOut<R extends ActingRequest>(
+/**
+ * Executes an operation, with an entry in `tidemark.orders`, and publishes. A failure of one report, or of the
+ * publication, is in the answer; an error of the whole operation is thrown.
+ */
+export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
+  const { warehouse, clock } = engine.context
   const name: R['do'] = request.do
-  // TypeScript cannot infer that `request` has the type for the operation of this name.
-  return OPERATIONS[name](engine, request as never, caller)
+  const { do: what, ...rest } = request
+  const order = await warehouse.orders.begin({ who: caller.by, what, request: rest, at: clock.now() })
+  const end = (result: string) => warehouse.orders.end(order, { result, at: clock.now() })
+  try {
+    // TypeScript cannot infer that `request` has the type for the operation of this name.
+    const answer = await OPERATIONS[name](engine, request as never, caller)
+    await end(resultOf(answer))
+    // The copy contains the order with its result, so the operation is published after both.
+    return { ...answer, ...(await publish(engine)) }
+  } catch (thrown) {
+    await end(asSyncError(thrown).code).catch(() => undefined)
+    throw thrown
+  }
+}
+
+/** Returns `done`, or each report that failed or is paused with the code of its error. */
+function resultOf(answer: object): string {
+  const runs = Object.values(answer).flatMap((value) => (Array.isArray(value) ? (value as Partial<Outcome>[]) : []))
+  const failed = runs.flatMap(({ report, error }) => (error === undefined ? [] : [`${report} ${error.code}`]))
+  return failed.length === 0 ? 'done' : `failed: ${failed.join(', ')}`
 }
 
 const sync: Operation<'sync'> = async (engine, { reports }, caller) => {
   const ended = await engine.run({ kind: 'incremental', reports }, caller)
-  const publication = await publish(engine)
   const marks = await marksOf(engine.context.warehouse)
-  return { outcomes: ended.map(({ outcome }) => outcomeOf(outcome)), marks: [...marks], ...publication }
+  return { outcomes: ended.map(({ outcome }) => outcomeOf(outcome)), marks: [...marks] }
 }
 
 const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDelete }, caller) => {
@@ -47,7 +69,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
     ...outcomeOf(outcome),
     found: result as ReconcileFound | undefined,
   }))
-  return { compared, ...(await publishFailure(engine)) }
+  return { compared }
 }
 
 /** Runs a new backfill, or continues an unfinished one of the same range. */
@@ -58,7 +80,7 @@ const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) =>
     ...outcomeOf(outcome),
     ended: result as BackfillOutcome | undefined,
   }))
-  return { ends, ...(await publish(engine)) }
+  return { ends }
 }
 
 const pause: Operation<'pause'> = async (engine, { reports }) => {
@@ -66,7 +88,7 @@ const pause: Operation<'pause'> = async (engine, { reports }) => {
   const reason = { code: 'REPORT_PAUSED', reason: 'paused by an operator', with: settings.identity }
   for (const report of reports)
     await warehouse.pause({ report, ...reason, cure: `Run: tidemark resume ${report}` }, clock.now())
-  return { paused: reports, ...(await publishFailure(engine)) }
+  return { paused: reports }
 }
 
 /** Ends pauses, forgets refusals (403) by the service, and starts the reports, so that the operator sees the effect. */
@@ -76,15 +98,14 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   if (resumed.length === 0) return { resumed: [] }
   for (const report of resumed) await client.resume(report)
   await engine.restart(resumed)
-  return { resumed: [...resumed], ...(await publishFailure(engine)) }
+  return { resumed: [...resumed] }
 }
 
 /** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if the identifier is unknown. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.callOff(id)
-  if (report !== undefined)
-    return { cancelled: id, what: `the backfill of ${report}`, ...(await publishFailure(engine)) }
+  if (report !== undefined) return { cancelled: id, what: `the backfill of ${report}` }
   if (run !== undefined) return { cancelled: id, what: run }
   const backfillBefore = await cancelledBefore(engine.context, id)
   const before = backfillBefore === undefined ? engine.calledOffBefore(id) : `the backfill of ${backfillBefore}`
@@ -99,7 +120,7 @@ const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
     for (const report of reports) retried.push(await retryRejected({ ...engine.context, signal }, report))
-    return { retried, ...(await publishFailure(engine)) }
+    return { retried }
   })
 
 const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys }) => {
@@ -107,14 +128,14 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   const dismissed: AnswerOf<'dismiss-rejected'>['dismissed'] = []
   for (const report of reports)
     dismissed.push({ report, rows: await warehouse.dismissRejected({ report, keys }, clock.now()) })
-  return { dismissed, ...(await publishFailure(engine)) }
+  return { dismissed }
 }
 
 const retype: Operation<'retype'> = async (engine, { column, type }) => {
   const { warehouse, settings } = engine.context
   const excludesPayload = (report: ReportName) => settings.reports[report].privacy.excludePayload
   const retyped = await warehouse.retypeColumn({ column, type, excludesPayload })
-  return { retyped, ...(await publishFailure(engine)) }
+  return { retyped }
 }
 
 /** Publishes. Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
@@ -124,11 +145,6 @@ async function publish(engine: Engine): Promise<Publication> {
   } catch (thrown) {
     return { publishError: problemOf(asSyncError(thrown)) }
   }
-}
-
-async function publishFailure(engine: Engine): Promise<Pick<Publication, 'publishError'>> {
-  const { publishError } = await publish(engine)
-  return publishError === undefined ? {} : { publishError }
 }
 
 const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = {

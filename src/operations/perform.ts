@@ -1,4 +1,5 @@
 /** Decides which process executes an operation: the worker that owns the warehouse, or this one. */
+import { hostname, userInfo } from 'node:os'
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -36,7 +37,7 @@ export async function perform<R extends ActingRequest>(
 ): Promise<AnswerOf<R['do']>> {
   await using worker = await findWorker(config, clock)
   await using around = await begin(worker === undefined ? 'here' : 'worker')
-  const caller = { tell: around.tell, signal }
+  const caller = { by: `${userInfo().username}@${hostname()}`, tell: around.tell, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
   const [{ openContext }, { OwnEngine }, { carryOut }] = await Promise.all([
     import('../wiring/openContext.ts'),

@@ -3,7 +3,7 @@ import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
-import { OperationEvent, OperationRequest, Reply, workerLost } from './contract.ts'
+import { OperationEvent, type OperationRequest, Reply, SentRequest, workerLost } from './contract.ts'
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
@@ -15,7 +15,7 @@ const EVENTS_MAX = 500
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
   consumers.consume({
     queue: 'control',
-    schema: OperationRequest,
+    schema: SentRequest,
     concurrency: REQUESTS_AT_ONCE,
     process: async ({ data, signal, job }): Promise<Reply> => {
       const events: OperationEvent[] = []
@@ -25,7 +25,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
         events.push(event)
         written = written.then(() => job.updateProgress([...events]))
       }
-      const reply = await operations.answer(data, { tell, signal })
+      const reply = await operations.answer(data.request, { by: data.by, tell, signal })
       await written
       // If the worker is stopping, throws: the job returns to the queue, and the next owner executes it.
       signal.throwIfAborted()
@@ -40,10 +40,10 @@ const LOOK_EVERY_MS = 250
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
-  { tell, signal }: Caller,
+  { by, tell, signal }: Caller,
 ): Promise<Reply> {
-  const queue = store.queue<OperationRequest>('control')
-  const { id = '' } = await queue.add(request.do, request, JOB_OPTIONS.control)
+  const queue = store.queue<SentRequest>('control')
+  const { id = '' } = await queue.add(request.do, { request, by }, JOB_OPTIONS.control)
   let seen = 0
   for (;;) {
     await clock.sleep(LOOK_EVERY_MS, signal)

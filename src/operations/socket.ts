@@ -14,7 +14,15 @@ import { json } from 'node:stream/consumers'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { isPrivateFolder, makePrivateFolder, ownFileRefused } from '../folders.ts'
-import { notUnderstood, OperationEvent, OperationRequest, problemOf, Reply, workerLost } from './contract.ts'
+import {
+  notUnderstood,
+  OperationEvent,
+  type OperationRequest,
+  problemOf,
+  Reply,
+  SentRequest,
+  workerLost,
+} from './contract.ts'
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
@@ -75,9 +83,9 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   response.writeHead(200, { 'Content-Type': 'application/x-ndjson' })
   response.flushHeaders()
   const write = (line: object) => void response.write(`${JSON.stringify(line)}\n`)
-  const { success, data } = OperationRequest.safeParse(await json(request).catch(() => undefined))
+  const { success, data } = SentRequest.safeParse(await json(request).catch(() => undefined))
   const answer: Reply = success
-    ? await operations.answer(data, { tell: (event) => write({ event }), signal: gone.signal })
+    ? await operations.answer(data.request, { by: data.by, tell: (event) => write({ event }), signal: gone.signal })
     : { error: problemOf(notUnderstood('the worker does not know this request')) }
   response.end(`${JSON.stringify({ answer })}\n`)
 }
@@ -101,12 +109,12 @@ const HEARD_MS_MAX = 10_000
 export async function askSocket(
   { path: socketPath, clock }: { readonly path: string; readonly clock: Clock },
   request: OperationRequest,
-  { tell, signal }: Caller,
+  { by, tell, signal }: Caller,
 ): Promise<Reply> {
   const sent = httpRequest({ socketPath, method: 'POST', path: '/', agent: false, signal })
   const callOff = clock.after(HEARD_MS_MAX, () => sent.destroy(workerLost('does not answer')))
   try {
-    sent.end(JSON.stringify(request))
+    sent.end(JSON.stringify({ request, by } satisfies SentRequest))
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
     callOff()
     for await (const line of createInterface(response)) {

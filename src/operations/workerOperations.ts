@@ -58,8 +58,8 @@ export class WorkerOperations implements Engine {
   }
 
   /** Executes an operation. Never rejects: a failure is a reply with `error`. */
-  async answer(request: OperationRequest, { tell, signal }: Caller): Promise<Reply> {
-    const caller = { tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
+  async answer(request: OperationRequest, { by, tell, signal }: Caller): Promise<Reply> {
+    const caller = { by, tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {
       return { result: await this.#carryOut(request, caller) }
     } catch (thrown) {

@@ -18,6 +18,7 @@ import {
   type ReportStateRow,
   type RunRecord,
 } from './books/books.ts'
+import { OrderBooks } from './books/orders.ts'
 import { BackfillBooks } from './books/backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './books/coverage.ts'
 import { type AroundStatement, Database } from './database/duckdb.ts'
@@ -95,6 +96,7 @@ export class Warehouse implements AsyncDisposable {
   /** The prefix with which staging writes a number as a string, if a double can't store the number. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
+  readonly orders: OrderBooks
   readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
@@ -116,6 +118,7 @@ export class Warehouse implements AsyncDisposable {
     this.#file = file
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
+    this.orders = new OrderBooks(database)
     this.books = readsOf(database)
     this.numberMark = numberMark
   }

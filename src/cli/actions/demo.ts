@@ -91,7 +91,7 @@ async function configure(folder: string, service: DemoService, token: string): P
 }
 
 const syncAll = ({ stop }: Shell, worker: WorkerConnection) =>
-  worker.ask({ do: 'sync', reports: [...reportNames] }, { tell: () => undefined, signal: stop.signal })
+  worker.ask({ do: 'sync', reports: [...reportNames] }, { by: 'demo', tell: () => undefined, signal: stop.signal })
 
 function failed({ out }: Shell, summary: AnswerOf<'sync'>): ExitCode {
   out.write(failuresText(summary))

@@ -115,7 +115,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const end = () => endChild(child, shell.clock, WORKER_END_MS_MAX)
   try {
     const connection = await ownedBy(child, shell, config)
-    const caller = { tell: () => undefined, signal: shell.stop.signal }
+    const caller = { by: 'demo', tell: () => undefined, signal: shell.stop.signal }
     const { console = '' } = await connection.ask({ do: 'status' }, caller)
     return { connection, console, [Symbol.asyncDispose]: end }
   } catch (error) {

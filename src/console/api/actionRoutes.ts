@@ -95,7 +95,7 @@ const rangeOf = ({
 })
 
 async function planOf(backend: ConsoleBackend, range: ReturnType<typeof rangeOf>): Promise<z.infer<typeof Plan>> {
-  const asking = { tell: () => undefined, signal: new AbortController().signal }
+  const asking = { by: 'console', tell: () => undefined, signal: new AbortController().signal }
   const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
   if ('error' in answer) throw errorFrom(answer.error)
   const [plan] = (answer.result as AnswerOf<'plan-backfill'>).plans

@@ -113,7 +113,7 @@ const ACTIVITY_MS_MAX = 2_000
 /** Returns the owner's active and waiting runs; none if another process is the owner and does not answer in time. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
-    backend.answer({ do: 'activity' }, { tell: () => undefined, signal }),
+    backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),
   )
   if (answer !== undefined && 'result' in answer) return answer.result as Activity
   return { running: [...backend.running()], waiting: [], queues: {} }

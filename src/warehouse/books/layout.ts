@@ -13,6 +13,7 @@ const MIGRATIONS = [
   '0003_first_numbers.sql',
   '0004_versions_and_counts.sql',
   '0005_misfits.sql',
+  '0006_orders.sql',
 ] as const
 
 /**

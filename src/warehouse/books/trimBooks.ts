@@ -11,13 +11,14 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, windows and loads that ended before `before`. Must be called in a transaction. Returns counts. */
+/** Removes old runs, windows, loads and orders that ended before `before`. Must be called in a transaction. Returns counts. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
   await sql.run(`
     DELETE FROM tidemark.runs WHERE ended_at < ${time(before)} AND run_id NOT IN (
       SELECT arg_max(run_id, ended_at) FROM tidemark.runs WHERE ended_at IS NOT NULL GROUP BY report, kind, state)`)
+  await sql.run(`DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
   await joinWindows(sql, before)
   await sql.run(`
     DELETE FROM tidemark.loads

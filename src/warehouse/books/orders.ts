@@ -1,0 +1,37 @@
+/** The table `tidemark.orders`: who asked for what, when, and how it ended. */
+import { randomUUID } from 'node:crypto'
+import type { Instant } from '../../instant.ts'
+import type { Database } from '../database/duckdb.ts'
+import { text, time } from '../database/sql.ts'
+
+export interface Order {
+  /** Example: `console`, or `ada@etl-1`. */
+  readonly who: string
+  /** Example: `backfill`. */
+  readonly what: string
+  readonly request: object
+  readonly at: Instant
+}
+
+export class OrderBooks {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  /** Stores an order that has just been received. Returns its identifier. */
+  async begin({ who, what, request, at }: Order): Promise<string> {
+    const id = randomUUID()
+    await this.#database.run(`
+      INSERT INTO tidemark.orders (order_id, asked_at, who, what, request)
+      VALUES (${text(id)}, ${time(at)}, ${text(who)}, ${text(what)}, ${text(JSON.stringify(request))})`)
+    return id
+  }
+
+  /** Stores how an order ended: `done`, or what failed. */
+  async end(id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> {
+    await this.#database.run(`
+      UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`)
+  }
+}

@@ -1,0 +1,37 @@
+/** Each command that changes something is in `tidemark.orders`: who asked, for what, when, and how it ended. */
+import { hostname, userInfo } from 'node:os'
+import path from 'node:path'
+import { expect, it } from 'vitest'
+import { openToRead } from '../../src/wiring/published.ts'
+import { aWorld } from './support.ts'
+
+const ME = `${userInfo().username}@${hostname()}`
+
+async function ordersIn(folder: string): Promise<object[]> {
+  await using copy = await openToRead(path.join(folder, 'data', 'published.duckdb'), '128MB')
+  return copy.rows(`
+    SELECT who, what, request->>'$.reports[0]' AS report, result, ended_at >= asked_at AS ended
+    FROM tidemark.orders ORDER BY asked_at`)
+}
+
+it('a command leaves its order with its result, in the copy that it publishes', async () => {
+  await using world = await aWorld({ sandbox: { rows: 5 } })
+  await world.run('sync', 'events')
+  await world.run('pause', 'events')
+  expect(await ordersIn(world.folder)).toEqual([
+    { who: ME, what: 'sync', report: 'events', result: 'done', ended: true },
+    { who: ME, what: 'pause', report: 'events', result: 'done', ended: true },
+  ])
+})
+
+it('an order that fails has the report and the code of its error', async () => {
+  await using world = await aWorld({ sandbox: { rows: 5, faults: ['403@enquiries'] } })
+  await world.run('sync', 'events', 'enquiries')
+  await world.run('cancel', 'nothing-of-this-name')
+  await world.run('pause', 'events')
+  expect(await ordersIn(world.folder)).toMatchObject([
+    { what: 'sync', result: 'failed: enquiries REPORT_FORBIDDEN' },
+    { what: 'cancel', result: 'USAGE_INVALID' },
+    { what: 'pause', result: 'done' },
+  ])
+})
