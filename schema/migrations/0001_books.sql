@@ -62,7 +62,7 @@ CREATE TABLE tidemark.loads (
   lateness INTERVAL
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
-COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: the service showed them only after a window had requested their time, or a comparison of counts found them. Null: not measured (rows without a stamp, first runs, backfills, reconciles)';
+COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: the service showed them only after a window had requested their time, or a comparison of counts found them. Null: not measured (first runs, backfills, reconciles, and loads of reports without a stamp that no comparison of counts made)';
 COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of the late rows, from stamp to answer, at least; null: no late row';
 
 CREATE TABLE tidemark.runs (

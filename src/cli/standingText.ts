@@ -1,5 +1,5 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
-import type { ReportName } from '../../schema/index.ts'
+import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { grouped, counted, duration, line, table, wholeSeconds, type Column } from './layout.ts'
 import { offCureLines } from './wanted.ts'
@@ -74,10 +74,7 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   })
   const unmeasured = standings.filter(({ late_rows: late, last_run: lastRun }) => late === null && lastRun !== null)
   if (unmeasured.length === 0) return lines
-  return [
-    ...lines,
-    `late rows can not be measured, for want of a stamp: ${unmeasured.map(({ report }) => report).join(', ')}`,
-  ]
+  return [...lines, `no run notices late rows of: ${unmeasured.map(({ report }) => report).join(', ')}`]
 }
 
 /** Maximum number of gaps in a line. Further gaps are only counted. */
@@ -116,18 +113,26 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Returns how late rows were. Example: `rows were shown up to 7 min after their stamp`. */
-export const latenessText = (largestLatenessMs: number): string =>
-  `rows were shown up to ${duration(largestLatenessMs)} after their stamp`
+/** Returns how late the latest row was. Example: `one was shown at least 7 min after its stamp`. */
+export const latenessText = (report: ReportName, atLeastMs: number): string =>
+  `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
 /** Returns the advice with the name of the setting and its new value. */
 export const overlapCure = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
+/** Returns what the last reconcile found that no window and no comparison of counts had read; undefined: nothing. */
+export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
+  missed === null || missed === 0
+    ? undefined
+    : `the last reconcile read ${counted(missed, 'row')} that no earlier run had found`
+
 function latenessLines(standing: Standing, overlapMs: number): string[] {
   const { report, late_rows: rows, largest_lateness_seconds: seconds, advised_overlap: advised } = standing
-  if (rows === null || rows === 0 || seconds === null) return []
-  const told = `${report}: ${latenessText(seconds * 1_000)}`
-  if (advised !== null) return [`${told}; ${overlapCure(report, advised)}`]
-  return [`${told} (${counted(rows, 'row')}); the overlap of ${settingDuration(overlapMs)} is enough`]
+  const missed = missedText(standing)
+  const lines = missed === undefined ? [] : [`${report}: ${missed}`]
+  if (rows === null || rows === 0 || seconds === null) return lines
+  const enough = `the overlap of ${settingDuration(overlapMs)} is enough`
+  const cure = advised === null ? enough : overlapCure(report, advised)
+  return [...lines, `${report}: ${counted(rows, 'row')} came late; ${latenessText(report, seconds * 1_000)}; ${cure}`]
 }

@@ -70,7 +70,7 @@ function notes(answer: SyncAnswer): string {
     .filter(({ figures }) => figures.late > 0)
     .map(
       ({ report, figures }) =>
-        `${report}: ${counted(figures.late, 'row')} came late; ${latenessText(figures.latenessMs)}`,
+        `${report}: ${counted(figures.late, 'row')} came late; ${latenessText(report, figures.latenessMs)}`,
     )
   const frozen = outcomes
     .filter(({ figures }) => figures.frozen.length > 0)

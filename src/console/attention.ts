@@ -116,7 +116,7 @@ function lateOf(standing: Standing): Attention[] {
   if (overlap === null || seconds === null) return []
   return item(standing, 'late', {
     title: `${report}: rows arrive later than the overlap allows`,
-    why: `Rows became visible up to ${spanText(seconds)} after their modification time.`,
+    why: `A row became visible at least ${spanText(seconds)} after its modification or creation.`,
     cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
     action: 'backfill',
   })
@@ -129,7 +129,7 @@ function spanText(seconds: number): string {
     [60, 'minute'],
   ] as const
   const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? [1, 'second']
-  const value = Math.round(seconds / size)
+  const value = Math.floor(seconds / size)
   return `${value} ${name}${value === 1 ? '' : 's'}`
 }
 

@@ -30,7 +30,8 @@ export const Standing = z.object({
   deletes_visible: z.string().nullable(),
   not_running_because: z.string().nullable().describe('Why the report is disabled or paused'),
   error: Problem.nullable().describe('The error of the last run, if it failed'),
-  late_rows: count.nullable().describe('Null for audit reports, which do not count late rows'),
+  reconcile_missed: count.nullable().describe('Rows that only the last reconcile found. Null: none has ended'),
+  late_rows: count.nullable().describe('Null: late rows are not counted (audit reports, reports with filters)'),
   largest_lateness_seconds: z.number().nullable(),
   advised_overlap: z.string().nullable().describe('The overlap to set, such as 15m. Null: the present one is enough'),
   future_rows: count.nullable().describe('Rows with a future modification time. Null: the report has no such times'),
@@ -59,7 +60,7 @@ const STANDINGS = `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
     coalesce(f.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits, f.deletes_visible, f.enabled,
-    f.not_running_because, r.code, r.message, r.cure, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
+    f.not_running_because, r.code, r.message, r.cure, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
     f.future_rows, f.unstamped_rows, f.skipped_records, f.explained
   FROM unnest(${REGISTRY}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
   LEFT JOIN (

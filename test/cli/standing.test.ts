@@ -39,7 +39,7 @@ it('status shows what is covered, a gap, and what is read again because the conf
   expect(first.stdout).toMatch(/^events: covered 2000-01-01T00:00:00Z … 20\d\d-\S+Z$/m)
   expect(first.stdout).toMatch(/^enquiries: covered everything up to 20\d\d-\S+Z$/m)
   expect(first.stdout).not.toContain('again')
-  expect(first.stdout).toContain('late rows can not be measured, for want of a stamp: enquiry_audit_entries')
+  expect(first.stdout).toContain('no run notices late rows of: enquiry_audit_entries')
   const gap = `'2021-03-01 00:00:00+00' AS since`
   await change(
     world,
@@ -113,7 +113,7 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   await world.run('sync', 'events')
   world.sandbox.world.lateCommit('events', 6.5 * MINUTE_MS)
   expect((await world.run('sync', 'events')).stdout).toMatch(
-    /^events: 1 row came late; rows were shown up to 6 min(?: \d+ s)? after/m,
+    /^events: 1 row came late; one was shown at least 6 min(?: \d+ s)? after its stamp$/m,
   )
   const told = (await statusOf(world))('events')
   expect(told).toMatchObject({ late_rows: 1, advised_overlap: '15m' })
@@ -122,8 +122,22 @@ it('late rows are told by sync, by status and by check, with the overlap to set'
   expect((await world.run('status')).stdout).toMatch(advice)
   const checked = await world.run('check')
   expect(checked.code).toBe(0)
-  expect(checked.stdout).toMatch(/^overlap +warn +events: rows were shown up to/m)
+  expect(checked.stdout).toMatch(/^overlap +warn +events: one was shown at least/m)
   expect(checked.stdout).toContain('set overlap to 15m (reports.events.overlap, or defaults.overlap)')
+})
+
+it('a row that only a reconcile found is named by status and by check', async () => {
+  await using world = await aWorld()
+  await world.run('sync', 'events')
+  expect((await world.run('check')).stdout).toContain('no run noticed a late row')
+  world.sandbox.world.lateCommit('events', 180 * MINUTE_MS)
+  await world.run('sync', 'events')
+  expect((await statusOf(world))('events')).toMatchObject({ late_rows: 0, reconcile_missed: null })
+  await world.run('reconcile', 'events')
+  expect((await statusOf(world))('events')).toMatchObject({ late_rows: 0, reconcile_missed: 1 })
+  const found = 'events: the last reconcile read 1 row that no earlier run had found'
+  expect((await world.run('status')).stdout).toContain(found)
+  expect((await world.run('check')).stdout).toMatch(new RegExp(`^overlap +warn +${found}`, 'm'))
 })
 
 it('retry-rejected tells rows of which nothing was kept, in place of saying that there are none', {

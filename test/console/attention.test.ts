@@ -27,6 +27,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   deletes_visible: null,
   not_running_because: null,
   error: null,
+  reconcile_missed: null,
   late_rows: null,
   largest_lateness_seconds: null,
   advised_overlap: null,

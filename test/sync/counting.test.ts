@@ -1,6 +1,6 @@
 /**
- * Counts are compared after each run (product contract §4, §5.1). A deletion, and a row that no window brought, are found within
- * two runs at the cost of a search by totals. A total that is wrong deletes nothing.
+ * Counts are compared after each run (product contract §4, §5.1). A row that no window brought is found by the next run, and
+ * a deletion within two runs, at the cost of a search by totals. A total that is wrong deletes nothing.
  */
 import { describe, expect, it } from 'vitest'
 import { DAY_MS } from '../../src/instant.ts'
@@ -58,7 +58,7 @@ for (const report of COUNTED) {
   })
 
   it(
-    `${report} that no window brings are found within two runs, counted as late, and move no mark`,
+    `${report} that no window brings are found by the next run, counted as late, and move no mark`,
     options,
     async () => {
       await using tide = await aCountedTide(200)

@@ -36,9 +36,13 @@ describe('freshness in words', () => {
       settings: { reports: { enquiries: { filters: { companyId: 7 } }, events: { filters: { companyId: 7 } } } },
     })
     await tide.attempt('enquiries', 'events')
-    expect(await explained(tide, 'enquiries')).toContain('Deletions do not show while the report has filters')
+    expect(await explained(tide, 'enquiries')).toMatch(
+      /Deletions do not show while the report has filters: .* Only a reconcile finds late rows\./,
+    )
     expect(await explained(tide, 'events')).toContain('Deletions show with the next sync')
-    expect(await explained(tide, 'audit_entries')).toContain('Entries are never marked as deleted.')
+    expect(await explained(tide, 'audit_entries')).toContain(
+      'Entries are never marked as deleted. An entry that the service shows late is not found.',
+    )
   })
 
   it('contain why there are no rows', { tags: 'long' }, async () => {

@@ -12,7 +12,7 @@ import type { Config } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
 import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
-import { latenessText, overlapCure } from '../standingText.ts'
+import { latenessText, missedText, overlapCure } from '../standingText.ts'
 import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { existsSync } from 'node:fs'
@@ -71,14 +71,18 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
     if (newest === undefined) return []
     await using database = newest.database
     const standings = (await standingsOf(database, config)).filter(({ state }) => state !== 'off')
-    const advices = standings.flatMap(({ report, advised_overlap: overlap, largest_lateness_seconds: seconds }) => {
+    const advices = standings.flatMap((standing) => {
+      const { report, advised_overlap: overlap, largest_lateness_seconds: seconds } = standing
+      const missed = missedText(standing)
+      if (missed !== undefined && overlap === null)
+        return [warn('overlap', `${report}: ${missed}`, `${report}: if rows came late, set a longer overlap`)]
       if (overlap === null) return []
-      const found = `${report}: ${latenessText((seconds ?? 0) * 1_000)}`
+      const found = `${report}: ${latenessText(report, (seconds ?? 0) * 1_000)}`
       return [warn('overlap', found, `${report}: ${overlapCure(report, overlap)}`)]
     })
     const late = standings.reduce((sum, { late_rows: rows }) => sum + (rows ?? 0), 0)
     if (advices.length > 0) return advices
-    return [ok('overlap', late === 0 ? 'no row was seen to come late' : 'it is enough for the rows that came late')]
+    return [ok('overlap', late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late')]
   } catch (error) {
     // Another check already reports a file that can't be read, so only an unexpected error is reported here.
     return asSyncError(error).code === 'UNEXPECTED'

@@ -3,7 +3,6 @@
  */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { countsLateRows } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { isConfigured, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
 import { name, text } from '../database/sql.ts'
@@ -13,9 +12,9 @@ const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC',
 /** Returns SQL of a duration as text, in one unit. Example: `3 hours`. */
 const span = (value: string): string => `
   CASE WHEN ${value} < INTERVAL 2 MINUTES THEN ${counted(`epoch(${value})::BIGINT`, 'second')}
-    WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`(epoch(${value}) / 60)::BIGINT`, 'minute')}
-    WHEN ${value} < INTERVAL 2 DAYS THEN ${counted(`(epoch(${value}) / 3600)::BIGINT`, 'hour')}
-    ELSE ${counted(`(epoch(${value}) / 86400)::BIGINT`, 'day')} END`
+    WHEN ${value} < INTERVAL 2 HOURS THEN ${counted(`floor(epoch(${value}) / 60)::BIGINT`, 'minute')}
+    WHEN ${value} < INTERVAL 2 DAYS THEN ${counted(`floor(epoch(${value}) / 3600)::BIGINT`, 'hour')}
+    ELSE ${counted(`floor(epoch(${value}) / 86400)::BIGINT`, 'day')} END`
 
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
@@ -41,13 +40,13 @@ const SENTENCES: readonly string[] = [
       || ' to ' || ${moment('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
       || 'Everything that the service showed as modified up to ' || ${moment('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
   `'Being read again up to ' || ${moment('x.refill_until')} || ', since ' || x.because || ' changed.'`,
-  `CASE WHEN f.late_rows > 0 THEN ${counted('f.late_rows', 'row')} || ' of the last ${LATE_DAYS} days came late, by up to '
+  `CASE WHEN f.late_rows > 0 THEN ${counted('f.late_rows', 'row')} || ' of the last ${LATE_DAYS} days came late, one of them by at least '
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
     WHEN 'absence' THEN 'Deletions show when counts differ and a row is absent twice, or when two reconciles in a row did not find a row.'
-    ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted.'
-      ELSE 'Deletions do not show while the report has filters: what they leave out looks the same.' END END`,
+    ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted. An entry that the service shows late is not found.'
+      ELSE 'Deletions do not show while the report has filters: what they leave out looks the same. Only a reconcile finds late rows.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
       WHEN coalesce(f.reconcile_missed, 0) + coalesce(f.reconcile_differed, 0) + coalesce(f.reconcile_deleted, 0) = 0 THEN 'nothing wrong'
       ELSE ${counted('f.reconcile_missed', 'row')} || ' missing and ' || ${counted('f.reconcile_differed', 'row')} || ' different, and repaired them; '
@@ -100,14 +99,14 @@ const SKIPPED_NAMED = 5
 /** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
-  const measured = reports.filter(countsLateRows).map(({ name }) => text(name))
+  const measured = reports.filter(({ newerBy }) => newerBy.length > 0).map(({ name }) => text(name))
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
     ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
       coalesce(j.rejected, 0) AS rejected, CASE WHEN y.unflagged > 0 THEN 'diff' ELSE s.deletes END AS deletes_visible, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
-      CASE WHEN s.report IN (${measured.join(', ')}) THEN coalesce(l.late_rows, 0) END AS late_rows,
+      CASE WHEN s.report IN (${measured.join(', ')}) OR s.deletes = 'absence' THEN coalesce(l.late_rows, 0) END AS late_rows,
       l.largest_lateness, c.future_rows, c.unstamped_rows, x.skipped_records, coalesce(v.misfits, 0) AS misfits,
       coalesce(j.dismissed, 0) AS dismissed
     FROM tidemark.report_states s
@@ -148,8 +147,8 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
   COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found with other values, although no window brought the change';
-  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Late rows of the last ${LATE_DAYS} days: the service showed them only after a window had requested their time, or a comparison of counts found them; null: not measured (audits)';
-  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'The longest delay of the late rows, from stamp to answer, at least (from creation, for rows that a comparison of counts found); set overlap to twice this value';
+  COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Late rows of the last ${LATE_DAYS} days: the service showed them only after a window had requested their time, or a comparison of counts found them; null: not counted (audits, and reports without a stamp that have filters)';
+  COMMENT ON COLUMN tidemark.freshness.largest_lateness IS 'Lower bound of the longest delay of the late rows, from stamp to answer (from creation, for rows that a comparison of counts found); set overlap to at least twice this value';
   COMMENT ON COLUMN tidemark.freshness.future_rows IS 'Rows whose stamp is later than the service''s clock when they were read; they move no mark; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.unstamped_rows IS 'Rows without a stamp, of a report whose rows have stamps; null: rows have no stamp';
   COMMENT ON COLUMN tidemark.freshness.skipped_records IS 'Records whose audit trail could not be read, each with the code of the error. Later runs request them again (tidemark.skipped_records); null: none';
