@@ -76,7 +76,10 @@ it('no other user may read who has the embedded queue open, also where the files
   const modesOf = async (queue: string) => {
     using _ = lockDirectory(join(folder, queue))
     const names = (await readdir(folder)).filter((name) => name.startsWith(queue))
-    return Promise.all(names.toSorted().map(async (name) => [name, (await stat(join(folder, name))).mode & 0o777]))
+    // Awaited here: the release at the end of this function removes the journal.
+    return await Promise.all(
+      names.toSorted().map(async (name) => [name, (await stat(join(folder, name))).mode & 0o777]),
+    )
   }
   expect(await modesOf('new')).toEqual(closed('new'))
   for (const end of ['.holder', '.lock']) {
