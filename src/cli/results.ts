@@ -3,7 +3,7 @@
  * they have all rows with all digits, and are written in pieces so that memory use stays bounded.
  */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
-import type { Database, TakeRows } from '../warehouse/database/duckdb.ts'
+import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
 import type { Output } from './shell.ts'
 
@@ -15,14 +15,6 @@ export interface ResultPrinter {
 
 export const FORMATS = ['table', 'csv', 'json'] as const
 export type Format = (typeof FORMATS)[number]
-
-export async function printResult(
-  database: Pick<Database, 'query'>,
-  sql: string,
-  printer: ResultPrinter,
-): Promise<void> {
-  printer.end(await database.query(sql, printer.take))
-}
 
 /** Maximum number of characters in a table cell. Longer texts are cut. */
 const CELL_CHARS_MAX = 80

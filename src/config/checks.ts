@@ -139,6 +139,13 @@ export const historyProblem: Check = (text) =>
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 
+/** Checks the time limit of a statement, which is a timer. */
+export const queryTimeProblem: Check = (text) => {
+  const ms = parseDuration(text)
+  if (ms === undefined) return `must be a duration ${DURATION_FORMS}`
+  return ms < EVERY_MS_MIN || ms > EVERY_MS_MAX ? 'must be from 1s to 24d' : undefined
+}
+
 export const instantProblem: Check = (text) =>
   parseInstant(text) === undefined ? 'must be a date or date-time such as 2000-01-01T00:00:00Z' : undefined
 

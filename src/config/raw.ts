@@ -9,6 +9,7 @@ import {
   historyProblem,
   lagProblem,
   proxyProblem,
+  queryTimeProblem,
   queueProblem,
   serveProblem,
   warehouseProblem,
@@ -100,13 +101,13 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns a schema for an amount of memory. The value stays text, since DuckDB parses it. */
-const memory = (usual: string, purpose: string) =>
+/** Returns a schema for an amount of memory or disk. The value stays text, since DuckDB parses it. */
+const memory = (usual: string, purpose: string, what = 'Memory') =>
   z
     .string()
     .regex(BYTE_SIZE, { error: 'must be a size such as 1GB' })
     .default(usual)
-    .describe(`Memory that DuckDB may take for ${purpose}`)
+    .describe(`${what} that DuckDB may take for ${purpose}`)
 
 const limits = z
   .strictObject({
@@ -121,6 +122,8 @@ const limits = z
       .describe('Walks of one slice that cannot be cut, before the run fails'),
     warehouse_memory: memory('128MB', 'loads'),
     query_memory: memory('1GB', 'reading: query, export, verify, all readers of serve together'),
+    query_disk: memory('10GB', 'temporary files of one reader', 'Disk'),
+    query_time: checked(queryTimeProblem, 'Time that one statement of a reader may take').default('30m'),
     warehouse_threads: z
       .int()
       .min(1)

@@ -104,6 +104,8 @@ function limitsOf(raw: RawConfig['limits']): Limits {
     walkAttemptsMax: raw.walk_attempts_max,
     warehouseMemory: raw.warehouse_memory,
     queryMemory: raw.query_memory,
+    queryDisk: raw.query_disk,
+    queryTimeMs: parseDuration(raw.query_time) ?? 0,
     ...(raw.warehouse_threads !== undefined && { warehouseThreads: raw.warehouse_threads }),
   }
 }

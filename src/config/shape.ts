@@ -114,6 +114,10 @@ export interface Limits {
   /** Memory that DuckDB may use for loads, as text that DuckDB parses. Example: `1GB`. */
   readonly warehouseMemory: string
   readonly queryMemory: string
+  /** Maximum size of a reader's temporary files, as text that DuckDB parses. */
+  readonly queryDisk: string
+  /** Time limit (ms) of one statement of a reader. */
+  readonly queryTimeMs: number
   readonly warehouseThreads?: number
 }
 

@@ -1,15 +1,27 @@
 /**
- * The live server of a worker (setting `serve`). While the worker owns the warehouse, it serves each new published copy
- * at once. If a new copy cannot be served, the error is logged and readers keep the previous copy.
+ * The live server of a worker (setting `serve`). While the worker owns the warehouse, a reader process serves each new
+ * published copy at once. If a new copy cannot be served, the error is logged and readers keep the previous copy. If the
+ * reader process ends, or a statement takes too long, the process is started again, and readers attach again.
  */
 import { randomBytes } from 'node:crypto'
+import { realpath } from 'node:fs/promises'
+import { systemClock as clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { asSyncError } from '../errors.ts'
+import { asSyncError, SyncError } from '../errors.ts'
 import type { GuardedLog, Log } from '../log.ts'
+import type { LiveServerSettings } from '../reader/liveServer.ts'
+import { ReaderProcess } from '../reader/readerProcess.ts'
 import { Secret } from '../secret.ts'
-import { LiveServer } from '../warehouse/publish/liveServer.ts'
 
 const TOKEN_BYTES = 24
+/** Interval (ms) at which the running statements are checked. */
+const CHECK_EVERY_MS = 1_000
+/** Time (ms) after which an ended process is started again. */
+const RESTART_MS = 2_000
+/** Number of threads that `quack` starts at the first connection. */
+const SERVER_THREADS = 130
+/** Time limit (ms) for the server's own work: to start, to show a new copy, to name the oldest statement. */
+const ANSWER_MS_MAX = 60_000
 
 /** Returns the token for readers; undefined without a live server. Generates and prints a token if none is set. */
 export function openServeToken(
@@ -39,14 +51,70 @@ export async function startServing(
 ): Promise<LiveServing | undefined> {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
-  const { queryMemory: memory, warehouseThreads: threads } = limits
-  const server = await LiveServer.start({ ...serve, token, extensions, published, memory, threads })
+  const { queryMemory: memory, queryDisk: disk, queryTimeMs: timeMs, warehouseThreads: threads } = limits
+  const settings = { ...serve, token: token.reveal(), extensions, published, memory, disk, threads }
+  const serving = await serveForEver(settings, { timeMs, log })
   log.info({ address: `quack:${serve.host}:${serve.port}` }, 'the published copy is served')
+  return serving
+}
+
+/** Starts a reader process that serves, and starts it again whenever it has ended, until the result is disposed. */
+export async function serveForEver(
+  settings: LiveServerSettings,
+  { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
+): Promise<LiveServing> {
+  const closing = new AbortController()
+  let server = await startServer(settings)
+  const supervise = async (): Promise<never> => {
+    const reason = await watch(server, timeMs, closing.signal)
+    log.error({ err: reason }, 'the live server has ended and is started again; its readers must attach again')
+    await clock.sleep(RESTART_MS, closing.signal)
+    server = await startServer(settings).catch((error: unknown) => {
+      log.error({ err: asSyncError(error) }, 'the live server could not be started again')
+      return server
+    })
+    return supervise()
+  }
+  const supervising = supervise().catch(() => undefined)
   return {
-    onPublished: () =>
-      server.show().catch((error: unknown) => {
+    onPublished: async () => {
+      await server.ask({ do: 'show' }, { limitMs: ANSWER_MS_MAX }).catch((error: unknown) => {
         log.error({ err: asSyncError(error) }, 'the new copy could not be served; readers keep the previous copy')
-      }),
-    [Symbol.asyncDispose]: () => server.close(),
+      })
+    },
+    [Symbol.asyncDispose]: async () => {
+      closing.abort()
+      await supervising
+      await server.kill(stopped())
+    },
   }
 }
+
+async function startServer(settings: LiveServerSettings): Promise<ReaderProcess> {
+  const place = await realpath(settings.published).catch(() => settings.published)
+  const server = await ReaderProcess.start(place, { memory: settings.memory, moreThreads: SERVER_THREADS })
+  try {
+    await server.ask({ do: 'serve', settings }, { limitMs: ANSWER_MS_MAX })
+    return server
+  } catch (error) {
+    await server.kill(stopped())
+    throw error
+  }
+}
+
+/** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
+async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
+  for (;;) {
+    const ended = await Promise.race([server.ended, clock.sleep(CHECK_EVERY_MS, signal)])
+    if (ended !== undefined) return ended
+    const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)
+    if (typeof longest === 'number' && longest > timeMs) await server.kill(tooLong(timeMs))
+  }
+}
+
+const stopped = (): SyncError => new SyncError('CANCELLED', 'the worker stops', { cure: 'Start it again.' })
+
+const tooLong = (timeMs: number): SyncError =>
+  new SyncError('QUERY_FAILED', `a reader's statement took longer than ${timeMs / 1_000} s`, {
+    cure: 'Ask for less at once, or raise limits.query_time.',
+  })

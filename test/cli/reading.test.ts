@@ -3,6 +3,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { reportNames } from '../../schema/index.ts'
+import { csvPrinter } from '../../src/cli/results.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, until, type World } from './support.ts'
 
 async function synced(): Promise<World> {
@@ -13,6 +15,16 @@ async function synced(): Promise<World> {
 
 const EVERY_KIND = `SELECT 12345678901234567890 AS big, 1.10::DECIMAL(38,9) AS amount, '小野, "x"' AS words, '' AS empty,
   NULL AS nothing, TIMESTAMPTZ '2024-01-01 01:00:00+01' AS at, [1, 2] AS list, '{"a":1.50}'::JSON AS json`
+
+/** Runs SQL in a database of its own, which may read files. */
+async function csvOf(sql: string): Promise<string> {
+  await using database = await Database.open(':memory:', { memory: '256MB' })
+  let text = ''
+  const write = (piece: string) => void (text += piece)
+  const printer = csvPrinter({ write, drained: async () => undefined, isTerminal: false, columns: 200 })
+  printer.end(await database.query(sql, printer.take))
+  return text
+}
 
 describe('tidemark query', () => {
   // Nothing here writes, so one world serves all.
@@ -98,11 +110,8 @@ describe('tidemark query', () => {
     const sql = `${EVERY_KIND}; -- a comment`
     const { code, stdout, stderr } = await world.run('query', '--format', 'parquet', '--output', 'kinds.parquet', sql)
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '1 row written to kinds.parquet\n', stderr: '' })
-    const [asCsv, fromFile] = [
-      await world.run('query', '--format', 'csv', EVERY_KIND),
-      await world.run('query', '--format', 'csv', `FROM read_parquet('${file}')`),
-    ]
-    expect(fromFile.stdout).toBe(asCsv.stdout)
+    const asCsv = await world.run('query', '--format', 'csv', EVERY_KIND)
+    expect(await csvOf(`FROM read_parquet('${file}')`)).toBe(asCsv.stdout)
     expect((await readdir(world.folder)).filter((name) => name.endsWith('.tmp'))).toEqual([])
   })
 
@@ -115,13 +124,8 @@ describe('tidemark query', () => {
       const { code, stdout } = await world.run('query', '--format', 'parquet', '--output', 'some.parquet', sql)
       expect(code).toBe(0)
       if (rows !== undefined) expect(stdout).toBe(`${rows} rows written to some.parquet\n`)
-      const counted = await world.run(
-        'query',
-        '--format',
-        'json',
-        `SELECT count(*) AS n FROM '${path.join(world.folder, 'some.parquet')}'`,
-      )
-      if (rows !== undefined) expect(JSON.parse(counted.stdout)).toEqual([{ n: rows }])
+      const counted = await csvOf(`SELECT count(*) AS n FROM '${path.join(world.folder, 'some.parquet')}'`)
+      if (rows !== undefined) expect(counted).toBe(`n\n${rows}\n`)
     }
   })
 
@@ -171,7 +175,7 @@ describe('tidemark query', () => {
     ['DELETE FROM events', 'this is DELETE'],
     ['CREATE TEMP TABLE t AS SELECT 1', 'this is CREATE'],
     [`COPY (SELECT 1) TO 'x.csv'`, 'this is COPY'],
-    ['SELECT 1; DROP TABLE events', 'there are 2 statements'],
+    ['SELECT 1; DROP TABLE events', 'there may be several statements'],
     ['', 'there is no statement'],
     ['SELECT nonsense FROM events', 'Referenced column "nonsense" not found'],
   ])('refuses %j with 1 and says why', async (sql, why) => {

@@ -102,6 +102,8 @@ describe('sources', () => {
       walkAttemptsMax: 4,
       warehouseMemory: '128MB',
       queryMemory: '1GB',
+      queryDisk: '10GB',
+      queryTimeMs: 1_800_000,
     })
     expect((await configOf({ yaml: '# nothing yet\n' })).console.port).toBe(7717)
   })

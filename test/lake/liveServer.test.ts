@@ -1,13 +1,13 @@
 /** `serve: quack://…`: other processes read the worker's published copy while it goes on, and can do nothing else. */
 import { spawn } from 'node:child_process'
-import { symlink } from 'node:fs/promises'
+import { readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'
-import { Secret } from '../../src/secret.ts'
-import { LiveServer } from '../../src/warehouse/publish/liveServer.ts'
+import type { Log } from '../../src/log.ts'
+import { serveForEver } from '../../src/worker/serving.ts'
 import { aWorkshop, stop, until } from '../jobs/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
 import { freePort } from '../support/programsOnPath.ts'
@@ -38,24 +38,30 @@ function aReader(): Reader {
 }
 
 /** `link`: what the name of the published copy leads to. */
-async function aServedWarehouse({ link }: { readonly link?: string } = {}) {
+async function aServedWarehouse({ link, timeMs = 600_000 }: { readonly link?: string; readonly timeMs?: number } = {}) {
   const opened = await aWarehouse()
   const published = join(opened.folder, 'published.duckdb')
   if (link !== undefined) await symlink(link, published)
   const port = await freePort()
-  const settings = { host: '127.0.0.1', port, isLoopback: true, token: new Secret(TOKEN), published, memory: '256MB' }
-  const server = await LiveServer.start({ ...settings, extensions: extensionsFolder() })
+  const place = { host: '127.0.0.1', port, isLoopback: true, token: TOKEN, extensions: extensionsFolder() }
+  const logged: string[] = []
+  const log = {
+    error: ({ err }: { err: Error }, said: string) => void logged.push(`${said}: ${err.message}`),
+  } as unknown as Log
+  const server = await serveForEver({ ...place, published, memory: '256MB', disk: '1GB' }, { timeMs, log })
   const load = async (from: number) => {
     const rows = Array.from({ length: 20 }, (_, index) => ({ eventId: from + index, name: `E${from + index}` }))
     await loadRows(opened, reportOf('events'), rows)
     await opened.warehouse.publish(published)
-    await server.show()
+    await server.onPublished()
   }
   return {
     load,
+    logged,
+    folder: opened.folder,
     address: `quack:127.0.0.1:${port}`,
     [Symbol.asyncDispose]: async () => {
-      await server.close()
+      await server[Symbol.asyncDispose]()
       await opened[Symbol.asyncDispose]()
     },
   }
@@ -83,6 +89,23 @@ const FORBIDDEN = [
   `FROM query('FROM quack_' || 'server_list()')`,
   `FROM (SELECT * FROM quack_server_list())`,
   `LOAD 'quack'`,
+  // The next ones were allowed while functions were denied by name.
+  `CALL enable_logging(storage = 'file', storage_path = '/tmp/tidemark-stolen')`,
+  `FROM enable_logging(storage := 'file', storage_path := '/tmp/tidemark-stolen')`,
+  `FROM duckdb_logs()`,
+  `FROM duckdb_logs`,
+  `SUMMARIZE duckdb_logs`,
+  `FROM duckdb_logs_parsed('QueryLog')`,
+  `FROM histogram('duckdb_logs', type)`,
+  `FROM quack_active_connections()`,
+  `FROM pg_catalog.pg_prepared_statements`,
+  `FROM checkpoint()`,
+  `FROM force_checkpoint('copy_1')`,
+  `FROM duckdb_settings()`,
+  `FROM glob('/etc/*')`,
+  `SELECT write_log('mine')`,
+  `EXPLAIN ANALYZE COPY (SELECT 1) TO '/tmp/tidemark-stolen'`,
+  `SELECT length(repeat('x', 4000000000))`,
 ]
 
 /** Through the attached database, as most readers would. */
@@ -139,6 +162,23 @@ describe('a served copy', () => {
       expect(await reader.ask(sql), sql).toMatchObject({ error: expect.any(String) })
     expect((await run('SELECT count(*)::INTEGER AS n FROM events')).rows).toEqual([{ n: 20 }])
     expect((await reader.ask('SELECT count(*)::INTEGER AS n FROM tide.current.events')).rows).toEqual([{ n: 20 }])
+  })
+})
+
+describe('a live server', () => {
+  it('ends a statement that takes too long, says so, and serves again', async () => {
+    await using served = await aServedWarehouse({ timeMs: 2_000 })
+    await served.load(1)
+    await using reader = aReader()
+    const attach = `ATTACH OR REPLACE '${served.address}' AS tide (TOKEN '${TOKEN}')`
+    await reader.ask(attach)
+    const endless =
+      "FROM tide.query('SELECT count(*) FROM range(1000000000) a, range(1000) b WHERE a.range * b.range = 7')"
+    expect(await reader.ask(endless)).toMatchObject({ error: expect.any(String) })
+    await until(async () => (await reader.ask(attach)).error === undefined)
+    expect((await reader.ask(COUNTS)).rows).toEqual([{ n: 20, loads: 1 }])
+    expect(served.logged.join()).toContain("a reader's statement took longer than 2 s")
+    expect((await readdir(served.folder)).filter((name) => name.includes('.reader-'))).toHaveLength(1)
   })
 })
 

@@ -18,6 +18,7 @@ const BELOW_THE_WORKER: readonly string[] = [
   'src/staging',
   'src/client',
   'src/warehouse',
+  'src/reader',
   'src/sync',
   'src/console',
   'src/wiring',
@@ -72,6 +73,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     is: 'jobs only call sync',
     cure: 'Move the work to src/sync.',
   },
+  'src/reader': {
+    mayImport: ['src/warehouse', 'src/config'],
+    is: 'the reader runs SQL of others and knows nothing that they must not reach',
+    cure: 'Pass the value in as a setting of openReader.',
+  },
   'src/console': {
     mayImport: ['src/operations', 'src/status', 'jobs', 'src/warehouse', 'schema'],
     is: 'the console only shows and asks',
@@ -93,7 +99,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     cure: 'Print it in src/cli, serve it in src/console.',
   },
   'src/wiring': {
-    mayImport: ['schema', 'jobs', 'src/plan', 'src/config', 'src/client', 'src/warehouse', 'src/sync'],
+    mayImport: ['schema', 'jobs', 'src/plan', 'src/config', 'src/client', 'src/warehouse', 'src/reader', 'src/sync'],
     is: 'wiring opens what the configuration names, for commands and for the worker',
     cure: 'Take it as a parameter.',
   },

@@ -129,6 +129,8 @@ export class Machine {
           walkAttemptsMax: 4,
           warehouseMemory: MEMORY,
           queryMemory: MEMORY,
+          queryDisk: '1GB',
+          queryTimeMs: 60_000,
         },
         concurrency: settings.concurrency,
         identity: 'simulation',

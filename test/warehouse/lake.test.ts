@@ -3,11 +3,10 @@
  */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { Secret } from '../../src/secret.ts'
 import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
-import { LiveServer } from '../../src/warehouse/publish/liveServer.ts'
 import { repeatConflicts } from '../../src/warehouse/database/databaseError.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { serveForEver } from '../../src/worker/serving.ts'
 import { aFolder } from '../support/warehouse.ts'
 
 describe('without the extension', () => {
@@ -29,9 +28,9 @@ describe('without the extension', () => {
 
   it('nothing is served', async () => {
     await using folder = await aFolder()
-    const place = { host: '127.0.0.1', port: 1, isLoopback: true, token: new Secret('0123456789abcdef') }
-    const settings = { ...place, published: join(folder.path, 'published.duckdb'), memory: '256MB' }
-    await expect(LiveServer.start({ ...settings, extensions: undefined })).rejects.toMatchObject({
+    const place = { host: '127.0.0.1', port: 1, isLoopback: true, token: '0123456789abcdef', extensions: undefined }
+    const settings = { ...place, published: join(folder.path, 'published.duckdb'), memory: '256MB', disk: '1GB' }
+    await expect(serveForEver(settings, { timeMs: 1_000, log: console })).rejects.toMatchObject({
       code: 'EXTENSION_MISSING',
       message: expect.stringContaining('httpfs'),
     })

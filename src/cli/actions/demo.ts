@@ -8,7 +8,7 @@ import { type WorldChange, type DemoService, startService, startWorker } from '.
 import { changesOf, configText, questionsOf, SUBJECTS } from '../demo/story.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
-import { printResult, tablePrinter } from '../results.ts'
+import { tablePrinter } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import type { WorkerConnection } from '../../operations/worker.ts'
@@ -169,7 +169,8 @@ async function showQueries({ out }: Shell, config: Config, changedEvent: number)
   await using copy = await openPublished(config)
   for (const { title, sql } of questionsOf(changedEvent)) {
     out.write(`\n${title}\n\n${sql.replaceAll(/^/gm, '    ')}\n\n`)
-    await printResult(copy, sql, tablePrinter(out, ROWS))
+    const printer = tablePrinter(out, ROWS)
+    printer.end(await copy.query(sql, printer.take))
   }
 }
 

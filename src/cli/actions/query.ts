@@ -2,10 +2,9 @@
 import { open, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
-import type { Database } from '../../warehouse/database/duckdb.ts'
 import { counted } from '../layout.ts'
-import { openPublished } from '../../wiring/published.ts'
-import { type Format, printerOf, printResult } from '../results.ts'
+import { readerOf } from '../../wiring/reader.ts'
+import { type Format, printerOf } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../voices.ts'
 
@@ -20,12 +19,14 @@ export async function query(shell: Shell, sql: string, options: QueryOptions): P
   const { out, stop, cwd } = shell
   const { config, format, limit } = options
   const output = outputOf(options)
-  await using copy = await openPublished(config)
-  const interrupt = () => copy.interrupt()
-  stop.signal.addEventListener('abort', interrupt)
-  if (format !== 'parquet') await printResult(copy, sql, printerOf(format, out, limit))
-  else out.write(`${counted(await writeFile(copy, sql, path.resolve(cwd, output)), 'row')} written to ${output}\n`)
-  stop.signal.removeEventListener('abort', interrupt)
+  await using reader = readerOf(config)
+  if (format === 'parquet') {
+    const rows = await writeFile(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
+    out.write(`${counted(rows, 'row')} written to ${output}\n`)
+  } else {
+    const printer = printerOf(format, out, limit)
+    printer.end(await reader.query(sql, printer.take, stop.signal))
+  }
   return 0
 }
 
@@ -44,11 +45,11 @@ function outputOf({ format, output }: QueryOptions): string {
 }
 
 /** Writes the result to a temporary Parquet file and renames it, so that readers never see a partial file. */
-async function writeFile(copy: Database, sql: string, file: string): Promise<number> {
+async function writeFile(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
   try {
     await (await open(temporary, 'w')).close()
-    const rows = await copy.writeParquet(sql, temporary)
+    const rows = await write(temporary)
     await rename(temporary, file)
     return rows
   } catch (error) {

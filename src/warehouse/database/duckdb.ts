@@ -79,6 +79,8 @@ export class Database implements Sql, AsyncDisposable {
       const instance = await DuckDBInstance.create(path, settings(options))
       const connection = await instance.connect()
       await connection.run(`SET TimeZone = 'UTC'`)
+      // DuckDB ignores this setting when an instance is created with it.
+      if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       return new Database(path, { instance, connection }, options)
     } catch (error) {
       throw databaseError(error, path)
@@ -123,7 +125,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(async () => {
       try {
         await this.#readingStatement(sql)
-        const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`
+        const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
         const [written] = (await this.#connection.runAndReadAll(copy)).getRowObjectsJS()
         return Number(written?.['Count'] ?? 0)
       } catch (error) {
@@ -189,19 +191,13 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Prepares a statement and throws if it writes. The file is opened read-only, but a COPY could write other files. */
+  /** Prepares one statement and throws if it writes. The file is opened read-only, but a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
-    const statements = await this.#connection.extractStatements(sql).catch((error: unknown) => {
-      // The driver throws this error if the text contains no statement.
-      if (/native callback/.test(String(error))) return undefined
-      throw error
-    })
-    if (statements?.count !== 1) throw notOneStatement(sql, statements?.count ?? 0)
-    const statement = await statements.prepare(0)
+    const statement = await this.#connection.prepare(sql)
     const { statementType } = statement
     if (statementType === StatementType.SELECT || statementType === StatementType.EXPLAIN) return statement
     throw new SyncError('QUERY_FAILED', `only reading statements are run here, this is ${nameOf(statementType)}`, {
-      cure: 'Write a SELECT. The published copy is made anew after each run: to keep results, write them to a file with --format csv, or open the copy from a database of your own.',
+      cure: 'Write a SELECT.',
     })
   }
 
@@ -274,20 +270,6 @@ const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll(
 const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
-function notOneStatement(sql: string, count: number): SyncError {
-  // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
-  const isPivot = /\bpivot/i.test(sql)
-  return new SyncError(
-    'QUERY_FAILED',
-    `${count === 0 ? 'there is no statement' : `there are ${count} statements`} to run`,
-    {
-      cure: isPivot
-        ? 'A PIVOT needs its values named to be one statement: PIVOT events ON status IN (…) USING count(*).'
-        : 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
-    },
-  )
-}
-
 /** Returns whether a struct has several unnamed fields. The driver stores fields by name, so it keeps only the last. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
@@ -346,9 +328,9 @@ function queryError(thrown: unknown): SyncError {
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
   if (isOutOfFiles(thrown) || /No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
-  return new SyncError('QUERY_FAILED', message.replace('Failed to extract statements: ', ''), {
+  return new SyncError('QUERY_FAILED', message, {
     cure: OUT_OF_MEMORY.test(message)
-      ? 'Raise limits.query_memory, for instance to 4GB, or ask for fewer columns or rows at once.'
+      ? `Raise ${/max_temp_directory_size/.test(message) ? 'limits.query_disk' : 'limits.query_memory'}, for instance to 4GB, or ask for fewer columns or rows at once.`
       : 'Correct the statement. "SHOW ALL TABLES" lists the tables, "DESCRIBE events" the columns of one.',
     cause: thrown,
   })

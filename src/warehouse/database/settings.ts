@@ -6,6 +6,8 @@ export interface FileOptions {
   readonly memory: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string
+  /** Maximum size of the spilled data, such as `10GB`. DuckDB's default is 90 % of the disk. */
+  readonly disk?: string
 }
 
 /**

@@ -1,0 +1,131 @@
+/**
+ * The rule for statements of readers: one SELECT (or EXPLAIN of one) that calls only listed functions. The rule is an
+ * SQL macro that walks the tree of DuckDB's own parser. `tidemark query` checks a statement before it is prepared, and
+ * the live server checks each statement of a session. Views and macros, also those of the published copy, are checked
+ * when a copy is opened. One that uses more than the list may not be named by readers.
+ */
+import { readFileSync } from 'node:fs'
+import { SyncError } from '../errors.ts'
+import { type Sql, text } from '../warehouse/database/sql.ts'
+
+/** The reviewed names: functions, then functions in FROM clauses, then those of a lake. */
+export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
+  new URL('./allowedFunctions.txt', import.meta.url),
+  'utf8',
+)
+  .replaceAll(/^#.*\n/gm, '')
+  .trim()
+  .split(/\n{2,}/)
+  .map((names) => names.split(/\s+/))
+
+/** Matches EXPLAIN. No comment may be before it: the rest of the text must be exactly the rest for DuckDB's parser. */
+const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
+
+/** SQL expressions for the names in a parsed statement: all functions, those in FROM clauses, and tables and views. */
+const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
+const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
+const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
+
+/** A view's or macro's body as a statement. If it can't be parsed, `is_parsed` is false, and it is refused. */
+const DEFINITIONS = `
+  SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
+    ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
+  FROM (
+    SELECT kind, name, json_serialize_sql(body) AS tree FROM (
+      SELECT 'view' AS kind, view_name AS name, regexp_replace("sql", '^CREATE (TEMP )?VIEW .*? AS ', '', 's') AS body FROM duckdb_views()
+      UNION ALL
+      SELECT function_type, function_name, if(function_type = 'macro', 'SELECT ', '') || macro_definition
+      FROM duckdb_functions() WHERE function_type IN ('macro', 'table_macro')))`
+
+interface Definition {
+  readonly kind: 'view' | 'macro' | 'table_macro'
+  readonly name: string
+  readonly is_parsed: boolean
+  readonly calls: readonly string[]
+  readonly table_calls: readonly string[]
+  readonly reads: readonly string[]
+}
+
+interface Lists {
+  readonly functions: ReadonlySet<string>
+  readonly tableFunctions: ReadonlySet<string>
+  readonly refusedViews: ReadonlySet<string>
+}
+
+/**
+ * Creates the macro `refusal(statement)`, which returns the reason why a reader may not run it, or NULL. Must be called
+ * again after another copy was attached. `place` is the prefix of macro names; without it, they are temporary.
+ */
+export async function createRule(sql: Sql, place?: string): Promise<void> {
+  const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
+  const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`
+  const refused = `list_filter(${READS}, lambda each: list_contains([${[...refusedViews].map(text).join(',')}], each))`
+  await sql.run(`${create}refused_names(tree) AS
+    list_concat(${namesOutside(CALLS, functions)}, ${namesOutside(TABLE_CALLS, tableFunctions)}, ${refused})`)
+  await sql.run(`${create}refusal_of(tree) AS CASE
+    WHEN tree->>'error' IS DISTINCT FROM 'false' THEN coalesce(tree->>'error_message', 'it cannot be parsed')
+    WHEN json_array_length(tree, '$.statements') = 0 THEN 'there is no statement to run'
+    WHEN json_array_length(tree, '$.statements') > 1 THEN 'there are ' || json_array_length(tree, '$.statements') || ' statements to run'
+    WHEN len(${place ?? ''}refused_names(tree)) > 0 THEN ${place ?? ''}refused_names(tree)[1] || ' is not on the list of functions for readers'
+  END`)
+  await sql.run(`${create}refusal(statement) AS if(contains(statement, chr(0)), 'it contains a zero byte',
+    ${place ?? ''}refusal_of(json_serialize_sql(regexp_replace(statement, '${EXPLAIN}', ''))))`)
+}
+
+const namesOutside = (names: string, list: ReadonlySet<string>): string =>
+  `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
+
+/** Returns the lists with the macros and views that only use what is allowed, directly and through each other. */
+function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
+  const lists = listsOf(definitions, refused)
+  const others = definitions.filter(
+    ({ is_parsed, calls, table_calls, reads }) =>
+      !is_parsed ||
+      calls.some((each) => !lists.functions.has(each)) ||
+      table_calls.some((each) => !lists.tableFunctions.has(each)) ||
+      reads.some((each) => lists.refusedViews.has(each)),
+  )
+  return others.length === refused.length ? lists : listsFor(definitions, others)
+}
+
+function listsOf(definitions: readonly Definition[], refused: readonly Definition[]): Lists {
+  const names = (kind: Definition['kind'], from: readonly Definition[]) =>
+    from.filter((each) => each.kind === kind).map((each) => each.name)
+  const functions = without([...FUNCTIONS, ...names('macro', definitions)], names('macro', refused))
+  const listed = [...TABLE_FUNCTIONS, ...LAKE_FUNCTIONS, ...names('table_macro', definitions)]
+  const tables = without(listed, names('table_macro', refused))
+  return {
+    functions: new Set([...functions, ...tables]),
+    tableFunctions: new Set(tables),
+    refusedViews: new Set(names('view', refused)),
+  }
+}
+
+const without = (all: readonly string[], some: readonly string[]): readonly string[] =>
+  all.filter((each) => !some.includes(each))
+
+/** Throws QUERY_FAILED unless the rule allows the statement. Nothing of it is prepared before. */
+export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string): Promise<void> {
+  const [found] = await sql.rows<{ reason: string | null }>('SELECT refusal($1) AS reason', [statement])
+  const reason = found?.reason ?? undefined
+  if (reason === undefined) return
+  if (reason.startsWith('Only SELECT')) throw notReading(statement)
+  throw new SyncError('QUERY_FAILED', reason, {
+    cure: / list of functions /.test(reason)
+      ? 'Readers may call functions that compute from their arguments or describe the tables. For files and settings of your own, open the published copy from a DuckDB of your own.'
+      : 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
+  })
+}
+
+function notReading(statement: string): SyncError {
+  const keyword = /^(?:\s|--.*|\/\*[^]*?\*\/)*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? 'another one'
+  const what = statement.replace(/;[\s;]*$/, '').includes(';')
+    ? 'there may be several statements here'
+    : `this is ${keyword}`
+  return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
+    // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
+    cure: /\bpivot/i.test(statement)
+      ? 'A PIVOT needs its values named to be one statement: PIVOT events ON status IN (…) USING count(*).'
+      : 'Write a SELECT. The published copy is made anew after each run: to keep results, write them to a file with --format csv, or open the copy from a database of your own.',
+  })
+}

@@ -1,0 +1,86 @@
+/**
+ * The program of a reader process, which runs SQL of others. It opens one copy, then switches off all access to files
+ * and network and locks DuckDB's settings. It runs only statements that the rule allows, and never outlives its parent.
+ * Arguments: its folder, and the memory (bytes) at which it ends itself.
+ */
+import { rmSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import path from 'node:path'
+import { systemClock } from '../clock.ts'
+import { asSyncError } from '../errors.ts'
+import { knownLayout } from '../warehouse/books/layout.ts'
+import type { Cell } from '../warehouse/database/cells.ts'
+import { Database } from '../warehouse/database/duckdb.ts'
+import { openLake } from '../warehouse/database/lake.ts'
+import { text } from '../warehouse/database/sql.ts'
+import { checkStatement, createRule } from './allowList.ts'
+import { LiveServer } from './liveServer.ts'
+import type { Answer, More, OpenRequest, Request } from './messages.ts'
+
+/** Time (ms) between two looks at the memory. On Linux the kernel's limit binds earlier. */
+const WATCH_MS = 50
+
+const [folder = '', memoryMax = ''] = process.argv.slice(2)
+let database: Database
+let server: LiveServer
+let wanted: PromiseWithResolvers<boolean> | undefined
+
+process.on('message', (message: Request | More) => {
+  if ('more' in message) wanted?.resolve(message.more)
+  else void answer(message)
+})
+// A running statement would delay an ordinary exit.
+process.on('disconnect', () => {
+  rmSync(folder, { recursive: true, force: true })
+  process.kill(process.pid, 'SIGKILL')
+})
+watchMemory()
+
+function watchMemory(): void {
+  if (process.memoryUsage.rss() > Number(memoryMax)) process.kill(process.pid, 'SIGKILL')
+  systemClock.after(WATCH_MS, watchMemory)
+}
+
+async function answer(request: Request): Promise<void> {
+  try {
+    send({ done: await perform(request) })
+  } catch (error) {
+    const { code, message, cure, data } = asSyncError(error)
+    send({ failed: { code, message, cure, data } })
+  }
+}
+
+const send = (message: Answer): unknown => process.send?.(message)
+
+async function perform(request: Request): Promise<unknown> {
+  if (request.do === 'open') database = await openLocked(request)
+  else if (request.do === 'serve') server = await LiveServer.start(request.settings, folder)
+  else if (request.do === 'show') await server.show()
+  else if (request.do === 'longest') return server.longestMs()
+  else {
+    await checkStatement(database, request.sql)
+    if (request.do === 'write') return database.writeParquet(request.sql, request.result)
+    return database.query(request.sql, sendRows)
+  }
+  return undefined
+}
+
+function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]): Promise<boolean> {
+  wanted = Promise.withResolvers()
+  send({ rows, columns })
+  return wanted.promise
+}
+
+async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {
+  const options = { ...limits, readOnly: true, spillDirectory: path.join(folder, 'spill') }
+  const opened = await (typeof source === 'string' ? Database.open(source, options) : openLake(source, options))
+  await knownLayout(opened, opened.path)
+  await createRule(opened)
+  if (typeof source !== 'string') await opened.run(`SET allowed_directories = [${text(source.data)}]`)
+  if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
+  await opened.run('SET enable_external_access = false')
+  await opened.run('SET lock_configuration = true')
+  // This process is killed in the end, so it would never write the code that it has compiled.
+  flushCompileCache()
+  return opened
+}

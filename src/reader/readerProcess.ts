@@ -1,0 +1,152 @@
+/**
+ * The parent's side of a reader process: a child process that runs SQL of others. It starts within limits of the
+ * operating system, gets one request at a time, and is killed when it takes too long. Only its own request fails then.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { getCompileCacheDir } from 'node:module'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { systemClock as clock } from '../clock.ts'
+import { parseByteSize } from '../config/units.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import type { TakeRows } from '../warehouse/database/duckdb.ts'
+import type { Answer, More, Request } from './messages.ts'
+
+const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
+const MIB = 2 ** 20
+/** Memory beyond DuckDB's limit: Node itself, and the piece of the result that is on its way. */
+const MEMORY_BESIDE = 384 * MIB
+/** Memory that V8 reserves for compiled code without using it. The kernel's limit counts it. */
+const MEMORY_RESERVED = 512 * MIB
+/** The size of a thread's stack. Deep statements need much, but the kernel's limit counts all of each stack. */
+const STACK_KIB = 4_096
+/** The limit of V8's heap. Otherwise the conversion of a huge value would fill the memory. */
+const FLAGS = ['--max-old-space-size=256']
+
+interface ProcessLimits {
+  readonly memory: string
+  readonly isLake?: boolean
+  /** Number of threads besides those of DuckDB and Node. */
+  readonly moreThreads?: number
+}
+
+export interface AskOptions {
+  readonly take?: TakeRows
+  readonly signal?: AbortSignal | undefined
+  /** Limits the time in which the process works; the time that `take` needs does not count. */
+  readonly limitMs: number
+}
+
+export class ReaderProcess {
+  /** The only folder that the process writes to. */
+  readonly folder: string
+  /** Resolves with the reason when the process has ended. */
+  readonly ended: Promise<SyncError>
+  readonly #child: ChildProcess
+  #waiting: PromiseWithResolvers<Answer> | undefined
+  #reason: SyncError | undefined
+  #turn: Promise<unknown> = Promise.resolve()
+
+  private constructor(folder: string, child: ChildProcess) {
+    this.folder = folder
+    this.#child = child
+    let said = ''
+    child.stderr?.on('data', (text: Buffer) => (said = (said + String(text)).slice(-500)))
+    child.on('message', (answer: Answer) => this.#waiting?.resolve(answer))
+    const end = Promise.withResolvers<SyncError>()
+    this.ended = end.promise.then(async (reason) => {
+      await rm(folder, { recursive: true, force: true })
+      this.#waiting?.reject(reason)
+      return reason
+    })
+    child.once('error', (error) => end.resolve(this.#reason ?? died(error.message)))
+    child.once('exit', (code, signal) => end.resolve(this.#reason ?? died(`${signal ?? ''} ${code ?? ''} ${said}`)))
+  }
+
+  /** Starts a process with its own folder next to `place` or, if this user may not write there, in the system's folder. */
+  static async start(
+    place: string,
+    { memory, isLake = false, moreThreads = 0 }: ProcessLimits,
+  ): Promise<ReaderProcess> {
+    const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
+    const bytes = (parseByteSize(memory) ?? 0) + MEMORY_BESIDE
+    const program = [process.execPath, ...FLAGS, PROGRAM, folder, String(bytes)]
+    const kib = Math.ceil((bytes + MEMORY_RESERVED) / 1_024) + moreThreads * STACK_KIB
+    const limits = `ulimit -c 0; ulimit -s ${STACK_KIB}; ulimit -d ${kib}; exec "$0" "$@"`
+    const hasLimits = process.platform === 'linux' && existsSync('/bin/sh')
+    const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
+    const cache = getCompileCacheDir()
+    const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
+    // The environment may contain secrets. Only the connection to a lake may depend on it.
+    const env = isLake ? {} : { env: variables }
+    const child = spawn(command, args, {
+      cwd: folder,
+      ...env,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      // A group of its own: Ctrl-C on the terminal must not end it before its parent decides.
+      detached: true,
+    })
+    return new ReaderProcess(folder, child)
+  }
+
+  get isAlive(): boolean {
+    return this.#child.connected
+  }
+
+  /** Sends a request after all earlier ones and returns its result. Throws the process's error, or why it has ended. */
+  ask(request: Request, options: AskOptions): Promise<unknown> {
+    const turn = this.#turn.then(() => this.#exchange(request, options))
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  /** Ends the process at once. Its running request fails with `reason`. */
+  async kill(reason: SyncError): Promise<void> {
+    this.#reason ??= reason
+    this.#child.kill('SIGKILL')
+    await this.ended
+  }
+
+  async #exchange(request: Request, { take, signal, limitMs }: AskOptions): Promise<unknown> {
+    let message: Request | More = request
+    let leftMs = limitMs
+    const cancel = () => void this.kill(asSyncError(signal?.reason))
+    signal?.addEventListener('abort', cancel)
+    if (signal?.aborted === true) cancel()
+    try {
+      for (;;) {
+        const startedMs = clock.monotonicMs()
+        const answer = await this.#answerTo(message, { leftMs, limitMs })
+        leftMs -= clock.monotonicMs() - startedMs
+        if ('failed' in answer) throw new SyncError(answer.failed.code, answer.failed.message, answer.failed)
+        if ('done' in answer) return answer.done
+        message = { more: (await take?.(answer.rows, answer.columns)) ?? false }
+      }
+    } finally {
+      signal?.removeEventListener('abort', cancel)
+    }
+  }
+
+  async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
+    this.#waiting = Promise.withResolvers()
+    const callOff = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
+    // A process that has ended takes no message. Its end has rejected or will reject.
+    if (this.isAlive) this.#child.send(message, () => undefined)
+    else void this.ended.then((reason) => this.#waiting?.reject(reason))
+    return this.#waiting.promise.finally(callOff)
+  }
+}
+
+const died = (how: string): SyncError =>
+  new SyncError('QUERY_FAILED', `the process that reads has ended: ${how.trim()}`, {
+    cure: 'If it ended by SIGKILL it needed more memory than limits.query_memory allows: raise the limit or ask for less at once.',
+  })
+
+const tookTooLong = (limitMs: number): SyncError =>
+  new SyncError('QUERY_FAILED', `the statement took longer than ${limitMs / 1_000} s and was ended`, {
+    cure: 'Ask for less at once, or raise limits.query_time.',
+  })
