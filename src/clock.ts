@@ -25,11 +25,11 @@ export async function within<T>(
 ): Promise<T | undefined> {
   const ending = new AbortController()
   const late = Promise.withResolvers<undefined>()
-  const callOff = clock.after(ms, () => {
+  const cancelTimer = clock.after(ms, () => {
     late.resolve(undefined)
     ending.abort()
   })
-  return await Promise.race([work(ending.signal), late.promise]).finally(callOff)
+  return await Promise.race([work(ending.signal), late.promise]).finally(cancelTimer)
 }
 
 export const systemClock: Clock = {

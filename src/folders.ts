@@ -37,7 +37,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Makes a folder, and its parents, that only this user can enter; closes an own one. Throws WAREHOUSE_MISSING. */
+/** Makes a folder, or changes an existing one, so that only this user can enter. May throw WAREHOUSE_MISSING. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -47,12 +47,12 @@ export function makePrivateFolder(folder: string): void {
   }
 }
 
-/** The permissions of everybody but the owner of a file. */
+/** Permission bits of all users except the owner of a file. */
 const OTHERS = 0o077
 
 /**
- * Returns whether this is a folder, not a link to one, which this user owns and nobody else can enter. For root, the
- * owner of the folder above may own it, too: root may use the folder of a worker next to its warehouse.
+ * Returns whether the path is a folder, not a link, that this user owns and that nobody else can enter. For root, the
+ * owner of the parent folder may own it too: root may use the folder of a worker next to its warehouse.
  */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
@@ -65,8 +65,8 @@ export function isPrivateFolder(folder: string): boolean {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look: after the result "does
- * not exist", a second warehouse would be created.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. If the function
+ * returned false then, the caller would create a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {

@@ -73,7 +73,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   }
   const options = {
     level: keep === undefined || level === 'trace' ? level : 'debug',
-    mixin: () => ({ ...runNow() }),
+    mixin: () => ({ ...currentRun() }),
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths: SECRET_PATHS, censor: MASK },
     serializers: { err: pino.stdSerializers.errWithCause, error: pino.stdSerializers.errWithCause },
@@ -108,4 +108,4 @@ const runs = new AsyncLocalStorage<RunContext>()
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
 /** Returns the run to which the executing code belongs, or undefined outside of runs. */
-const runNow = (): RunContext | undefined => runs.getStore()
+const currentRun = (): RunContext | undefined => runs.getStore()

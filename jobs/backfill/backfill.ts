@@ -51,7 +51,7 @@ function asRun(ended: BackfillOutcome) {
 
 type NamedJobs = ReadonlyMap<ReportName, BackfillJob>
 
-interface BackfillNamesParts {
+interface BackfillNamesOptions {
   readonly books: Pick<BackfillBooks, 'open'>
   readonly requests: Pick<Requests, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
@@ -61,12 +61,12 @@ interface BackfillNamesParts {
 
 /** Finds or creates the backfill for each request. Equal requests join one backfill: two clicks read a range once. */
 export class BackfillNames {
-  readonly #parts: BackfillNamesParts
+  readonly #parts: BackfillNamesOptions
   /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */
   readonly #given = new Set<BackfillJob>()
   #giving: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: BackfillNamesParts) {
+  constructor(parts: BackfillNamesOptions) {
     this.#parts = parts
   }
 

@@ -10,7 +10,7 @@ import { type PulledWindow, readPulled, type PullAsk } from '../../src/sync/back
 import { type Pull, pullHere, type PullContext, pullWindow } from '../../src/sync/backfill/pullWindow.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
-import { CALLED_OFF, errorOfReason } from '../queue/jobOutcome.ts'
+import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
@@ -41,7 +41,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
-const LOOK_EVERY_MS = 200
+const POLL_EVERY_MS = 200
 /** Milliseconds between a puller's checks whether the backfill still needs the window. */
 const LOOK_WHETHER_WANTED_MS = 1_000
 /** The backfill counts the pullers again after this number of polls. */
@@ -49,7 +49,7 @@ const LOOKS_PER_COUNT = 25
 
 /** Aborts the pull when the backfill has marked the job as unwanted. It can't cancel another process's job. */
 function endsWhenUnwanted(
-  { id, callOff }: Pick<Task<WindowJob>, 'id' | 'callOff'>,
+  { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
 ): Disposable {
   const looking = new AbortController()
@@ -61,7 +61,7 @@ function endsWhenUnwanted(
         .queue<WindowJob>('windows')
         .getJob(id)
         .catch(() => undefined)
-      if (job?.data.isUnwanted === true) return callOff(CALLED_OFF)
+      if (job?.data.isUnwanted === true) return cancel(CANCELLED_ON_REQUEST)
     }
   }
   look().catch(() => undefined)
@@ -109,7 +109,7 @@ async function whenBack<T>(
     } catch (error) {
       if (asSyncError(error).code !== 'QUEUE_UNREACHABLE') throw error
     }
-    await clock.sleep(LOOK_EVERY_MS, signal)
+    await clock.sleep(POLL_EVERY_MS, signal)
   }
 }
 
@@ -123,7 +123,7 @@ interface Watch extends QueuedPull {
 /** Waits until the job has ended. Returns undefined if no puller is left that could begin or end it. */
 async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let look = 1; ; look += 1) {
-    await context.clock.sleep(LOOK_EVERY_MS, signal)
+    await context.clock.sleep(POLL_EVERY_MS, signal)
     // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
     const state = await stateOf()
     const job = await find()

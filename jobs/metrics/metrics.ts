@@ -17,7 +17,7 @@ import { type Gauges, createGauges, type Counters, createCounters } from './metr
 import { NOTICE_EVENTS } from '../notify/memory.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
-export interface MetricsParts {
+export interface MetricsOptions {
   readonly config: Pick<Config, 'reports' | 'warehouse' | 'published'>
   readonly clock: Clock
   readonly version: string
@@ -36,7 +36,7 @@ const MICROS_PER_SECOND = 1e6
 export class Metrics implements Disposable {
   readonly observe: Observe
   readonly counters: Counters
-  readonly #parts: MetricsParts
+  readonly #parts: MetricsOptions
   readonly #registry = new Registry()
   readonly #gauges: Gauges
   readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
@@ -44,7 +44,7 @@ export class Metrics implements Disposable {
   #depths: Depths | undefined
   #known: readonly BookFigures[] = []
 
-  constructor(parts: MetricsParts) {
+  constructor(parts: MetricsOptions) {
     this.#parts = parts
     this.counters = createCounters(this.#registry)
     beginAtZero(

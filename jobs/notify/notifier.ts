@@ -14,7 +14,7 @@ import type { RunEvent, Runs } from '../runs/runs.ts'
 import { type Condition, conditionsOf, isBrake } from './conditions.ts'
 import { emptyMemory, type Memory, type Notice, readMemory, type Waiting, writeMemory } from './memory.ts'
 
-export interface NotifierParts {
+export interface NotifierOptions {
   readonly notify: NotifyConfig
   readonly config: Pick<Config, 'reports' | 'service' | 'warehouse'>
   readonly books: () => Promise<readonly BookFigures[]>
@@ -45,13 +45,13 @@ const WAITING_MAX = 100
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
 export class Notifier {
-  readonly #parts: NotifierParts
+  readonly #parts: NotifierOptions
   readonly #times: NotifierTimes
   readonly #file: string
   #memory = emptyMemory()
   #wake = Promise.withResolvers<void>()
 
-  constructor(parts: NotifierParts) {
+  constructor(parts: NotifierOptions) {
     this.#parts = parts
     this.#times = { ...TIMES, ...parts.times }
     this.#file = noticesFileOf(parts.config.warehouse)

@@ -11,7 +11,7 @@ import type { Requests } from '../queue/requests.ts'
 /** The context that all runs of the owner share. Each run adds its signal, its progress callback and its fence. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
-export interface HousekeepingParts {
+export interface HousekeepingOptions {
   readonly context: OwnerContext
   readonly requests: Requests
   readonly log: Log
@@ -33,11 +33,11 @@ const STAGED_KEPT_MS = 24 * HOUR_MS
 const PUBLISH_REST = 3
 
 export class Housekeeping {
-  readonly #parts: HousekeepingParts
+  readonly #parts: HousekeepingOptions
   #publishedMs = -Infinity
   #publishTookMs = 0
 
-  constructor(parts: HousekeepingParts) {
+  constructor(parts: HousekeepingOptions) {
     this.#parts = parts
   }
 

@@ -17,7 +17,7 @@ import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../q
 import type { Requests } from '../queue/requests.ts'
 import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '../runs/runs.ts'
 
-export interface OwnerParts {
+export interface OwnerOptions {
   readonly context: OwnerContext
   readonly consumers: JobConsumers
   readonly requests: Requests
@@ -44,10 +44,10 @@ interface RunPlace {
 }
 
 export class Owner {
-  readonly #parts: OwnerParts
+  readonly #parts: OwnerOptions
   readonly #leases = new Leases()
 
-  constructor(parts: OwnerParts) {
+  constructor(parts: OwnerOptions) {
     this.#parts = parts
   }
 
@@ -121,13 +121,13 @@ export class Owner {
   #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
-    const { signal, callOff } = task
+    const { signal, cancel } = task
     const held = { ...this.#lease(task, `${kind} ${report}`), as }
     const leased = (story: () => Promise<unknown>) => this.#leases.hold(held, () => inRun({ runId, report }, story))
     return leased(async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
-      const run = { runId, report, kind, startedAt: context.clock.now(), callOff }
+      const run = { runId, report, kind, startedAt: context.clock.now(), cancel }
       const { outcome, result } = await runs.during(run, async (onProgress) => {
         const ended = await work({ ...context, onProgress })
         return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
@@ -146,8 +146,8 @@ export class Owner {
     })
   }
 
-  #lease({ signal, callOff }: Task<unknown>, name: string) {
-    return { name, signal, callOff: () => callOff(OVERTAKEN) }
+  #lease({ signal, cancel }: Task<unknown>, name: string) {
+    return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
   /** If the database no longer responds, has the file opened again: after a fatal error of DuckDB, only that helps. */
@@ -171,10 +171,10 @@ interface LeaseRequest {
   readonly as: string
   readonly signal: AbortSignal
   /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
-  readonly callOff: () => void
+  readonly cancel: () => void
 }
 
-type LeaseHolder = Pick<LeaseRequest, 'as' | 'callOff'> & { readonly ended: Promise<void> }
+type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }
 
 /**
  * One run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may begin a
@@ -184,14 +184,14 @@ export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 
   /** Waits until the lease is free, and does the work while holding it. */
-  async hold<T>({ name, as, signal, callOff }: LeaseRequest, work: () => Promise<T>): Promise<T> {
+  async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
-      if (held.as === as) held.callOff()
+      if (held.as === as) held.cancel()
       await held.ended
       signal.throwIfAborted()
     }
     const end = Promise.withResolvers<void>()
-    this.#held.set(name, { as, callOff, ended: end.promise })
+    this.#held.set(name, { as, cancel, ended: end.promise })
     try {
       return await work()
     } finally {

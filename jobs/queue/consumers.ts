@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
-import { calledOffError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
+import { cancelledError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
@@ -28,7 +28,7 @@ export interface Task<Data> {
   readonly data: Data
   readonly signal: AbortSignal
   /** Aborts the job. If it is called several times, the first reason decides the outcome. */
-  readonly callOff: (why: string) => void
+  readonly cancel: (why: string) => void
   readonly job: Job
 }
 
@@ -47,7 +47,7 @@ const STOP_MS_MAX = 1_500
 export class JobConsumers {
   readonly #parts: ConsumersOptions
   readonly #workers: Worker[] = []
-  readonly #callOffs = new Set<(why: string) => void>()
+  readonly #cancels = new Set<(why: string) => void>()
   #stopping = false
 
   constructor(parts: ConsumersOptions) {
@@ -73,11 +73,11 @@ export class JobConsumers {
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
-    for (const callOff of this.#callOffs) callOff(STOPPING)
+    for (const cancel of this.#cancels) cancel(STOPPING)
     const late = this.#parts.clock.sleep(STOP_MS_MAX).then(() => true)
-    if ((await Promise.race([closing.then(() => false), late])) && this.#callOffs.size > 0)
+    if ((await Promise.race([closing.then(() => false), late])) && this.#cancels.size > 0)
       this.#parts.log.warn(
-        { jobs: this.#callOffs.size },
+        { jobs: this.#cancels.size },
         'some jobs did not end in time; they are recovered when their locks expire',
       )
   }
@@ -88,22 +88,22 @@ export class JobConsumers {
   ): Promise<unknown> {
     const { job, token, signal: lost } = taken
     const aborting = new AbortController()
-    let calledOff: string | undefined
-    const callOff = (why: string) => {
-      calledOff ??= why
-      aborting.abort(calledOffError(calledOff))
+    let abortReason: string | undefined
+    const cancel = (why: string) => {
+      abortReason ??= why
+      aborting.abort(cancelledError(abortReason))
     }
-    lost?.addEventListener('abort', () => callOff(String(lost.reason)), { once: true })
-    if (this.#stopping) callOff(STOPPING)
-    this.#callOffs.add(callOff)
+    lost?.addEventListener('abort', () => cancel(String(lost.reason)), { once: true })
+    if (this.#stopping) cancel(STOPPING)
+    this.#cancels.add(cancel)
     try {
       const { clock } = this.#parts
-      return await settled({ job, token, calledOff: () => calledOff, waitsFor, clock }, async () => {
+      return await settled({ job, token, abortReason: () => abortReason, waitsFor, clock }, async () => {
         aborting.signal.throwIfAborted()
-        return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, callOff, job })
+        return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, cancel, job })
       })
     } finally {
-      this.#callOffs.delete(callOff)
+      this.#cancels.delete(cancel)
     }
   }
 

@@ -11,20 +11,20 @@ import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 /** The reasons to abort a job's signal. Each has its own outcome. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
-export const CALLED_OFF = 'called off on request'
+export const CANCELLED_ON_REQUEST = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a failed job. `calledOff`: why it was aborted; `waitsFor`: errors for an operator to fix. */
+/** Returns what happens to a failed job. `abortReason`: why it was aborted; `waitsFor`: errors for an operator to fix. */
 export function verdictOf(
   error: SyncError,
-  calledOff: string | undefined,
+  abortReason: string | undefined,
   waitsFor: readonly ErrorCode[] = [],
 ): Verdict {
-  if (calledOff === STOPPING) return 'hand back'
-  if (calledOff === CALLED_OFF) return 'give up'
+  if (abortReason === STOPPING) return 'hand back'
+  if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
   // Another job does the work: a newer run has replaced this one, or this job has lost its lock.
-  if (calledOff !== undefined || error.code === 'FENCED') return 'drop'
+  if (abortReason !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'
 }
@@ -37,7 +37,7 @@ export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
   /** Returns why the job was aborted, or undefined when it was not. */
-  readonly calledOff: () => string | undefined
+  readonly abortReason: () => string | undefined
   /** After these errors the job does not fail. It waits for an operator, and is tried again every `LOOK_AGAIN_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
@@ -52,8 +52,8 @@ export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): P
     return await work()
   } catch (thrown) {
     const error = asSyncError(thrown)
-    const verdict = verdictOf(error, attempt.calledOff(), attempt.waitsFor)
-    if (verdict === 'drop') return { dropped: attempt.calledOff() ?? error.code }
+    const verdict = verdictOf(error, attempt.abortReason(), attempt.waitsFor)
+    if (verdict === 'drop') return { dropped: attempt.abortReason() ?? error.code }
     if (verdict === 'hand back') {
       await attempt.job.moveToWait(attempt.token)
       throw new WaitingError()
@@ -90,5 +90,5 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
 }
 
 /** Returns the error for a job that was aborted. `why`: the reason. */
-export const calledOffError = (why: string): SyncError =>
+export const cancelledError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

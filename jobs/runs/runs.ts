@@ -15,7 +15,7 @@ export interface RunningRun {
   readonly kind: RunKind
   readonly startedAt: Instant
   /** Stops the run. If it is called several times, the first reason decides the outcome. */
-  readonly callOff: (why: string) => void
+  readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
 
@@ -69,9 +69,9 @@ export class Runs {
   }
 
   /** Stops the run. Returns false if this process has no such active run. */
-  callOff(runId: string, why: string): boolean {
+  cancel(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
-    run?.callOff(why)
+    run?.cancel(why)
     return run !== undefined
   }
 

@@ -115,7 +115,7 @@ function isSame(repeat: Scheduler['repeat'], held: StoredScheduler): boolean {
   return held.every === repeat.every && (held.offset ?? 0) === repeat.offset
 }
 
-interface TickerParts {
+interface ScheduleOptions {
   readonly consumers: JobConsumers
   readonly requests: Requests
   readonly config: Pick<Config, 'reports'>
@@ -126,7 +126,7 @@ interface TickerParts {
 }
 
 /** Keeps the schedulers equal to the configuration until the signal aborts. After an error, it tries again later. */
-export async function runSchedule(parts: TickerParts, signal: AbortSignal): Promise<void> {
+export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, healMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
   consumers.consume({ queue: 'ticks', schema: Tick, concurrency: 1, process: ({ data }) => requests.tick(data) })
@@ -149,7 +149,7 @@ export async function runSchedule(parts: TickerParts, signal: AbortSignal): Prom
 }
 
 /** At the start, requests a run of each report with an interval. Reports with a cron schedule wait for its time. */
-async function runNow({ config, requests }: TickerParts): Promise<void> {
+async function runNow({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]
     if (enabled && everyMs !== undefined) await requests.incremental(report)

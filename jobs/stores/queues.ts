@@ -16,7 +16,7 @@ import { pausesOn, type SharedValues } from './sharedValues.ts'
 import { SharedTokens } from './sharedTokens.ts'
 import type { QueueStore, StoreFinding, StoreKind } from './store.ts'
 
-export interface QueueParts {
+export interface QueuesOptions {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
   /** Redis only: the connection for adding jobs. Its calls fail soon if the store can't be reached. */
@@ -62,11 +62,11 @@ const CALLS = [
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
-  readonly #parts: QueueParts
+  readonly #parts: QueuesOptions
   readonly #queues = new Map<string, Queue>()
   readonly #workers = new Set<Worker>()
 
-  constructor(parts: QueueParts) {
+  constructor(parts: QueuesOptions) {
     this.#parts = parts
   }
 

@@ -22,7 +22,7 @@ const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
 
-export interface SharedTokenParts {
+export interface SharedTokensOptions {
   readonly values: SharedValues
   readonly clock: Clock
   readonly access: { readonly identity: string; readonly secret: Secret }
@@ -32,12 +32,12 @@ export interface SharedTokenParts {
 }
 
 export class SharedTokens implements TokenStore {
-  readonly #parts: SharedTokenParts
+  readonly #parts: SharedTokensOptions
   readonly #seal: Seal
   readonly #names: { readonly token: string; readonly lease: string; readonly refusal: string }
   readonly #leaseMs: number
 
-  constructor(parts: SharedTokenParts) {
+  constructor(parts: SharedTokensOptions) {
     const { identity } = parts.access
     const name = nameOf(identity)
     this.#parts = parts
@@ -77,7 +77,7 @@ export class SharedTokens implements TokenStore {
     if (kept !== undefined) await this.#reached(this.#parts.values.remove(this.#names.refusal, kept.text))
   }
 
-  async oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const holder = randomUUID()
     const { values, clock } = this.#parts
     while (!(await this.#reached(values.claim(this.#names.lease, holder, this.#leaseMs)))) {
@@ -98,18 +98,18 @@ export class SharedTokens implements TokenStore {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
     let ended = false
-    let callOff: (() => void) | undefined
+    let cancelTimer: (() => void) | undefined
     const renew = () => {
       values.renew(this.#names.lease, holder, this.#leaseMs).then(again, again)
     }
     const again = () => {
-      if (!ended) callOff = clock.after(everyMs, renew)
+      if (!ended) cancelTimer = clock.after(everyMs, renew)
     }
     again()
     return {
       [Symbol.dispose]: () => {
         ended = true
-        callOff?.()
+        cancelTimer?.()
       },
     }
   }

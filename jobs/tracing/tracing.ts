@@ -26,7 +26,7 @@ export function wantsTraces(env: Env): boolean {
   return endpoint.trim() !== '' || exporter !== ''
 }
 
-export interface TracingParts {
+export interface TracingOptions {
   readonly env: Env
   readonly version: string
   readonly log: Log
@@ -38,7 +38,7 @@ const PREFIX = 'tidemark.'
 const FLUSH_MS_MAX = 2_000
 
 /** Starts tracing; returns undefined if no traces are requested. The exporter reads its own OTEL variables. */
-export async function openTracing({ env, version, log }: TracingParts): Promise<Tracing | undefined> {
+export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
   if (!protocol.startsWith('http/')) {

@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import type { SchemaOptions } from './actions/schema.ts'
-import { anyNumber, parsedTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
+import { anyNumber, parseTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
 import { FORMATS } from './results.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 
@@ -43,7 +43,7 @@ async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<
 }
 
 const option = (flags: string, description: string): Option => new Option(flags, description)
-const parsed = (flags: string, description: string, parse: (text: string) => unknown): Option =>
+const parsedOption = (flags: string, description: string, parse: (text: string) => unknown): Option =>
   option(flags, description).argParser(parse)
 
 const CONFIG = option('--config <file>', 'configuration file (default: tidemark.yaml)')
@@ -122,7 +122,7 @@ A report that fails doesn't stop the others. Running it again is always safe: it
     options: [
       CONFIG,
       option('--roles <list>', 'pull, load, schedule, console, separated by commas (default: all)'),
-      parsed('--lock <ms>', 'how long a job is locked without a renewal', wholeNumber).hideHelp(),
+      parsedOption('--lock <ms>', 'how long a job is locked without a renewal', wholeNumber).hideHelp(),
     ],
     examples: `  $ tidemark worker                          everything, in this process
   $ tidemark worker --roles pull             another process on the same Redis that pulls windows of backfills
@@ -137,8 +137,8 @@ the role load wait to take over. Other commands hand their work to the owner whi
     argument: ['<report...>', 'reports to read again'],
     options: [
       CONFIG,
-      parsed('--from <time>', 'start of the range (default: the start of the report)', parsedTime),
-      parsed('--to <time>', 'end of the range (default: now)', parsedTime),
+      parsedOption('--from <time>', 'start of the range (default: the start of the report)', parseTime),
+      parsedOption('--to <time>', 'end of the range (default: now)', parseTime),
       option('--dry-run', 'show windows and requests; asks how many rows there are, writes nothing'),
       JSON_AT_END,
       QUIET,
@@ -175,8 +175,8 @@ two reconciles in a row don't find is marked as deleted.`,
     argument: ['[report...]', 'reports to verify; all but audit reports when none is named'],
     options: [
       CONFIG,
-      parsed('--from <time>', 'start of the window (default: the start of the report)', parsedTime),
-      parsed('--to <time>', 'end of the window (default: the mark)', parsedTime),
+      parsedOption('--from <time>', 'start of the window (default: the start of the report)', parseTime),
+      parsedOption('--to <time>', 'end of the window (default: the mark)', parseTime),
       JSON_AT_END,
       option('--quiet', 'print nothing unless something differs'),
     ],
@@ -288,7 +288,7 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
         .choices([...FORMATS, 'parquet'])
         .default('table'),
       option('--output <file>', 'the file to write parquet to'),
-      parsed('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
+      parsedOption('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
       CONFIG,
     ],
     examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"
@@ -344,16 +344,16 @@ files that belong together. The next export writes only what changed; readers of
     name: 'sandbox',
     summary: 'run a local reporting service to try things on',
     options: [
-      parsed('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber),
-      parsed('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),
-      parsed('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber),
-      parsed('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber),
+      parsedOption('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber),
+      parsedOption('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),
+      parsedOption('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber),
+      parsedOption('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber),
       option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again')
         .argParser(collect)
         .default([]),
       option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES),
-      parsed('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
-      parsed('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),
+      parsedOption('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
+      parsedOption('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),
       option('--compress <how>', 'compress answers').choices(COMPRESSIONS),
       option('--json', 'print its address as one line of JSON when it is ready'),
     ],

@@ -22,7 +22,7 @@ export function anyNumber(text: string): number {
   throw new InvalidArgumentError('It must be a number, not less than 0.')
 }
 
-export function parsedTime(text: string): Instant {
+export function parseTime(text: string): Instant {
   const time = parseInstant(text)
   if (time !== undefined) return time
   throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')

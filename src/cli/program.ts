@@ -19,7 +19,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
     // The user has stopped the program. The error is a consequence, and the stop has already printed its message.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
-    const failure = thrown instanceof CommanderError ? misused(thrown, program, args) : thrown
+    const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
   }
 }
@@ -66,7 +66,7 @@ Exit codes: 0 all done, 1 something failed, 2 wrong configuration or usage.
 Try it without anything to set up:
   $ tidemark demo`
 
-function misused(error: CommanderError, program: Command, args: readonly string[]): SyncError {
+function usageError(error: CommanderError, program: Command, args: readonly string[]): SyncError {
   const command = program.commands.find((each) => args.includes(each.name()))
   const asked = command === undefined ? 'tidemark --help' : `tidemark ${command.name()} --help`
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')

@@ -31,7 +31,7 @@ export class LiveProgress implements ProgressView {
   readonly #running = new Map<ReportName, Running>()
   #drawn = 0
   #ended = false
-  #callOff: (() => void) | undefined
+  #cancelTimer: (() => void) | undefined
 
   constructor(out: Output, clock: Clock) {
     this.#out = out
@@ -43,42 +43,42 @@ export class LiveProgress implements ProgressView {
     if (running === undefined) {
       this.#running.set(progress.report, { startedMs: this.#clock.monotonicMs(), progress })
     } else running.progress = progress
-    this.#soon()
+    this.#scheduleDrawing()
   }
 
   onOutcome(outcome: Outcome): void {
-    if (this.#running.delete(outcome.report)) this.#soon()
+    if (this.#running.delete(outcome.report)) this.#scheduleDrawing()
   }
 
   /** Writes log text above the progress lines. */
   write(text: string): void {
-    this.#out.write(`${this.#erasing()}${text}${this.#drawing()}`)
+    this.#out.write(`${this.#eraseText()}${text}${this.#drawText()}`)
   }
 
   /** Erases the progress lines. Nothing is drawn afterwards. */
   [Symbol.dispose](): void {
-    this.#callOff?.()
+    this.#cancelTimer?.()
     this.#ended = true
     this.#running.clear()
-    this.#out.write(this.#erasing())
+    this.#out.write(this.#eraseText())
   }
 
-  #soon(): void {
+  #scheduleDrawing(): void {
     if (this.#ended) return
-    this.#callOff ??= this.#clock.after(REDRAW_MS, () => {
-      this.#callOff = undefined
+    this.#cancelTimer ??= this.#clock.after(REDRAW_MS, () => {
+      this.#cancelTimer = undefined
       this.write('')
     })
   }
 
-  #drawing(): string {
+  #drawText(): string {
     const now = this.#clock.monotonicMs()
     const lines = [...this.#running.values()].map((running) => progressLine(running.progress, now - running.startedMs))
     this.#drawn = lines.length
     return lines.map((line) => `${line.slice(0, this.#out.columns - 1)}\n`).join('')
   }
 
-  #erasing(): string {
+  #eraseText(): string {
     return this.#drawn === 0 ? '' : `\u001B[${this.#drawn}A\u001B[0J`
   }
 }

@@ -2,7 +2,7 @@
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { grouped, counted, duration, line, table, wholeSeconds, type Column } from './layout.ts'
-import { offCureLines } from './wanted.ts'
+import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
 import { reasonOf } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
@@ -78,7 +78,7 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
 }
 
 /** Maximum number of gaps in a line. Further gaps are only counted. */
-const GAPS_TOLD = 3
+const GAPS_SHOWN = 3
 
 /** Returns lines with covered time and gaps, and with time to read again: one of each per currency or entity. */
 function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
@@ -100,7 +100,7 @@ function coveredText(covered: readonly Span[]): string {
 
 function gapsText(gaps: readonly Span[]): string {
   const told = gaps
-    .slice(0, GAPS_TOLD)
+    .slice(0, GAPS_SHOWN)
     .map(({ since, until }) => `; gap ${wholeSeconds(since)} – ${wholeSeconds(until)}`)
   const more = gaps.length - told.length
   return `${told.join('')}${more === 0 ? '' : `; ${grouped(more)} more`}`
@@ -117,8 +117,8 @@ function againText({ since, until, because, records }: ReadingAgain): string {
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
-/** Returns the advice with the name of the setting and its new value. */
-export const overlapCure = (report: ReportName, overlap: string): string =>
+/** Returns the advice to raise `overlap`: the name of the setting and its new value. */
+export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
 /** Returns what the last reconcile found that no window and no comparison of counts had read; undefined: nothing. */
@@ -133,6 +133,6 @@ function latenessLines(standing: Standing, overlapMs: number): string[] {
   const lines = missed === undefined ? [] : [`${report}: ${missed}`]
   if (rows === null || rows === 0 || seconds === null) return lines
   const enough = `the overlap of ${settingDuration(overlapMs)} is enough`
-  const cure = advised === null ? enough : overlapCure(report, advised)
+  const cure = advised === null ? enough : overlapAdvice(report, advised)
   return [...lines, `${report}: ${counted(rows, 'row')} came late; ${latenessText(report, seconds * 1_000)}; ${cure}`]
 }

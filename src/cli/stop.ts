@@ -14,7 +14,7 @@ const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
 
-export interface StopParts {
+export interface StopOptions {
   readonly clock: Clock
   readonly say: (line: string) => void
   readonly quit: (code: number) => void
@@ -22,13 +22,13 @@ export interface StopParts {
 
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
-  readonly #parts: StopParts
+  readonly #parts: StopOptions
   readonly #elsewhere: { readonly words: string }[] = []
   #stoppedMs: number | undefined
   #exitCode: number | undefined
   #endsWell = false
 
-  constructor(parts: StopParts) {
+  constructor(parts: StopOptions) {
     this.#parts = parts
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
@@ -52,8 +52,8 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
-  /** Until disposed, a stop prints `words` instead of the usual message. Used while another process does the work. */
-  goesOnElsewhere(words: string): Disposable {
+  /** Until disposed, a stop prints `words` instead of the usual message: another process continues the work. */
+  replaceMessage(words: string): Disposable {
     const work = { words }
     this.#elsewhere.push(work)
     return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }

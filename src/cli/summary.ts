@@ -1,5 +1,5 @@
 /** The summary of a sync: for people a table and what to do about failures, for programs one document. */
-import { offCureLines } from './wanted.ts'
+import { offCureLines } from './reportSelection.ts'
 import { reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import { countsLateRows } from '../plan/lateness.ts'
@@ -78,12 +78,12 @@ function notes(answer: SyncAnswer): string {
   return `${[...off, ...rejected, ...misfits, ...frozen, ...late].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
-const FROZEN_TOLD = 5
+const FROZEN_SHOWN = 5
 
 /** Returns a text about fields without a column. The service chooses their names, so line breaks are removed. */
 function frozenText(fields: readonly string[]): string {
-  const told = fields.slice(0, FROZEN_TOLD).map(line).join(', ')
-  const more = fields.length > FROZEN_TOLD ? `, and ${grouped(fields.length - FROZEN_TOLD)} more` : ''
+  const told = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
+  const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
 }
 

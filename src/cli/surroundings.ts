@@ -1,6 +1,6 @@
 /**
  * Sets up log and progress on standard error for a command. If the operation runs in this process, its log lines are
- * also stored for `tidemark logs`, and traces are sent where the standard OpenTelemetry variables request.
+ * also stored for `tidemark logs`. Traces are sent to the address in the standard OpenTelemetry variables.
  */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
@@ -16,11 +16,11 @@ import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
 import type { ProgressView } from './progress.ts'
 import type { Shell } from './shell.ts'
-import { type Loudness, voices } from './voices.ts'
+import { type OutputOptions, openOutputs } from './commandOutput.ts'
 
 export interface CommandSettings {
   readonly config: Config
-  readonly loudness: Loudness
+  readonly output: OutputOptions
   /** Called once, as soon as it is known which process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
   /** Called with each progress event, in addition to the view on standard error. */
@@ -54,9 +54,9 @@ export function performFor<R extends ActingRequest>(
   })
 }
 
-function inWorker(shell: Shell, { loudness }: CommandSettings): Surroundings {
-  const elsewhere = shell.stop.goesOnElsewhere(GOES_ON)
-  const { log, view } = voices(shell, loudness)
+function inWorker(shell: Shell, { output }: CommandSettings): Surroundings {
+  const elsewhere = shell.stop.replaceMessage(GOES_ON)
+  const { log, view } = openOutputs(shell, output)
   clearOnStop(shell, view)
   return {
     log,
@@ -70,11 +70,11 @@ function inWorker(shell: Shell, { loudness }: CommandSettings): Surroundings {
 }
 
 /** Opens log, run logs and tracing. Closing waits until all spans are sent and all lines are written. */
-async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettings): Promise<Surroundings> {
+async function ownSurroundings(shell: Shell, { config, output }: CommandSettings): Promise<Surroundings> {
   const { clock, env } = shell
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
   const keep = (line: string) => runLogs.take(line)
-  const { log, view } = voices(shell, loudness, keep)
+  const { log, view } = openOutputs(shell, output, keep)
   clearOnStop(shell, view)
   const silent = createLog({ level: 'silent', keep })
   for (const each of [log, silent]) guardSecrets(config, each)
@@ -86,7 +86,7 @@ async function ownSurroundings(shell: Shell, { config, loudness }: CommandSettin
     tell: (event) => show(view, event),
     // The run logs need each outcome. With `--json`, the view has already logged the outcomes of a sync there.
     onEnded: (kind, outcome) => {
-      if (loudness.json !== true) logOutcome(silent, kind, outcome)
+      if (output.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
     },
     [Symbol.asyncDispose]: async () => {

@@ -112,7 +112,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-/** Returns the problems in a refusal's body, singly and as one text. Secrets are masked. */
+/** Returns the problems in a refusal's body, as a list and as one text. Secrets are masked. */
 export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),

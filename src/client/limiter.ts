@@ -46,7 +46,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Returns a permit after all earlier requests of the same priority got theirs. Throws during a long pause. */
+  /** Returns a permit, in the order of the calls with the same priority. Throws RATE_LIMITED during a long pause. */
   async acquire(
     signal: AbortSignal,
     { priority = 'first' }: { priority?: Priority | undefined } = {},
@@ -67,7 +67,7 @@ export class Limiter {
     }
   }
 
-  /** Lets no request begin for `ms` milliseconds. If a longer pause is active, that one stays. */
+  /** Blocks new requests for `ms` milliseconds. If a longer pause is active, the longer pause stays. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
@@ -79,7 +79,7 @@ export class Limiter {
 
   #refusal(): Error | undefined {
     const waitMs = this.#pausedUntilMs - this.#clock.monotonicMs()
-    return waitMs > this.#pauseMsMax ? inLongPause({ waitMs, now: this.#clock.now() }) : undefined
+    return waitMs > this.#pauseMsMax ? longPauseError({ waitMs, now: this.#clock.now() }) : undefined
   }
 
   #serve(): void {
@@ -114,7 +114,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Grants permits after `ms`. Calls `sleep`, since a timer of `after` lets the process end while a request waits. */
+  /** Grants permits after `ms`. Does not call `after`, because its timer lets the process end while a request waits. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -143,7 +143,7 @@ export interface LongPause {
 /** Returns the time at which a pause ends, as text without fractions of a second. */
 export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
 
-const inLongPause = (pause: LongPause): SyncError =>
+const longPauseError = (pause: LongPause): SyncError =>
   new SyncError('RATE_LIMITED', `the service asked for a pause: the next request is not before ${pauseEnd(pause)}`, {
     cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
     data: { retryAfterMs: pause.waitMs },
@@ -193,7 +193,7 @@ const INITIAL_LIMIT = 2
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** The limit after the last halving, at first the maximum. Below it, a success adds 1; from there on, 1 / limit. */
+  /** Below this limit, a success adds 1; else 1 / limit. At first the maximum, later the limit after a halving. */
   #slowGrowthFrom: number
   #halvings = 0
 
@@ -213,7 +213,7 @@ export class AdaptiveConcurrency {
     return this.#halvings
   }
 
-  /** Raises the limit after a success if it was reached. Requests that stay below the limit need no higher one. */
+  /** Raises the limit after a success, but only if all permits were in use. Otherwise no higher limit is needed. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowGrowthFrom ? 1 : 1 / this.#limit

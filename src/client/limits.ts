@@ -15,9 +15,9 @@ export interface ClientLimits {
   readonly answerBytesMax: number
   /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
   readonly attemptsMax: number
-  /** Upper bound of the first random delay between attempts. The bound doubles with each attempt. */
+  /** Maximum of the first random delay between attempts. The maximum doubles with each attempt. */
   readonly retryDelayMsMin: number
-  /** Upper bound of all random delays between attempts. */
+  /** Maximum of all random delays between attempts, even after many attempts. */
   readonly retryDelayMsMax: number
   /** The longest `Retry-After` that a request waits for. During a longer one, requests fail until it is over. */
   readonly retryAfterMsMax: number
@@ -28,7 +28,7 @@ export interface ClientLimits {
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS: ClientLimits = {
-  // A reachable service opens a connection within a second. A lost SYN packet costs three seconds.
+  // A reachable service opens a connection within 1 s, or 4 s if a SYN packet is lost. After 10 s, it is unreachable.
   connectMs: 10 * SECOND_MS,
   headersMs: HEAD_MS_MAX,
   // A server that streams sends data often. After half a minute without a byte, the connection is dead.
@@ -49,7 +49,7 @@ export const DEFAULT_LIMITS: ClientLimits = {
 
 /** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** Maximum share of a token's lifetime for that margin: a token of one minute is renewed 12 seconds before its end. */
+/** Maximum share of a token's lifetime for that margin: a token of 60 s is renewed 12 s before its end. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS

@@ -80,7 +80,7 @@ export interface ReportRequest<T> {
    * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined
-  /** `first` (the default) for incremental runs; `behind` for backfills, which get at least one in eight requests. */
+  /** `first` (the default): incremental runs. `behind`: backfills, which may use at least one of eight requests. */
   priority?: Priority | undefined
   /** Parses the body. If `parse` throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
@@ -92,7 +92,7 @@ export interface Answer<T> {
   servedAt: Instant
   /** A lower bound of the service's clock when the request was sent. */
   askedAt: Instant
-  /** The decompressed size of the answer. */
+  /** The decompressed size of the body. */
   bytes: number
 }
 
@@ -224,7 +224,7 @@ class Client implements ReportingClient {
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))
-    if (refusal?.code === 'REPORT_FORBIDDEN' && request.forbids !== 'request') this.#refuse(refusal)
+    if (refusal?.code === 'REPORT_FORBIDDEN' && request.forbids !== 'request') this.#rememberRefusal(refusal)
     if (refusal !== undefined) throw refusal
     const servedAt = this.#observeClock(answer)
     const bytes = answer.bytes.length
@@ -248,11 +248,11 @@ class Client implements ReportingClient {
       this.#emit({ kind: 'token refused', report: request.report })
     }
     const refusal = scopeMissing(this.#contextOf(request))
-    this.#refuse(refusal)
+    this.#rememberRefusal(refusal)
     throw refusal
   }
 
-  /** Gets a token and sends one POST. Throws the report's refusal if another request got it while this one waited. */
+  /** Gets a token and sends one POST. If another request got the report's refusal meanwhile, throws that refusal. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -339,7 +339,7 @@ class Client implements ReportingClient {
     return servedAt
   }
 
-  #refuse(refusal: SyncError): void {
+  #rememberRefusal(refusal: SyncError): void {
     if (refusal.report !== undefined) this.#refusals.set(refusal.report, refusal)
   }
 

@@ -48,21 +48,21 @@ export function backoffMs(attempt: number, rules: RetryRules, random: () => numb
 /** Adds the number of attempts to an error that was retried. */
 function afterAttempts(error: SyncError, attempts: number): SyncError {
   if (error.retry === 'never' || error.code === 'CANCELLED') return error
-  return extended(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
+  return extend(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Adds the end of the pause that the service requested to an error. A run does not wait for such a long pause. */
+/** Adds to an error when the pause requested by the service ends. A run does not wait for such a long pause. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
-  return extended(error, hint, { attempts, retryAfterMs: pause.waitMs })
+  return extend(error, hint, { attempts, retryAfterMs: pause.waitMs })
 }
 
-function extended({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
+function extend({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
   const details = { cure, data: { ...data, ...more }, cause, report }
   return new SyncError(code, message + addition, details)
 }
 
-/** True for the error of a token request within an attempt. It was retried there, so the attempt is not repeated. */
+/** True for an error of the token request, which has its own retries. The attempt is then not repeated. */
 const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
@@ -83,14 +83,14 @@ export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOp
   const { clock, rules, signal } = options
   for (let number = 1; ; number += 1) {
     assert(number <= rules.attemptsMax, 'a request was repeated more often than allowed')
-    const result = await once(attempt, number, options)
+    const result = await tryOnce(attempt, number, options)
     if ('value' in result) return result.value
     // `raced` rejects with the signal's reason; `sleep` alone would reject with an AbortError.
     await raced(clock.sleep(result.retryInMs, signal), signal)
   }
 }
 
-async function once<T>(attempt: () => Promise<T>, number: number, options: RetryOptions): Promise<AttemptResult<T>> {
+async function tryOnce<T>(attempt: () => Promise<T>, number: number, options: RetryOptions): Promise<AttemptResult<T>> {
   const { clock, rules, signal, permit, onRetry, onPause } = options
   using permitted = await permit()
   try {

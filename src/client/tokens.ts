@@ -25,8 +25,8 @@ export interface TokenStore {
   write(token: StoredToken): Promise<void>
   /** Deletes this token. If the store has a newer one, that one stays. */
   drop(accessToken: Secret): Promise<void>
-  /** Runs `refresh`, in only one process at a time. */
-  oneAtATime<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
+  /** Takes the store's token lock, which one process has at a time, runs `refresh`, and releases the lock. */
+  withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
@@ -130,18 +130,21 @@ export class TokenCache {
     try {
       const { store } = this.#dependencies
       if (store === undefined) return this.#keep(await this.#requestToken(signal))
-      // Usually another process has already stored a token. This process then need not wait for its turn.
+      // Usually another process has already stored a token. This process then needs no lock.
       const shared = await this.#tokenIn(store)
       if (shared !== undefined) return this.#keep(shared)
-      return await store.oneAtATime(async () => this.#keep(await this.#turn(store, signal)), signal)
+      return await store.withLock(async () => this.#keep(await this.#requestUnderLock(store, signal)), signal)
     } catch (error) {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') this.#refused = true
       throw error
     }
   }
 
-  /** Requests a token in this process's turn, unless the process before has stored a token or a refusal. */
-  async #turn(store: TokenStore, signal: AbortSignal): Promise<Token> {
+  /**
+   * Runs while this process has the store's token lock. Returns the token that another process has stored meanwhile. If
+   * another process has stored a refusal, throws CREDENTIALS_REFUSED. Otherwise requests a token.
+   */
+  async #requestUnderLock(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
     if ((await store.refused?.()) === true) {

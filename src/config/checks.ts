@@ -7,7 +7,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Maximum of `overlap` and of `settle`, ten years in ms: added to an instant, the result is still an exact integer. */
+/** Maximum of `overlap` and `settle`: ten years in ms. An instant plus this time is still an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -131,7 +131,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long the books keep entries. The minimum is a day, because runs read the windows of the last day. */
+/** Checks how long the books keep entries: at least a day, because runs read the windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 

@@ -76,7 +76,7 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** Returns a function that names, for messages, what sets a key: a variable, or else a line of the file. */
+/** Returns a function that names the source of a setting in messages: a variable, or else a line of the file. */
 function whereOfSettings(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)

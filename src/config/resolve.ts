@@ -9,7 +9,7 @@ import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
 
-export interface Surroundings {
+export interface ResolveContext {
   /** The folder to which relative paths in the settings refer. */
   readonly folder: string
   /** The reports that TIDEMARK_REPORTS lists; undefined if all reports may run. */
@@ -24,7 +24,7 @@ export interface Surroundings {
 }
 
 /** Returns the final configuration for settings that were checked. */
-export function resolve(raw: RawConfig, given: Surroundings): Config {
+export function resolve(raw: RawConfig, given: ResolveContext): Config {
   const { warehouse, published } = filesOf(raw, given.folder)
   const lake = lakeOf(raw, given.folder)
   return {
@@ -57,7 +57,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns a local path. Staging, queue and socket are created next to it. For a lake in PostgreSQL, it is fixed. */
+/** Returns the local path whose folder gets staging, queue and socket. For a lake in PostgreSQL, the path is fixed. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse

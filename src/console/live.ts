@@ -1,5 +1,5 @@
 /**
- * Live progress as server-sent events. The active runs are read every `LOOK_EVERY_MS`, and open pages receive the state
+ * Live progress as server-sent events. The active runs are read every `POLL_EVERY_MS`, and open pages receive the state
  * only if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -9,7 +9,7 @@ import type { Errands } from './errands.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
-const LOOK_EVERY_MS = 400
+const POLL_EVERY_MS = 400
 /** After this time (ms) without an event, a stream receives a comment. Otherwise proxies would close the stream. */
 const SIGN_EVERY_MS = 15_000
 const STREAMS_MAX = 50
@@ -55,7 +55,7 @@ export class Live {
     reply.raw.on('close', () => this.#streams.delete(stream))
     reply.raw.on('error', () => this.#streams.delete(stream))
     reply.raw.write(`retry: 2000\ndata: ${sent}\n\n`)
-    this.#cancelTimer ??= this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
+    this.#cancelTimer ??= this.#parts.clock.after(POLL_EVERY_MS, () => this.#look())
   }
 
   close(): void {
@@ -73,7 +73,7 @@ export class Live {
         if (this.#send(stream, `data: ${now}\n\n`)) stream.sent = now
       } else if (nowMs - stream.sentMs > SIGN_EVERY_MS) this.#send(stream, ': still here\n\n')
     }
-    if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(LOOK_EVERY_MS, () => this.#look())
+    if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(POLL_EVERY_MS, () => this.#look())
   }
 
   /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */

@@ -31,11 +31,11 @@ export interface Engine {
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
   /** Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. */
-  callOff(id: string): Promise<string | undefined>
-  /** Returns the description of a run that `callOff` stopped earlier; undefined if `callOff` stopped no such run. */
-  calledOffBefore(id: string): string | undefined
+  cancel(id: string): Promise<string | undefined>
+  /** Returns the description of a run that `cancel` stopped earlier; undefined if `cancel` stopped no such run. */
+  cancelledBefore(id: string): string | undefined
   /** Starts the runs of these reports that their pauses prevented. Called when the pauses have ended. */
   restart(reports: readonly ReportName[]): Promise<void>
-  /** Runs `work` after all earlier calls of `inTurn` have ended. */
+  /** Runs `work` after all earlier calls of `inTurn` have ended, so that two works never run at once. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

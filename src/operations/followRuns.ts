@@ -1,4 +1,4 @@
-/** Requests runs and waits for them. Active runs do not count: they may miss the change that the caller expects. */
+/** Requests runs and waits for them. Runs that are already active do not count: they may miss the caller's change. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -15,9 +15,9 @@ export interface FollowOptions {
   readonly caller: Caller
 }
 
-const LOOK_EVERY_MS = 2_000
+const POLL_EVERY_MS = 2_000
 
-/** Requests a run of each report and waits for all. Returns them in the reports' order. Rejects if the caller left. */
+/** Requests a run of each report and waits for all. Returns them in the reports' order. Rejects after an abort. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
@@ -27,7 +27,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {
-    take(event, options, { reports, before, ended })
+    record(event, options, { reports, before, ended })
     if (ended.size === reports.length) all.resolve()
   })
   const stop = () => all.reject(signal.reason)
@@ -37,7 +37,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
     if (signal.aborted) stop()
     for (const report of reports) await ask(report)
     if (reports.length === 0) all.resolve()
-    await Promise.race([all.promise, askAgain(options, { reports, ended }, AbortSignal.any([signal, looking.signal]))])
+    await Promise.race([all.promise, reRequest(options, { reports, ended }, AbortSignal.any([signal, looking.signal]))])
   } finally {
     leave()
     looking.abort()
@@ -51,7 +51,7 @@ interface Wait {
   readonly ended: Map<ReportName, EndedRun>
 }
 
-function take(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { readonly before: number }): void {
+function record(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { readonly before: number }): void {
   const { reports, before, ended } = wait
   const { report } = event.event === 'progress' ? event.progress : event.outcome
   if (event.kind !== kind || !reports.includes(report)) return
@@ -62,11 +62,11 @@ function take(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & { r
 }
 
 /** Repeats requests that the store has lost, until the signal aborts. Never resolves. */
-async function askAgain(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
+async function reRequest(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
   for (;;) {
-    await clock.sleep(LOOK_EVERY_MS, signal)
+    await clock.sleep(POLL_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
     // Each report without an outcome has an active run in this process, so no request was lost.
     if (unseen.length === 0) continue

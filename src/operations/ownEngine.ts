@@ -12,7 +12,7 @@ import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
 /** Number of windows of a backfill in work at once. Some are loaded while others are read. */
-const LANES = 4
+const WINDOWS_AT_ONCE = 4
 
 export interface OwnEngineOptions {
   readonly published: string
@@ -54,11 +54,11 @@ export class OwnEngine implements Engine {
   }
 
   /** Returns undefined: in this process, only the caller's signal can stop a run. */
-  callOff(): Promise<undefined> {
+  cancel(): Promise<undefined> {
     return Promise.resolve(undefined)
   }
 
-  calledOffBefore(): undefined {
+  cancelledBefore(): undefined {
     return undefined
   }
 
@@ -86,7 +86,7 @@ async function* runsOf(context: SyncContext, request: RunRequest): AsyncGenerato
     for (const range of request.ranges) {
       const { start } = settings.reports[range.report]
       const named = await nameBackfill(range, { books: warehouse.backfills, start, now: clock.now() })
-      yield await backfillRun(context, named, { lanes: LANES, pull: pullHere(context) })
+      yield await backfillRun(context, named, { lanes: WINDOWS_AT_ONCE, pull: pullHere(context) })
     }
   }
 }

@@ -34,7 +34,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
   })
 }
 
-const LOOK_EVERY_MS = 250
+const POLL_EVERY_MS = 250
 
 /** Sends a request and polls for the reply: queue events may be lost. Throws WORKER_LOST or the signal's reason. */
 export async function askQueue(
@@ -46,7 +46,7 @@ export async function askQueue(
   const { id = '' } = await queue.add(request.do, { request, by }, JOB_OPTIONS.control)
   let seen = 0
   for (;;) {
-    await clock.sleep(LOOK_EVERY_MS, signal)
+    await clock.sleep(POLL_EVERY_MS, signal)
     // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)

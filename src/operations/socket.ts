@@ -103,7 +103,7 @@ export async function answersAt(socketPath: string): Promise<boolean> {
 }
 
 /** Milliseconds to wait for the response's headers, which a healthy worker sends at once. */
-const HEARD_MS_MAX = 10_000
+const HEADERS_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */
 export async function askSocket(
@@ -112,11 +112,11 @@ export async function askSocket(
   { by, tell, signal }: Caller,
 ): Promise<Reply> {
   const sent = httpRequest({ socketPath, method: 'POST', path: '/', agent: false, signal })
-  const callOff = clock.after(HEARD_MS_MAX, () => sent.destroy(workerLost('does not answer')))
+  const cancelTimer = clock.after(HEADERS_MS_MAX, () => sent.destroy(workerLost('does not answer')))
   try {
     sent.end(JSON.stringify({ request, by } satisfies SentRequest))
     const [response] = (await once(sent, 'response')) as [IncomingMessage]
-    callOff()
+    cancelTimer()
     for await (const line of createInterface(response)) {
       const { event, answer } = JSON.parse(line) as { event?: unknown; answer?: unknown }
       if (answer !== undefined) return Reply.parse(answer)
@@ -127,7 +127,7 @@ export async function askSocket(
     signal.throwIfAborted()
     if (error instanceof SyncError) throw error
   } finally {
-    callOff()
+    cancelTimer()
   }
   signal.throwIfAborted()
   throw workerLost('went away before it was done')

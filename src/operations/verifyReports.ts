@@ -47,7 +47,7 @@ export async function verifyReports(
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-verify-'))
   await using closing = new AsyncDisposableStack()
   closing.defer(() => rm(folder, { recursive: true, force: true }))
-  const warehouse = closing.use(await scratchFor(config, folder))
+  const warehouse = closing.use(await openScratch(config, folder))
   const client = closing.use(clientOf(config, { clock, log }))
   const settings = { ...settingsOf(config), staging: path.join(folder, 'staging') }
   const context = { client, warehouse, clock, settings, signal, onProgress }
@@ -56,7 +56,7 @@ export async function verifyReports(
   for (const report of reports) {
     signal.throwIfAborted()
     const compare = (window: CompareAsk) => compareWindow(warehouse, { ...window, report: reportOf(report) })
-    const markOf = (scope: string) => heldMark(warehouse, report, scope)
+    const markOf = (scope: string) => readMark(warehouse, report, scope)
     const ask = { report, from, to, runId: randomUUID(), markOf, pauses: held, compare }
     const scopes = await verifyReport(context, ask).catch(asSyncError)
     signal.throwIfAborted()
@@ -66,7 +66,7 @@ export async function verifyReports(
 }
 
 /** Opens a temporary warehouse and attaches the published copy for comparison. Throws WAREHOUSE_MISSING. */
-async function scratchFor({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
+async function openScratch({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
       cure: 'Run "tidemark sync" first.',
@@ -82,7 +82,7 @@ async function scratchFor({ published, limits, lake }: Config, folder: string): 
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
   await attach(made)
-  // Staged numbers have a random prefix. Copies the published copy's prefix: otherwise equal rows seem different.
+  // Long numbers are staged as text with a random prefix. Equal rows compare equal only with the copy's prefix.
   await made.rows(`
     UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   await made.close()
@@ -98,7 +98,7 @@ async function newestPauses(config: Config): Promise<readonly Pause[]> {
   return database === undefined ? [] : pauses(database)
 }
 
-async function heldMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {
+async function readMark(warehouse: Warehouse, report: ReportName, scope: string): Promise<Instant | undefined> {
   const [row] = await warehouse.rows<{ mark: Instant }>(
     `SELECT epoch_us(value) AS mark FROM ${READER_COPY}.tidemark.marks WHERE report = '${report}' AND scope = '${scope}' AND mark = 'modified_since'`,
   )

@@ -2,7 +2,7 @@
 import { BackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
-import { CALLED_OFF, calledOffError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
+import { CANCELLED_ON_REQUEST, cancelledError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -23,7 +23,7 @@ import { carryOut } from './operations.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 
-export interface WorkerParts {
+export interface WorkerOperationsOptions {
   readonly context: OwnerContext
   readonly requests: Requests
   readonly runs: Runs
@@ -33,18 +33,18 @@ export interface WorkerParts {
   readonly console: () => string | undefined
 }
 
-const CALLED_OFF_REMEMBERED_MAX = 100
+const CANCELLED_REMEMBERED_MAX = 100
 
 export class WorkerOperations implements Engine {
   readonly context: OwnerContext
-  readonly #parts: WorkerParts
+  readonly #parts: WorkerOperationsOptions
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
   /** The last runs that `cancel` stopped. A repeated `cancel` of such a run succeeds, although the run has ended. */
-  readonly #calledOff: { readonly id: string; readonly what: string }[] = []
+  readonly #cancelled: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: WorkerParts) {
+  constructor(parts: WorkerOperationsOptions) {
     this.#parts = parts
     this.context = parts.context
     const { warehouse, clock, settings } = parts.context
@@ -52,9 +52,9 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Ends the waiting of all callers. Called when the worker stops. */
+  /** Rejects the waiting calls of all callers. Called when the worker stops. */
   close(): void {
-    this.#closing.abort(calledOffError(STOPPING))
+    this.#closing.abort(cancelledError(STOPPING))
   }
 
   /** Executes an operation. Never rejects: a failure is a reply with `error`. */
@@ -102,19 +102,19 @@ export class WorkerOperations implements Engine {
     return this.#parts.housekeeping.publish()
   }
 
-  async callOff(id: string): Promise<string | undefined> {
-    const wasRunning = this.#parts.runs.callOff(id, CALLED_OFF)
-    const waited = await callOffWaiting(this.#parts, id)
+  async cancel(id: string): Promise<string | undefined> {
+    const wasRunning = this.#parts.runs.cancel(id, CANCELLED_ON_REQUEST)
+    const waited = await cancelWaiting(this.#parts, id)
     if (!wasRunning && waited === undefined) return undefined
     const kind = waited?.kind === 'backfill' ? 'a backfill' : 'a run'
     const what = wasRunning ? 'a run' : `${kind} of ${waited?.report} that had not begun`
-    this.#calledOff.push({ id, what })
-    if (this.#calledOff.length > CALLED_OFF_REMEMBERED_MAX) this.#calledOff.shift()
+    this.#cancelled.push({ id, what })
+    if (this.#cancelled.length > CANCELLED_REMEMBERED_MAX) this.#cancelled.shift()
     return what
   }
 
-  calledOffBefore(id: string): string | undefined {
-    return this.#calledOff.find((each) => each.id === id)?.what
+  cancelledBefore(id: string): string | undefined {
+    return this.#cancelled.find((each) => each.id === id)?.what
   }
 
   /** Continues backfills that the pause interrupted, and requests a run of each enabled report. */
@@ -172,7 +172,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
 }
 
 /** Removes a waiting run from its queue; its callers receive CANCELLED. Returns undefined if no such run waits. */
-export async function callOffWaiting(
+export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,
 ): Promise<WaitingRun | undefined> {
@@ -182,7 +182,7 @@ export async function callOffWaiting(
       if (idOf(kind, job) !== id) continue
       await job.remove()
       const report = job.name as ReportName
-      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: calledOffError(CALLED_OFF) })
+      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelledError(CANCELLED_ON_REQUEST) })
       found = { id, report, kind }
     }
   }

@@ -133,11 +133,11 @@ export class ReaderProcess {
 
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
-    const callOff = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
+    const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
     // A process that has ended takes no message. Its end has rejected or will reject.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
-    return this.#waiting.promise.finally(callOff)
+    return this.#waiting.promise.finally(cancel)
   }
 }
 

@@ -8,7 +8,7 @@ import type { WorldChange } from './changes.ts'
 import type { Faults } from './faults.ts'
 import type { World } from './world.ts'
 
-interface ControlParts {
+interface ControlOptions {
   readonly world: World
   readonly requests: RequestLog
   readonly faults: Faults
@@ -17,7 +17,7 @@ interface ControlParts {
 
 type Controls = ReturnType<typeof controlsOf>
 
-export function controlsOf({ world, faults, clock, requests }: ControlParts) {
+export function controlsOf({ world, faults, clock, requests }: ControlOptions) {
   const pace = new Pace(clock, () => world.tick())
   const setFaults = (texts: readonly string[]): void => {
     faults.set(texts)

@@ -21,7 +21,7 @@ export interface ServedResponse {
   readonly problems: readonly string[]
 }
 
-export interface ServiceParts {
+export interface ServiceOptions {
   readonly world: World
   readonly settings: Settings
   readonly faults: Faults
@@ -35,10 +35,10 @@ type ParsedBody =
   | { readonly ok: false; readonly answer: Answer }
 
 export class Service {
-  readonly #parts: ServiceParts
+  readonly #parts: ServiceOptions
   readonly #reporting: Reporting
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceOptions) {
     this.#parts = parts
     this.#reporting = new Reporting(parts)
   }

@@ -33,7 +33,7 @@ interface SpanRow {
   readonly until: Instant
 }
 
-interface AskedRow {
+interface StateRow {
   readonly report: ReportName
   readonly scope: string
   readonly asked: string
@@ -49,7 +49,7 @@ const COVERED = `
   ORDER BY report, scope, since NULLS FIRST`
 
 /** Query: each stored coverage with its mark and, for an entity, the number of records still to be read again. */
-const ASKED = `
+const STATES = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
     count(f.scope) FILTER (c.refill_until IS NULL OR f.asked_at <= c.refill_until) AS records
@@ -61,10 +61,10 @@ const ASKED = `
 /** Returns the coverage of each currency or entity of every report that was read at least once. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
-  config: AskingConfig,
+  config: RequestConfig,
 ): Promise<ReadonlyMap<ReportName, ScopeCoverage[]>> {
   const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
-  const asked = Map.groupBy(await database.rows<AskedRow>(ASKED), ({ report }) => report)
+  const asked = Map.groupBy(await database.rows<StateRow>(STATES), ({ report }) => report)
   const names = new Set([...spans.keys(), ...asked.keys()])
   return new Map(
     [...names].map((report) => [report, scopesOf({ config, report }, spans.get(report), asked.get(report))]),
@@ -72,14 +72,14 @@ export async function coverageOf(
 }
 
 /** The settings that decide which rows are requested. */
-export type AskingConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
+export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
-interface Asks {
-  readonly config: AskingConfig
+interface ReadConfig {
+  readonly config: RequestConfig
   readonly report: ReportName
 }
 
-function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly AskedRow[] = []): ScopeCoverage[] {
+function scopesOf(asks: ReadConfig, spans: readonly SpanRow[] = [], rows: readonly StateRow[] = []): ScopeCoverage[] {
   const scopes = new Set([...spans, ...rows].map(({ scope }) => scope))
   return [...scopes].toSorted().map((scope) => {
     const covered = spans
@@ -93,11 +93,11 @@ function scopesOf(asks: Asks, spans: readonly SpanRow[] = [], rows: readonly Ask
   })
 }
 
-const isConfigured = ({ config, report }: Asks, scope: string): boolean =>
+const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
 /** Returns the range to read again because the configuration changed; null if there is none. */
-function readingAgain(row: AskedRow, { config, report }: Asks): ScopeCoverage['reading_again'] {
+function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
   const held: Coverage = {

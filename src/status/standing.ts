@@ -5,7 +5,7 @@ import { advisedOverlap } from '../config/units.ts'
 import type { Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
-import { type AskingConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
+import { type RequestConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
 
 const count = z.int().min(0)
 
@@ -70,7 +70,7 @@ const STANDINGS = `
   ORDER BY list_position(${REGISTRY}, report)`
 
 /** Returns the state of all reports in the order of the registry. */
-export async function standingsOf(database: Pick<Database, 'rows'>, config: AskingConfig): Promise<Standing[]> {
+export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(STANDINGS)
   const coverage = await coverageOf(database, config)
   return rows.map(({ enabled: wasEnabled, last_state: lastState, code, message, cure, ...row }) => {

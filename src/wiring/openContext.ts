@@ -82,7 +82,7 @@ export function clientOf(config: Config, wiring: ClientWiring): ReportingClient 
   }
   const identity = `${config.service.baseUrl.href} ${identityOf(config.service)}`
   const tokenStore = store?.tokens({ identity, secret: config.service.clientSecret })
-  const sharedPauses = store?.pauses({ identity }) ?? pausesBeside(config.warehouse, identity, clock)
+  const sharedPauses = store?.pauses({ identity }) ?? pausesInFile(config.warehouse, identity, clock)
   return openClient({ ...config.service, limits }, { clock, onEvent, observe, tokenStore, sharedPauses })
 }
 
@@ -118,17 +118,17 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
-const LEFT_MS = 15 * MINUTE_MS
+const STALE_MS = 15 * MINUTE_MS
 
 /**
  * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, the
- * folders of live processes must stay, so only those older than `LEFT_MS` are removed.
+ * folders of live processes must stay, so only those older than `STALE_MS` are removed.
  */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   const warehouse = await Warehouse.open({ path, lake, memory, threads })
-  if (isShared) await removeStaleStaging(staging, systemClock.now(), LEFT_MS)
+  if (isShared) await removeStaleStaging(staging, systemClock.now(), STALE_MS)
   else await removeFolder(staging)
   makePrivateFolder(staging)
   return warehouse
@@ -136,7 +136,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
-const Kept = z.object({
+const StoredPause = z.object({
   /** Digest of the service and the client to which the pause applies. */
   of: z.string(),
   /** Start of the pause in milliseconds since 1970, on this machine's clock. */
@@ -145,14 +145,14 @@ const Kept = z.object({
 })
 
 /**
- * Keeps long pauses (Retry-After) of this service and client (`identity`) in a file next to the warehouse. Otherwise
- * commands that cron starts every few minutes would ignore them. Workers keep pauses in the queue's store.
+ * Keeps long pauses (Retry-After) of this service and client (`identity`) in a file next to the warehouse. Without the
+ * file, commands that cron starts every few minutes would ignore the pauses. Workers keep pauses in the queue's store.
  */
-function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
+function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = nameOf(identity)
   const remainingMs = async (): Promise<number> => {
-    const kept = Kept.safeParse(JSON.parse(await readFile(file, 'utf8')))
+    const kept = StoredPause.safeParse(JSON.parse(await readFile(file, 'utf8')))
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
@@ -166,7 +166,7 @@ function pausesBeside(warehouse: string, identity: string, clock: Pick<Clock, 'n
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()
-      const kept: z.infer<typeof Kept> = { of, fromMs: toMillis(now), untilMs: toMillis(plusMs(now, ms)) }
+      const kept: z.infer<typeof StoredPause> = { of, fromMs: toMillis(now), untilMs: toMillis(plusMs(now, ms)) }
       await writeFile(`${file}.new`, JSON.stringify(kept))
       await rename(`${file}.new`, file)
     },

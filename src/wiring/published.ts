@@ -19,14 +19,14 @@ export async function openPublished(
       data: { path: published },
     })
   }
-  return known(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
+  return refuseNewer(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
 /** Opens a file for reading. Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
 export const openToRead = async (path: string, memory: string): Promise<Database> =>
-  known(await Database.open(path, { readOnly: true, memory }))
+  refuseNewer(await Database.open(path, { readOnly: true, memory }))
 
-async function known(database: Database): Promise<Database> {
+async function refuseNewer(database: Database): Promise<Database> {
   try {
     await knownLayout(database, database.path)
     return database
@@ -51,25 +51,25 @@ export interface Newest {
 }
 
 /**
- * Opens the warehouse. Opens the published copy instead while another process writes the warehouse, or if this user may
- * not open it. Returns undefined if neither exists.
+ * Opens the warehouse. Opens the published copy instead if another process writes the warehouse, or if this user may
+ * not open the warehouse. Returns undefined if neither file exists.
  */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
-  if (config.lake !== undefined) return lakeIfThere(config)
+  if (config.lake !== undefined) return openExistingLake(config)
   try {
     if (isThere(config.warehouse))
       return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
     // A user may be allowed to read the copy but not the warehouse.
-    const isOthers = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
-    if (!isOthers) throw error
+    const isUnavailable = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
+    if (!isUnavailable) throw error
   }
   if (!isThere(config.published)) return undefined
   return { database: await openPublished(config), file: 'published' }
 }
 
-async function lakeIfThere(config: Config): Promise<Newest | undefined> {
+async function openExistingLake(config: Config): Promise<Newest | undefined> {
   try {
     return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {

@@ -36,8 +36,9 @@ export interface WorkerConsole extends AsyncDisposable {
 const RETRY_MS = 5_000
 
 /**
- * Opens the console. While another process has the port, tries again every few seconds. If the role is named in
- * `--roles` (`isRequired`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID.
+ * Opens the console. If another process has the port, tries again every `RETRY_MS`; but if `isRequired` (`--roles`
+ * names the role `console`), throws CONSOLE_PORT_TAKEN. Throws CONFIG_INVALID if other machines can reach the address
+ * and the token is missing or short.
  */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring

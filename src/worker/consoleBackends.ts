@@ -14,7 +14,7 @@ import type { WorkerOperations } from '../operations/workerOperations.ts'
 import { openPublished } from '../wiring/published.ts'
 import { standingsOf } from '../status/standing.ts'
 
-export interface OwnerBackendParts {
+export interface OwnerBackendOptions {
   readonly config: Config
   readonly clock: Clock
   readonly warehouse: Warehouse
@@ -22,8 +22,8 @@ export interface OwnerBackendParts {
   readonly runs: Runs
 }
 
-export function ownerBackend({ config, clock, warehouse, operations, runs }: OwnerBackendParts): ConsoleBackend {
-  const books = patientReader(warehouse, config, clock)
+export function ownerBackend({ config, clock, warehouse, operations, runs }: OwnerBackendOptions): ConsoleBackend {
+  const books = warehouseReader(warehouse, config, clock)
   return {
     isOwner: true,
     answer: (request, caller) => operations.answer(request, caller),
@@ -41,7 +41,7 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
     answer: async (request, caller) => {
       try {
         await using worker = await findWorker(config, clock)
-        if (worker === undefined) return { error: problemOf(nobody()) }
+        if (worker === undefined) return { error: problemOf(noOwnerError()) }
         return { result: await worker.ask(request, caller) }
       } catch (thrown) {
         return { error: problemOf(asSyncError(thrown)) }
@@ -54,23 +54,23 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
   }
 }
 
-const nobody = (): SyncError =>
+const noOwnerError = (): SyncError =>
   new SyncError('WORKER_LOST', 'no worker owns the warehouse now', {
     cure: 'Start a worker with the role load, or wait: one that stands by takes over within seconds.',
   })
 
-/** Milliseconds that the console waits for the warehouse during a load. Then it reads the published copy. */
-const BUSY_MS_MAX = 2_000
+/** Milliseconds that the console waits for the warehouse during a load. After them, it reads the published copy. */
+const WAREHOUSE_WAIT_MS_MAX = 2_000
 
 /** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
-function patientReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
+function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
   return {
     rows: async <T>(sql: string): Promise<T[]> => {
       if (isBusy) return published.rows<T>(sql)
       const reading = warehouse.rows<T>(sql)
-      const rows = await within(BUSY_MS_MAX, clock, () => reading)
+      const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
       // A query still waits for the warehouse. Until it ends, further queries read the copy at once.
       isBusy = true

@@ -10,7 +10,7 @@ import { PRIVATE_FILE } from '../folders.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import type { Role } from './roles.ts'
 
-export interface ReadinessParts {
+export interface ReadinessOptions {
   readonly clock: Clock
   /** Path of the warehouse. Its folder must have space for rows that wait for their load. */
   readonly warehouse: string
@@ -29,7 +29,7 @@ const BLOCK = Buffer.alloc(262_144)
  * schedule is set (role `schedule`), the owner of the warehouse is known and has the file that is at its path (role
  * `load`), and the disk has space (roles `load` and `pull`).
  */
-export function readinessOf(parts: ReadinessParts): () => Promise<boolean> {
+export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
   return () => {
     const nowMs = parts.clock.monotonicMs()
@@ -41,7 +41,7 @@ export function readinessOf(parts: ReadinessParts): () => Promise<boolean> {
 }
 
 /** Rejects, or resolves to false, if the worker is not ready. */
-async function isReady({ warehouse, store, requests, roles, ownership }: ReadinessParts): Promise<boolean> {
+async function isReady({ warehouse, store, requests, roles, ownership }: ReadinessOptions): Promise<boolean> {
   await store.checkWritable()
   if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false
   if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)

@@ -85,12 +85,12 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     operations.close()
     ending.abort()
     await notifying
-    await inTime(context, returnJobs(consumers, warehouse, context))
+    await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
     signal.removeEventListener('abort', end)
     ownership.leave()
     ending.abort()
-    await inTime(context, warehouse.close())
+    await endInTime(context, warehouse.close())
     log.info('the warehouse is closed')
   }
 }
@@ -141,7 +141,7 @@ const ENDING_MS_MAX = 30_000
  * Ends the process if the work takes longer than `ENDING_MS_MAX`. Otherwise a process that can't close the warehouse
  * would prevent every standby from taking over. Committed rows are safe, and the queue recovers the jobs.
  */
-async function inTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
+async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends, start it again`)
     process.exit(1)
@@ -161,7 +161,7 @@ interface StandbyContext extends OwnerContext {
 }
 
 /** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
-const PASSING: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
+const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Owns the warehouse, or tries again until an owner ends. Throws errors of opening that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
@@ -193,7 +193,7 @@ async function tryToOpen(
     return { warehouse: await openWarehouse(config, isFirst ? {} : { isShared: true }) }
   } catch (thrown) {
     const error = asSyncError(thrown)
-    if (PASSING.includes(error.code)) return error
+    if (TEMPORARY_ERRORS.includes(error.code)) return error
     throw error
   }
 }

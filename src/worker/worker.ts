@@ -96,16 +96,16 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   log.info('stopped')
 }
 
-const HEAL_MS = MINUTE_MS
+const SCHEDULE_CHECK_MS = MINUTE_MS
 const STANDBY_MS = 3_000
 /** Number of checks for expired locks during the time that a lock is valid. */
-const LOOKS_PER_LOCK = 3
+const CHECKS_PER_LOCK = 3
 
 /** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
-    ? { locks: undefined, healMs: HEAL_MS, standbyMs: STANDBY_MS }
-    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / LOOKS_PER_LOCK) }, healMs: lock, standbyMs: lock }
+    ? { locks: undefined, healMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
+    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / CHECKS_PER_LOCK) }, healMs: lock, standbyMs: lock }
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 

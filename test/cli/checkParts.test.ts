@@ -10,7 +10,7 @@ import { createServer as createPlain, type AddressInfo } from 'node:net'
 import path from 'node:path'
 import { createServer, setDefaultCACertificates, getCACertificates } from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import { verdictOf, checkPublished } from '../../src/cli/check/files.ts'
+import { diskVerdict, checkPublished } from '../../src/cli/check/files.ts'
 import { checkNetwork } from '../../src/cli/check/network.ts'
 import { checkQueue } from '../../src/cli/actions/check.ts'
 import { skewFinding } from '../../src/cli/check/service.ts'
@@ -262,7 +262,7 @@ describe('the line of the disk', () => {
     [{ free: 100 * MB, size: MB, growth: 5 * MB }, 'warn', 'full in about 7 days'],
     [{ free: MB, size: MB, growth: undefined }, 'warn', 'room for a second copy'],
   ])('says of %j: %s', (room, verdict, found) => {
-    expect(verdictOf('disk', room)).toMatchObject({ verdict, found: expect.stringContaining(found) })
+    expect(diskVerdict('disk', room)).toMatchObject({ verdict, found: expect.stringContaining(found) })
   })
 })
 

@@ -360,7 +360,7 @@ describe('a shared token store', () => {
       this.#isRefused = false
     }
 
-    async oneAtATime<T>(refresh: () => Promise<T>): Promise<T> {
+    async withLock<T>(refresh: () => Promise<T>): Promise<T> {
       const mine = this.#turn.then(refresh)
       this.#turn = mine.catch(() => undefined)
       return await mine
@@ -383,7 +383,7 @@ describe('a shared token store', () => {
     await using other = aClient(service, { tokenStore })
     await one.token()
     const never = Promise.withResolvers<never>()
-    tokenStore.oneAtATime = () => never.promise
+    tokenStore.withLock = () => never.promise
     await other.token()
     expect(service.tokens).toHaveLength(1)
   })

@@ -10,7 +10,7 @@ import type { QueueStore } from '../../jobs/stores/store.ts'
 import { followRuns } from '../../src/operations/followRuns.ts'
 import { askQueue } from '../../src/operations/queue.ts'
 import { socketPathOf } from '../../src/operations/socket.ts'
-import { callOffWaiting, waitingRuns } from '../../src/operations/workerOperations.ts'
+import { cancelWaiting, waitingRuns } from '../../src/operations/workerOperations.ts'
 import { systemClock as clock } from '../../src/clock.ts'
 import { plusMs } from '../../src/instant.ts'
 import { noFigures } from '../../src/sync/reportOutcome.ts'
@@ -55,11 +55,11 @@ describe('without a worker on the queues', () => {
     await until(async () => (await waitingRuns(requests)).length === 1)
     const [waiting] = await waitingRuns(requests)
     expect(waiting).toMatchObject({ report: 'events', kind: 'incremental' })
-    expect(await callOffWaiting({ requests, runs }, waiting?.id ?? '')).toEqual(waiting)
+    expect(await cancelWaiting({ requests, runs }, waiting?.id ?? '')).toEqual(waiting)
     const [{ outcome } = { outcome: undefined }] = await waits
     expect(outcome).toMatchObject({ report: 'events', state: 'failed', error: { code: 'CANCELLED' } })
     expect(await waitingRuns(requests)).toEqual([])
-    expect(await callOffWaiting({ requests, runs }, waiting?.id ?? '')).toBeUndefined()
+    expect(await cancelWaiting({ requests, runs }, waiting?.id ?? '')).toBeUndefined()
   })
 
   it('who leaves while the job is still being added ends only their own wait', LONG, async () => {
@@ -87,7 +87,7 @@ describe('without a worker on the queues', () => {
     expect(await waitingRuns(requests)).toEqual([{ id: first, report: 'events', kind: 'backfill' }])
     const other = [{ report: 'events', from: plusMs(start, 1_000), to: undefined }] as const
     expect(await names.during(other, async (named) => named.get('events')?.backfillId)).not.toBe(first)
-    expect(await callOffWaiting({ requests, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
+    expect(await cancelWaiting({ requests, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
     expect(await waitingRuns(requests)).toEqual([])
   })
 
@@ -127,7 +127,7 @@ it('who waits for a run that is at work goes on waiting while the queue is away'
     report: 'events',
     kind: 'incremental',
     startedAt: clock.now(),
-    callOff: () => undefined,
+    cancel: () => undefined,
   } as const
   const ends = Promise.withResolvers<void>()
   const outcome = {

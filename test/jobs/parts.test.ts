@@ -1,7 +1,14 @@
 /** The small parts of the worker: what becomes of errors, who holds a lease, when things are done. */
 import { describe, expect, it } from 'vitest'
 import { Leases } from '../../jobs/owner/owner.ts'
-import { CALLED_OFF, errorOfReason, OVERTAKEN, retryDelayMs, STOPPING, verdictOf } from '../../jobs/queue/jobOutcome.ts'
+import {
+  CANCELLED_ON_REQUEST,
+  errorOfReason,
+  OVERTAKEN,
+  retryDelayMs,
+  STOPPING,
+  verdictOf,
+} from '../../jobs/queue/jobOutcome.ts'
 import { schedulersOf } from '../../jobs/schedule/schedule.ts'
 import type { Config } from '../../src/config/config.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
@@ -22,7 +29,7 @@ describe('an error', () => {
     const paused = new SyncError('REPORT_PAUSED', 'by hand', { cure: 'Resume it.' })
     expect(verdictOf(paused, undefined)).toBe('give up')
     expect(verdictOf(paused, undefined, ['REPORT_PAUSED'])).toBe('wait')
-    expect(verdictOf(paused, CALLED_OFF, ['REPORT_PAUSED'])).toBe('give up')
+    expect(verdictOf(paused, CANCELLED_ON_REQUEST, ['REPORT_PAUSED'])).toBe('give up')
   })
 
   it('of a stopping worker returns the job to the queue, whatever it was', () => {
@@ -33,7 +40,7 @@ describe('an error', () => {
     expect(verdictOf(error('FENCED'), undefined)).toBe('drop')
     expect(verdictOf(error('CANCELLED'), OVERTAKEN)).toBe('drop')
     expect(verdictOf(error('CANCELLED'), 'the lock of the job was lost')).toBe('drop')
-    expect(verdictOf(error('CANCELLED'), CALLED_OFF)).toBe('give up')
+    expect(verdictOf(error('CANCELLED'), CANCELLED_ON_REQUEST)).toBe('give up')
   })
 
   it('keeps its code on the way through the queue', () => {
@@ -59,16 +66,16 @@ describe('a lease', () => {
     const leases = new Leases()
     const events: string[] = []
     const end = Promise.withResolvers<void>()
-    const callOff = () => {
+    const cancel = () => {
       events.push('first called off')
       end.resolve()
     }
-    const first = leases.hold({ name: 'incremental events', as: 'incremental', signal, callOff }, async () => {
+    const first = leases.hold({ name: 'incremental events', as: 'incremental', signal, cancel }, async () => {
       await end.promise
       await new Promise((resolve) => void setImmediate(resolve))
       events.push('first ended')
     })
-    const ask = { name: 'incremental events', as: 'incremental', signal, callOff: () => undefined }
+    const ask = { name: 'incremental events', as: 'incremental', signal, cancel: () => undefined }
     await leases.hold(ask, async () => void events.push('second began'))
     await first
     expect(events).toEqual(['first called off', 'first ended', 'second began'])
@@ -78,15 +85,15 @@ describe('a lease', () => {
     const leases = new Leases()
     const events: string[] = []
     const end = Promise.withResolvers<void>()
-    const callOff = () => void events.push('called off')
+    const cancel = () => void events.push('called off')
     const name = 'incremental events'
-    const reconcile = leases.hold({ name, as: 'reconcile', signal, callOff }, async () => {
+    const reconcile = leases.hold({ name, as: 'reconcile', signal, cancel }, async () => {
       await end.promise
       events.push('reconciled')
     })
-    const run = leases.hold({ name, as: 'incremental', signal, callOff }, async () => void events.push('ran'))
+    const run = leases.hold({ name, as: 'incremental', signal, cancel }, async () => void events.push('ran'))
     await leases.hold(
-      { name: 'incremental budgets', as: 'incremental', signal, callOff },
+      { name: 'incremental budgets', as: 'incremental', signal, cancel },
       async () => void events.push('another report ran'),
     )
     end.resolve()
@@ -99,13 +106,13 @@ describe('a lease', () => {
     const end = Promise.withResolvers<void>()
     const waiting = new AbortController()
     const name = 'backfill events'
-    const first = leases.hold({ name, as: 'a', signal, callOff: () => undefined }, () => end.promise)
-    const second = leases.hold({ name, as: 'b', signal: waiting.signal, callOff: () => undefined }, async () => 'ran')
+    const first = leases.hold({ name, as: 'a', signal, cancel: () => undefined }, () => end.promise)
+    const second = leases.hold({ name, as: 'b', signal: waiting.signal, cancel: () => undefined }, async () => 'ran')
     waiting.abort(error('CANCELLED'))
     end.resolve()
     await expect(second).rejects.toMatchObject({ code: 'CANCELLED' })
     await first
-    expect(await leases.hold({ name, as: 'c', signal, callOff: () => undefined }, async () => 'ran')).toBe('ran')
+    expect(await leases.hold({ name, as: 'c', signal, cancel: () => undefined }, async () => 'ran')).toBe('ran')
   })
 })
 

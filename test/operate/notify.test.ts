@@ -57,7 +57,7 @@ async function aDesk(options: TideOptions = {}): Promise<Desk> {
     }
   }
   const run = async (report: ReportName, kind: RunKind = 'incremental', error?: SyncError) => {
-    const place = { runId: 'r', report, kind, startedAt: systemClock.now(), callOff: () => undefined }
+    const place = { runId: 'r', report, kind, startedAt: systemClock.now(), cancel: () => undefined }
     await runs.during(place, async () => {
       const [outcome] = await syncAll(tide.context, [report])
       if (outcome === undefined) throw new TypeError('no outcome')

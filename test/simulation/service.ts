@@ -45,7 +45,7 @@ const PROBLEM: Answer = { status: 500, body: '{"title":"error"}' }
 const pageOr404 = (body: string | undefined): Answer =>
   body === undefined ? { ...PROBLEM, status: 404 } : { status: 200, body }
 
-export interface ServiceParts {
+export interface ServiceOptions {
   readonly scenario: Scenario
   readonly world: World
   readonly faults: FaultSource
@@ -59,11 +59,11 @@ export class Service extends Dispatcher {
   requests = 0
   /** An operator's refusal: every report request is answered so until it is taken back. */
   refusal: 'scopeRefused' | 'forbidden' | undefined
-  readonly #parts: ServiceParts
+  readonly #parts: ServiceOptions
   readonly #pages: PageParts
   readonly #open = new Set<Exchange>()
 
-  constructor(parts: ServiceParts) {
+  constructor(parts: ServiceOptions) {
     super()
     this.#parts = parts
     this.#pages = parts

@@ -162,12 +162,12 @@ export class MachineClock implements Clock {
       reject(signal.reason as Error)
       return promise
     }
-    const callOff = this.#timeline.schedule(ms, () => {
+    const cancel = this.#timeline.schedule(ms, () => {
       signal?.removeEventListener('abort', stop)
       resolve()
     })
     const stop = () => {
-      callOff()
+      cancel()
       reject(signal?.reason as Error)
     }
     signal?.addEventListener('abort', stop, { once: true })

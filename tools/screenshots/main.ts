@@ -17,7 +17,7 @@ const BYTES_MAX = 300_000
 /** Number of syncs before the pictures, so that the charts have enough points. */
 const SYNCS = 8
 const SYNC_EVERY_MS = 4_000
-const LOOK_EVERY_MS = 250
+const POLL_EVERY_MS = 250
 
 interface Shot {
   readonly file: string
@@ -71,7 +71,7 @@ async function aMorning(console: Consoled): Promise<void> {
 async function synced(console: Consoled): Promise<void> {
   let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
   while (errand.state === 'running') {
-    await clock.sleep(LOOK_EVERY_MS)
+    await clock.sleep(POLL_EVERY_MS)
     errand = await console.ask(`/api/errands/${errand.id}`)
   }
 }

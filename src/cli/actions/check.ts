@@ -6,13 +6,13 @@ import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
 import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../voices.ts'
+import type { CommandOptions } from '../commandOutput.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 import type { Config } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
 import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
-import { latenessText, missedText, overlapCure } from '../standingText.ts'
+import { latenessText, missedText, overlapAdvice } from '../standingText.ts'
 import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { existsSync } from 'node:fs'
@@ -44,7 +44,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
     await checkPublished(config),
     ...(await checkOverlap(config)),
   ]
-  findings.push(...(await resumeChecked(shell, config, findings)))
+  findings.push(...(await resumeReadable(shell, config, findings)))
   if (json) {
     const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
     out.write(`${JSON.stringify({ ok: !hasFailed(findings), checks }, undefined, 2)}\n`)
@@ -78,7 +78,7 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
         return [warn('overlap', `${report}: ${missed}`, `${report}: if rows came late, set a longer overlap`)]
       if (overlap === null) return []
       const found = `${report}: ${latenessText(report, (seconds ?? 0) * 1_000)}`
-      return [warn('overlap', found, `${report}: ${overlapCure(report, overlap)}`)]
+      return [warn('overlap', found, `${report}: ${overlapAdvice(report, overlap)}`)]
     })
     const late = standings.reduce((sum, { late_rows: rows }) => sum + (rows ?? 0), 0)
     if (advices.length > 0) return advices
@@ -118,13 +118,13 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
 }
 
 /** Ends pauses of reports that the service had refused and now allows. Pauses by an operator stay. */
-async function resumeChecked(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
+async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const reports = [
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opening for writing may migrate the warehouse. So it is only done if there is a pause to end.
-    if (!mayExist(config) || !(await holdsRefused(config))) return []
+    // Opening for writing may migrate the warehouse, so the warehouse is opened only if there is a pause to end.
+    if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))
   } catch (thrown) {
@@ -147,7 +147,7 @@ async function resumeChecked(shell: Shell, config: Config, findings: readonly Fi
   }
 }
 
-async function holdsRefused(config: Config): Promise<boolean> {
+async function hasRefusedReports(config: Config): Promise<boolean> {
   await using database = await openWarehouseToRead(config)
   return (await pauses(database)).some(({ code }) => code !== 'REPORT_PAUSED')
 }

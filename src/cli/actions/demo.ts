@@ -22,7 +22,7 @@ const TOKEN_BYTES = 12
 export async function demo(shell: Shell, { keep = false }: { readonly keep?: boolean }): Promise<ExitCode> {
   const { out } = shell
   const folder = path.join(shell.cwd, FOLDER)
-  if (!keep) await clear(folder)
+  if (!keep) await removeOldFiles(folder)
   out.write(heading('1. A local reporting service'))
   await using service = await startService(shell, ROWS)
   out.write(`It runs at ${service.url}, in a process of its own.\n`)
@@ -33,7 +33,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have read rows before this sync, so the table counts all loads since the worker's start (load 0).
+  // The worker may have read rows before this sync. So the table counts all loads since the worker's start (load 0).
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -54,12 +54,12 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   out.write(`${tableOf(changes)}${counted(moved.length, 'report')} changed.\n`)
   await showQueries(shell, config, changed[0]?.key ?? 0)
   out.write(closingText())
-  if (out.isTerminal) await looking(shell, worker.console, token)
+  if (out.isTerminal) await keepRunning(shell, worker.console, token)
   return 0
 }
 
 /** On a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
-async function looking({ out, stop }: Shell, console: string, token: string): Promise<void> {
+async function keepRunning({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()
   await stop.requested()
@@ -68,7 +68,7 @@ async function looking({ out, stop }: Shell, console: string, token: string): Pr
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
 /** Removes the files that an earlier demo has left, and no other file in the folder. */
-async function clear(folder: string): Promise<void> {
+async function removeOldFiles(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
   const warehouse = ['', '.wal', '.staging', '.control', '.alive', '.logs', ...queue].map(
@@ -138,15 +138,15 @@ async function lastLoad(config: Config): Promise<number> {
   return last?.id ?? 0
 }
 
-interface Read extends Readonly<Record<(typeof FIGURES)[number], number>> {
+interface ReportLoads extends Readonly<Record<(typeof FIGURES)[number], number>> {
   readonly report: string
   readonly pages: number
 }
 
 /** Returns, for each report, the number of pages and rows of all loads after the load number `load`. */
-async function readSince(config: Config, load: number): Promise<Read[]> {
+async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
   await using copy = await openPublished(config)
-  const read = await copy.rows<Read>(`
+  const read = await copy.rows<ReportLoads>(`
     SELECT report, coalesce(any_value(w.pages), 0)::BIGINT AS pages, ${FIGURES.map((figure) => `sum(${figure})::BIGINT AS ${figure}`).join(', ')}
     FROM tidemark.loads LEFT JOIN (
       SELECT report, sum(pages) AS pages FROM tidemark.windows WHERE load_id > ${load} GROUP BY report) w USING (report)
@@ -154,7 +154,7 @@ async function readSince(config: Config, load: number): Promise<Read[]> {
   return reportNames.flatMap((name) => read.filter(({ report }) => report === name))
 }
 
-function tableOf(read: readonly Read[]): string {
+function tableOf(read: readonly ReportLoads[]): string {
   const heads = ['pages', 'rows read', 'new', 'changed', 'deleted'] as const
   return table(
     [{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))],

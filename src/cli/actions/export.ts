@@ -6,8 +6,8 @@ import { SPILL } from '../../warehouse/publish/exportFolder.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../voices.ts'
-import { known } from '../wanted.ts'
+import type { CommandOptions } from '../commandOutput.ts'
+import { requireReportNames } from '../reportSelection.ts'
 
 export interface ExportOptions extends CommandOptions {
   readonly to: string
@@ -19,7 +19,7 @@ export async function exportTables(
   { config, to, json = false }: ExportOptions,
 ): Promise<ExitCode> {
   const { out, stop, clock, cwd } = shell
-  const named = known(names)
+  const named = requireReportNames(names)
   const reports = reportNames.filter((report) => named.length === 0 || named.includes(report))
   const folder = path.resolve(cwd, to)
   await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL) })

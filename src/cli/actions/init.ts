@@ -10,11 +10,11 @@ import { Secret } from '../../secret.ts'
 import { type Finding, findingsText } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
-import { type Answers, answersOf, confirmed, type Given } from '../init/answers.ts'
+import { type Answers, answersOf, promptYesOrNo, type InitSettings } from '../init/answers.ts'
 import {
   contentOf,
   ignoreSecrets,
-  replacedIn,
+  secretVariablesIn,
   SECRETS_FILE,
   secretsText,
   SETTINGS_FILE,
@@ -26,7 +26,7 @@ import { clientOf } from '../../wiring/openContext.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
-export interface InitOptions extends Given {
+export interface InitOptions extends InitSettings {
   readonly force?: boolean
   /** False if the settings are written without a test request to the service (`--no-try`). */
   readonly try?: boolean
@@ -36,7 +36,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   const { out, cwd } = shell
   await refuseToReplace(shell, options)
   const answers = await answersOf(shell, options)
-  const findings = await tried(shell, answers, options)
+  const findings = await tryOut(shell, answers, options)
   if (findings === undefined) return 1
   const secrets = secretsText(answers, await contentOf(cwd, SECRETS_FILE))
   await writeFile(path.join(cwd, SETTINGS_FILE), settingsText(answers, unreadableIn(findings)))
@@ -58,19 +58,19 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
-  const replaced = replacedIn(await contentOf(shell.cwd, SECRETS_FILE))
+  const replaced = secretVariablesIn(await contentOf(shell.cwd, SECRETS_FILE))
   const there = [
     ...(settings === undefined ? [] : [SETTINGS_FILE]),
     ...(replaced.length === 0 ? [] : [`${replaced.join(' and ')} in ${SECRETS_FILE}`]),
   ].join(', and ')
-  if (there === '' || (await confirmed(shell, `Replace ${there}?`))) return
+  if (there === '' || (await promptYesOrNo(shell, `Replace ${there}?`))) return
   throw new SyncError('USAGE_INVALID', `nothing was written: ${there} would be replaced`, {
     cure: 'Move it away, or run "tidemark init --force".',
   })
 }
 
 /** Tries the settings. Returns the findings of the checks; undefined if they fail and the user writes no files. */
-async function tried(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
+async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
   if (options.try === false) return []
@@ -83,7 +83,7 @@ async function tried(shell: Shell, answers: Answers, options: InitOptions): Prom
   out.write(findingsText(findings))
   const isLost = findings.some(({ check, verdict }) => verdict === 'fail' && (check === 'network' || check === 'token'))
   if (!isLost) return findings
-  if (options.force === true || (await confirmed(shell, 'It does not work yet. Write the files all the same?')))
+  if (options.force === true || (await promptYesOrNo(shell, 'It does not work yet. Write the files all the same?')))
     return findings
   out.write('\nNothing was written. Mend what failed and run it again, or write untried with --no-try.\n')
   return undefined

@@ -5,11 +5,11 @@ import { SyncError } from '../../errors.ts'
 import { isThere, ownFileRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../voices.ts'
+import type { CommandOptions } from '../commandOutput.ts'
 
 export async function logs(shell: Shell, name: string, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const directory = runLogsOf(config.warehouse)
-  if (isThere(directory)) await mayRead(directory)
+  if (isThere(directory)) await requireReadable(directory)
   const isReport = reportNames.some((report) => report === name)
   const runId = isReport ? await lastRunOf(directory, name) : name
   const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
@@ -19,7 +19,7 @@ export async function logs(shell: Shell, name: string, { config, json = false }:
 }
 
 /** Throws WAREHOUSE_MISSING if this user may not read the log files. Otherwise every run would seem to have no log. */
-async function mayRead(directory: string): Promise<void> {
+async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })

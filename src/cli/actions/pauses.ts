@@ -2,8 +2,8 @@
 import { errorFrom } from '../../operations/contract.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import type { CommandOptions } from '../voices.ts'
-import { known } from '../wanted.ts'
+import type { CommandOptions } from '../commandOutput.ts'
+import { requireReportNames } from '../reportSelection.ts'
 
 export const pause = (shell: Shell, names: readonly string[], options: CommandOptions) =>
   changePauses(shell, names, { ...options, verb: 'pause' })
@@ -16,8 +16,8 @@ async function changePauses(
   names: readonly string[],
   { config, verb }: CommandOptions & { readonly verb: 'pause' | 'resume' },
 ): Promise<ExitCode> {
-  const reports = [...known(names)]
-  const { publishError } = await performFor(shell, { config, loudness: {} }, { do: verb, reports })
+  const reports = [...requireReportNames(names)]
+  const { publishError } = await performFor(shell, { config, output: {} }, { do: verb, reports })
   shell.out.write(`${verb}d: ${reports.join(', ')}\n`)
   if (publishError !== undefined) throw errorFrom(publishError)
   return 0
@@ -25,7 +25,7 @@ async function changePauses(
 
 export async function cancel(shell: Shell, id: string, { config }: CommandOptions): Promise<ExitCode> {
   const request = { do: 'cancel', id } as const
-  const { what, isAlready = false, publishError } = await performFor(shell, { config, loudness: {} }, request)
+  const { what, isAlready = false, publishError } = await performFor(shell, { config, output: {} }, request)
   shell.out.write(`cancelled${isAlready ? ' already' : ''}: ${what}\n`)
   if (publishError !== undefined) throw errorFrom(publishError)
   return 0

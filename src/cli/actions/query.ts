@@ -6,7 +6,7 @@ import { counted } from '../layout.ts'
 import { readerOf } from '../../wiring/reader.ts'
 import { type Format, printerOf } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../voices.ts'
+import type { CommandOptions } from '../commandOutput.ts'
 
 export interface QueryOptions extends CommandOptions {
   /** The format of the result. `parquet` is written to the file that `output` names; other formats are printed. */

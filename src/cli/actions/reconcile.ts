@@ -2,10 +2,10 @@
 import { reportOf } from '../../../schema/index.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { grouped, problemText, rightColumns, table } from '../layout.ts'
-import { print, type CommandOptions } from '../voices.ts'
+import { print, type CommandOptions } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import { wantedReports } from '../wanted.ts'
+import { selectReports } from '../reportSelection.ts'
 
 export interface ReconcileOptions extends CommandOptions {
   readonly allowMassDelete?: boolean
@@ -14,13 +14,13 @@ export interface ReconcileOptions extends CommandOptions {
 export async function reconcile(
   shell: Shell,
   names: readonly string[],
-  { config, allowMassDelete = false, ...loudness }: ReconcileOptions,
+  { config, allowMassDelete = false, ...output }: ReconcileOptions,
 ): Promise<ExitCode> {
-  const reports = wantedReports(names, config).filter(
+  const reports = selectReports(names, config).filter(
     (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
   )
-  const answer = await performFor(shell, { config, loudness }, { do: 'reconcile', reports, allowMassDelete })
-  return print(shell, loudness, {
+  const answer = await performFor(shell, { config, output }, { do: 'reconcile', reports, allowMassDelete })
+  return print(shell, output, {
     failed: answer.publishError !== undefined || answer.compared.some(({ error }) => error !== undefined),
     document: () => documentOf(answer),
     text: () => foundText(answer),

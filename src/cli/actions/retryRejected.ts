@@ -3,10 +3,10 @@ import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { type AnswerOf, errorFrom } from '../../operations/contract.ts'
 import { counted, grouped, problemText, rightColumns, table } from '../layout.ts'
-import { print, type CommandOptions } from '../voices.ts'
+import { print, type CommandOptions } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
-import { known } from '../wanted.ts'
+import { requireReportNames } from '../reportSelection.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
@@ -14,11 +14,11 @@ type Retried = AnswerOf<'retry-rejected'>['retried']
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
-  { config, ...loudness }: CommandOptions,
+  { config, ...output }: CommandOptions,
 ): Promise<ExitCode> {
-  const reports = [...(names.length === 0 ? reportNames : known(names))]
-  const { retried, publishError } = await performFor(shell, { config, loudness }, { do: 'retry-rejected', reports })
-  return print(shell, loudness, {
+  const reports = [...(names.length === 0 ? reportNames : requireReportNames(names))]
+  const { retried, publishError } = await performFor(shell, { config, output }, { do: 'retry-rejected', reports })
+  return print(shell, output, {
     failed: publishError !== undefined,
     document: () => ({ reports: retried, publish_error: publishError }),
     text: () => `${retriedText(retried)}${publishError ? problemText('published copy', publishError) : ''}`,
@@ -36,9 +36,9 @@ export async function dismissRejectedRows(
       cure: 'Run: tidemark rejected dismiss [REPORT] [KEY…]',
     })
   }
-  const reports = [...(name === undefined ? reportNames : known([name]))]
+  const reports = [...(name === undefined ? reportNames : requireReportNames([name]))]
   const request = { do: 'dismiss-rejected' as const, reports, ...(keys.length > 0 && { keys }) }
-  const { dismissed, publishError } = await performFor(shell, { config, loudness: {} }, request)
+  const { dismissed, publishError } = await performFor(shell, { config, output: {} }, request)
   const lines = dismissed
     .filter(({ rows }) => rows > 0)
     .map(({ report, rows }) => `${report}: ${counted(rows, 'rejected row')} dismissed\n`)

@@ -11,7 +11,7 @@ import { catalogueOf, type CatalogueTable, columnsIn, definitionSql } from '../.
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
 import { counted, grouped, problemText } from '../layout.ts'
-import { print, type CommandOptions } from '../voices.ts'
+import { print, type CommandOptions } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
 
@@ -24,7 +24,7 @@ export interface SchemaOptions extends CommandOptions {
 export async function schema(shell: Shell, type: string | undefined, options: SchemaOptions): Promise<ExitCode> {
   const { config, format, retype: column } = options
   if (column !== undefined || type !== undefined) return retype(shell, { column, type }, options)
-  shell.out.write(textOf(await heldBy(config), config, format))
+  shell.out.write(textOf(await readTables(config), config, format))
   return 0
 }
 
@@ -32,7 +32,7 @@ export async function schema(shell: Shell, type: string | undefined, options: Sc
 async function retype(
   shell: Shell,
   { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },
-  { config, ...loudness }: SchemaOptions,
+  { config, ...output }: SchemaOptions,
 ): Promise<ExitCode> {
   const named = type.toUpperCase().replaceAll(' ', '')
   const to = chosenTypes.find((each) => each === named || each.split('(')[0] === named)
@@ -43,10 +43,10 @@ async function retype(
       { cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}` },
     )
   }
-  const answer = await performFor(shell, { config, loudness }, { do: 'retype', column, type: to })
+  const answer = await performFor(shell, { config, output }, { do: 'retype', column, type: to })
   const { retyped, publishError } = answer
   const { from, values, fitted, misfits } = retyped
-  return print(shell, loudness, {
+  return print(shell, output, {
     failed: publishError !== undefined,
     document: () => ({ ...retyped, publish_error: publishError }),
     text: () =>
@@ -55,7 +55,7 @@ async function retype(
 }
 
 /** Returns the published copy's tables. Before the first sync, returns the tables that the first sync will create. */
-async function heldBy(config: Config): Promise<CatalogueTable[]> {
+async function readTables(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)
       ? await openPublished(config)

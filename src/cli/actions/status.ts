@@ -1,6 +1,6 @@
 /** `tidemark status`: prints how fresh each report is, and what the worker does. */
 import { readStatus, type Status } from '../../operations/readStatus.ts'
-import { printDocument, type CommandOptions } from '../voices.ts'
+import { printDocument, type CommandOptions } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
@@ -32,21 +32,21 @@ const PUBLISHED_ONLY =
 
 const documentOf = ({ from, path, standings, ...more }: Status): object => ({ from, path, reports: standings, ...more })
 
-const NOBODY = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
+const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
 /** Returns the message that no worker owns the warehouse, and which workers run nevertheless. */
 async function unownedText(shell: Shell, config: Config): Promise<string> {
-  const running = await atTheQueue(shell, config)
-  if (running.length > 0) return `No worker owns the warehouse, ${NOBODY}\nThere run ${running.join(' and ')}.\n`
+  const running = await listQueueWorkers(shell, config)
+  if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
-  if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NOBODY}\n`
+  if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
   // There is a heartbeat but no owner: the owner was just killed, or all workers run without the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
-  return `${lived}, but none owns the warehouse, ${NOBODY}\n`
+  return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
 /** Returns which workers take jobs from a shared queue. None for the embedded queue: only the owner can open it. */
-async function atTheQueue({ clock }: Shell, { queue }: Config): Promise<string[]> {
+async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {
     await using store = await openStore(queue, { directory: '', clock })

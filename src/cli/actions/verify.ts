@@ -5,9 +5,9 @@ import { type VerifiedReport, verifyReports } from '../../operations/verifyRepor
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { grouped, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
-import { print, type CommandOptions, voices } from '../voices.ts'
+import { print, type CommandOptions, openOutputs } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { wantedReports } from '../wanted.ts'
+import { selectReports } from '../reportSelection.ts'
 
 export interface VerifyOptions extends CommandOptions {
   readonly from?: Instant
@@ -17,19 +17,19 @@ export interface VerifyOptions extends CommandOptions {
 export async function verify(
   shell: Shell,
   names: readonly string[],
-  { config, from, to, ...loudness }: VerifyOptions,
+  { config, from, to, ...output }: VerifyOptions,
 ): Promise<ExitCode> {
   const { clock, stop } = shell
-  const reports = wantedReports(names, config).filter(
+  const reports = selectReports(names, config).filter(
     (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
   )
-  const { log, view } = voices(shell, loudness)
+  const { log, view } = openOutputs(shell, output)
   using progress = view
   const onProgress = progress.onProgress.bind(progress)
   const verified = await verifyReports({ reports, from, to }, { config, clock, signal: stop.signal, log, onProgress })
   progress[Symbol.dispose]()
   const code = exitCode(verified)
-  print(shell, loudness, { failed: code !== 0, document: () => documentOf(verified), text: () => textOf(verified) })
+  print(shell, output, { failed: code !== 0, document: () => documentOf(verified), text: () => textOf(verified) })
   return code
 }
 

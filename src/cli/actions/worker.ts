@@ -1,7 +1,7 @@
 /** `tidemark worker` runs a worker until it is stopped. `tidemark health` checks the heartbeat that workers write. */
 import { runWorker, type WorkerOptions } from '../../worker/worker.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../voices.ts'
+import type { CommandOptions } from '../commandOutput.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 
 export async function worker(shell: Shell, { config, ...options }: CommandOptions & WorkerOptions): Promise<ExitCode> {

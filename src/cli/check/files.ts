@@ -29,8 +29,8 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
     // The folder must be writable too: Tidemark creates its log, staged rows, queue and socket there.
-    await mayWrite([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
-    await mayWrite(...(await leftBeside(config)).map((folder) => [folder, MAKES_FILES] as const))
+    await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
+    await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
     const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
     const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`
@@ -69,7 +69,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   try {
     if (!isThere(published)) return await checkFolder(check, published)
     // A publication replaces the file by renaming another one, so only the folder must be writable.
-    await mayWrite([path.dirname(published), MAKES_FILES])
+    await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
@@ -91,7 +91,7 @@ const sizeOf = async (file: string): Promise<string> => sizeText((await stat(fil
 const MAKES_FILES = constants.W_OK | constants.X_OK
 
 /** Throws WAREHOUSE_MISSING if this user can't write to one of the files or folders. */
-async function mayWrite(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
+async function requireWritable(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
     const refused = await refusalOf(place, rights)
     if (refused === undefined) continue
@@ -108,8 +108,8 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns existing folders with staged rows or DuckDB's temporary data. The next owner has to remove them. */
-async function leftBeside({ warehouse, staging }: Config): Promise<string[]> {
+/** Returns the folders with staged rows or temporary data that a dead process left and the next owner removes. */
+async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
@@ -135,8 +135,8 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
 
 /** During a publication, three files have the size of the warehouse: the warehouse, the old copy and the new one. */
 const COPIES = 3
-const FULL_DAYS_MIN = 30
-const PACE_DAYS = 7
+const DAYS_UNTIL_FULL_MIN = 30
+const GROWTH_DAYS = 7
 
 export async function checkDisk(config: Config): Promise<Finding> {
   const check = 'disk'
@@ -146,40 +146,41 @@ export async function checkDisk(config: Config): Promise<Finding> {
     const { bavail, bsize } = await statfs(folder)
     const free = bavail * bsize
     const size = existsSync(config.warehouse) ? (await stat(config.warehouse)).size : 0
-    const growth = await growthADay(config, size)
-    return verdictOf(check, { free, size, growth })
+    const growth = await growthPerDay(config, size)
+    return diskVerdict(check, { free, size, growth })
   } catch (thrown) {
     return skip(check, `not known: ${asSyncError(thrown).message}`)
   }
 }
 
-interface Room {
+interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Growth of the warehouse in bytes per day; undefined if it can't be estimated, as in the first `PACE_DAYS`. */
+  /** Growth of the warehouse in bytes per day; undefined if it can't be estimated, as in the first `GROWTH_DAYS`. */
   readonly growth: number | undefined
 }
 
-export function verdictOf(check: string, { free, size, growth }: Room): Finding {
+export function diskVerdict(check: string, { free, size, growth }: DiskSpace): Finding {
   const days = growth === undefined || growth <= 0 ? Infinity : free / (COPIES * growth)
   const pace = growth === undefined ? 'growth not known yet' : `grows by about ${sizeText(growth)} a day`
   const found = `${sizeText(free)} free; the warehouse has ${sizeText(size)}, ${pace}`
   const cure = 'Free space or enlarge the disk; a full one stops loads and publishing, and loses nothing.'
   if (free < (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)
-  if (days < FULL_DAYS_MIN) return warn(check, `${found}; full in about ${Math.max(1, Math.round(days))} days`, cure)
+  if (days < DAYS_UNTIL_FULL_MIN)
+    return warn(check, `${found}; full in about ${Math.max(1, Math.round(days))} days`, cure)
   return ok(check, found)
 }
 
-/** Estimates growth in bytes per day from the share of rows inserted in the last `PACE_DAYS`. Ignores updated rows. */
-async function growthADay(config: Config, size: number): Promise<number | undefined> {
+/** Estimates growth in bytes per day from the share of rows inserted in the last `GROWTH_DAYS`. Ignores updated rows. */
+async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
   await using database = newest.database
   const [books] = await database.rows<{ all: number | null; late: number | null; days: number | null }>(`
-    SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${PACE_DAYS} DAYS)::BIGINT AS late,
+    SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // In a warehouse younger than `PACE_DAYS`, the first read of all rows would count as its normal growth.
-  if (books?.all == null || books.all === 0 || (books.days ?? 0) < PACE_DAYS) return undefined
-  return ((books.late ?? 0) / books.all) * (size / PACE_DAYS)
+  // In a warehouse younger than `GROWTH_DAYS`, the first read of all rows would count as its normal growth.
+  if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
+  return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

@@ -22,7 +22,7 @@ export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: 
   try {
     const address = isIP(name) === 0 ? (await lookup(name)).address : name
     const resolvedMs = clock.monotonicMs() - startedMs
-    using connection = await connected(service.baseUrl, name, clock)
+    using connection = await openConnection(service.baseUrl, name, clock)
     const ms = clock.monotonicMs() - startedMs
     const found = `${host} is ${address} (${Math.round(resolvedMs)} ms), connects in ${Math.round(ms)} ms`
     const { expiresAtMs, protocol } = connection
@@ -43,7 +43,7 @@ interface Connection extends Disposable {
 }
 
 /** Opens a connection that trusts the same certificate authorities as the client. Disposing closes the connection. */
-async function connected({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
+async function openConnection({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)
   const servername = isIP(host) === 0 ? { servername: host } : {}
@@ -51,7 +51,7 @@ async function connected({ protocol, port }: URL, host: string, clock: Clock): P
     ? connectSecurely({ host, port: number, ...servername })
     : connectPlainly({ host, port: number })
   try {
-    await opened(socket, isSecure ? 'secureConnect' : 'connect', clock)
+    await awaitEvent(socket, isSecure ? 'secureConnect' : 'connect', clock)
     const secure = 'getPeerCertificate' in socket ? socket : undefined
     const validTo = secure === undefined ? undefined : Date.parse(secure.getPeerCertificate().valid_to)
     return {
@@ -65,7 +65,7 @@ async function connected({ protocol, port }: URL, host: string, clock: Clock): P
   }
 }
 
-async function opened(socket: Socket, event: string, clock: Clock): Promise<void> {
+async function awaitEvent(socket: Socket, event: string, clock: Clock): Promise<void> {
   // The listener stays, because an `error` event without a listener would end the process.
   socket.on('error', () => undefined)
   const opening = await within(CONNECT_MS_MAX, clock, () => once(socket, event))

@@ -14,31 +14,31 @@ import { orUnlessRefused, refusedPage } from '../../sync/walk/pageSource.ts'
 import { counted, duration, grouped } from '../layout.ts'
 import { fail, type Finding, ok, skip, warn } from './finding.ts'
 
-export interface Asking {
+export interface CheckContext {
   readonly config: Config
   readonly client: ReportingClient
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-export async function checkService(asking: Asking): Promise<Finding[]> {
-  const { config, clock } = asking
-  const token = await checkToken(asking)
+export async function checkService(context: CheckContext): Promise<Finding[]> {
+  const { config, clock } = context
+  const token = await checkToken(context)
   const findings = [token]
   for (const report of reportNames) {
     const { enabled, offReason } = config.reports[report]
     if (!enabled) findings.push(skip(report, `off: ${offReason ?? 'not configured'}`))
     else if (token.verdict === 'fail') findings.push(skip(report, 'not asked, without a token'))
-    else findings.push(await checkReport(asking, report))
-    asking.signal.throwIfAborted()
+    else findings.push(await checkReport(context, report))
+    context.signal.throwIfAborted()
   }
-  return [...findings, checkLimit(asking.client), checkClock(asking.client, clock)]
+  return [...findings, checkLimit(context.client), checkClock(context.client, clock)]
 }
 
 /** A token with a shorter lifetime (ms) causes a warning, because it needs many token requests. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
-async function checkToken({ client, clock, signal, config }: Asking): Promise<Finding> {
+async function checkToken({ client, clock, signal, config }: CheckContext): Promise<Finding> {
   try {
     const { expiresAt, scopes } = await client.token(signal)
     const livesMs = millisBetween(clock.now(), expiresAt)
@@ -60,23 +60,23 @@ async function checkToken({ client, clock, signal, config }: Asking): Promise<Fi
   }
 }
 
-async function checkReport(asking: Asking, report: ReportName): Promise<Finding> {
+async function checkReport(context: CheckContext, report: ReportName): Promise<Finding> {
   try {
     const declaration = reportOf(report)
-    const config = asking.config.reports[report]
-    const question = questionOf(declaration, asking)
+    const config = context.config.reports[report]
+    const question = questionOf(declaration, context)
     // The first request has one row: the client may lack the permission, and a full page is expensive for the service.
     const first = (number: number) => ({ declaration, question, size: 1, number })
-    const readFirst = (number: number) => readPage(asking, first(number)).then(() => number)
+    const readFirst = (number: number) => readPage(context, first(number)).then(() => number)
     // A service that numbers its pages from 0 may refuse page 1, so page 0 is read then.
     const number = await orUnlessRefused(
       () => readFirst(1),
       () => readFirst(0),
     )
     const asked = { declaration, question, size: config.pageSize, number }
-    const page = await readPage(asking, asked)
-    const clamped = await clampOf(asking, asked, page)
-    if (page.rowCount > 1 && (await repeatsPages(asking, first(number)))) return pagingFinding(report)
+    const page = await readPage(context, asked)
+    const clamped = await clampOf(context, asked, page)
+    if (page.rowCount > 1 && (await repeatsPages(context, first(number)))) return pagingFinding(report)
     if (clamped !== undefined) return clampFinding(config, clamped)
     const total = page.envelope.totalCount
     const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
@@ -87,7 +87,10 @@ async function checkReport(asking: Asking, report: ReportName): Promise<Finding>
 }
 
 /** Returns the request for a check: from the report's start to now, without collections. Audit reports: record 1. */
-function questionOf({ name, currency, perRecord, window }: Declaration, { config, client, clock }: Asking): Question {
+function questionOf(
+  { name, currency, perRecord, window }: Declaration,
+  { config, client, clock }: CheckContext,
+): Question {
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
   const record: RecordParameters =
@@ -101,23 +104,23 @@ function questionOf({ name, currency, perRecord, window }: Declaration, { config
   }
 }
 
-interface PageAsked {
+interface PageRequest {
   readonly declaration: Declaration
   readonly question: Question
   readonly size: number
   readonly number: number
 }
 
-async function readPage({ client, signal }: Asking, asked: PageAsked): Promise<ScannedPage> {
+async function readPage({ client, signal }: CheckContext, asked: PageRequest): Promise<ScannedPage> {
   const { declaration, question, size, number } = asked
   const { name: report, scope, perRecord } = declaration
   const forbids = perRecord === undefined ? 'report' : 'request'
   const body = bodyOf(declaration, question, { number, size })
-  const parse = (bytes: Buffer) => parsed(bytes, declaration)
+  const parse = (bytes: Buffer) => parsePage(bytes, declaration)
   return (await client.read({ report, path: pathOf(declaration, question), body, scope, forbids, parse }, signal)).value
 }
 
-function parsed(bytes: Buffer, report: Declaration): ScannedPage {
+function parsePage(bytes: Buffer, report: Declaration): ScannedPage {
   try {
     const catalog = new ObjectCatalog(collectionFields(report), [])
     return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, numberMark: '' })
@@ -131,7 +134,7 @@ function parsed(bytes: Buffer, report: Declaration): ScannedPage {
 }
 
 /** Returns the service's page size if it is smaller than the requested one; undefined otherwise. */
-async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Promise<number | undefined> {
+async function clampOf(context: CheckContext, asked: PageRequest, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < asked.size) return pageSize
   if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
@@ -139,7 +142,7 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
   if (asked.declaration.answer === 'envelope') return undefined
   // A bare array has no total. If page 2 has rows that page 1 lacks, the service returns fewer rows than requested.
   const seen = new Set(page.keys)
-  const next = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+  const next = await readPage(context, { ...asked, number: asked.number + 1 }).catch(refusedPage)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
@@ -147,10 +150,10 @@ async function clampOf(asking: Asking, asked: PageAsked, page: ScannedPage): Pro
 const PAGING_TRIES = 3
 
 /** Returns whether page 2 begins with the same row as page 1 in all comparisons: the service ignores page numbers. */
-async function repeatsPages(asking: Asking, asked: PageAsked): Promise<boolean> {
+async function repeatsPages(context: CheckContext, asked: PageRequest): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
-    const first = await readPage(asking, asked)
-    const second = await readPage(asking, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+    const first = await readPage(context, asked)
+    const second = await readPage(context, { ...asked, number: asked.number + 1 }).catch(refusedPage)
     if (second === undefined || second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
   }
   return true

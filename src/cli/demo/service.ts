@@ -38,7 +38,7 @@ export async function startService(shell: Shell, rows: number): Promise<DemoServ
   })
   const end = () => endChild(child, shell.clock, END_MS_MAX)
   try {
-    const { url, client_id: clientId, client_secret: clientSecret, control } = await ready(child, shell)
+    const { url, client_id: clientId, client_secret: clientSecret, control } = await readAddress(child, shell)
     const change = (body: Change) => post<WorldChange>(`${control}/change`, body, shell.stop.signal)
     return { url, clientId, clientSecret, change, [Symbol.asyncDispose]: end }
   } catch (error) {
@@ -47,7 +47,7 @@ export async function startService(shell: Shell, rows: number): Promise<DemoServ
   }
 }
 
-interface Ready {
+interface ServiceAddress {
   readonly url: string
   readonly client_id: string
   readonly client_secret: string
@@ -55,10 +55,10 @@ interface Ready {
 }
 
 /** Reads the service's address from the first line of its output. */
-async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
+async function readAddress(child: ChildProcess, { stop }: Shell): Promise<ServiceAddress> {
   if (child.stdout !== null) {
-    using _ = stop.signal.aborted ? undefined : endWith(child, stop.signal)
-    for await (const line of createInterface(child.stdout)) return JSON.parse(line) as Ready
+    using _ = stop.signal.aborted ? undefined : killOnAbort(child, stop.signal)
+    for await (const line of createInterface(child.stdout)) return JSON.parse(line) as ServiceAddress
   }
   stop.signal.throwIfAborted()
   throw new SyncError('SERVICE_UNREACHABLE', 'the demo service did not start', {
@@ -67,7 +67,7 @@ async function ready(child: ChildProcess, { stop }: Shell): Promise<Ready> {
 }
 
 /** Kills the service if the demo is stopped before the service has printed its address. */
-function endWith(child: ChildProcess, signal: AbortSignal): Disposable {
+function killOnAbort(child: ChildProcess, signal: AbortSignal): Disposable {
   const kill = () => child.kill()
   signal.addEventListener('abort', kill)
   return { [Symbol.dispose]: () => signal.removeEventListener('abort', kill) }
@@ -78,9 +78,9 @@ export async function endChild(child: ChildProcess, clock: Clock, msMax: number)
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
   if (child.connected) child.disconnect()
-  const callOff = clock.after(msMax, () => child.kill('SIGKILL'))
+  const cancelTimer = clock.after(msMax, () => child.kill('SIGKILL'))
   await exit
-  callOff()
+  cancelTimer()
 }
 
 async function post<T>(url: string, body: object, signal: AbortSignal): Promise<T> {
@@ -97,7 +97,7 @@ interface DemoWorker extends AsyncDisposable {
   readonly console: string
 }
 
-const LOOK_EVERY_MS = 100
+const POLL_EVERY_MS = 100
 /** Time limit (ms) for the worker's start. The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
 const WORKER_END_MS_MAX = 5_000
@@ -114,7 +114,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   closeSync(log)
   const end = () => endChild(child, shell.clock, WORKER_END_MS_MAX)
   try {
-    const connection = await ownedBy(child, shell, config)
+    const connection = await awaitOwner(child, shell, config)
     const caller = { by: 'demo', tell: () => undefined, signal: shell.stop.signal }
     const { console = '' } = await connection.ask({ do: 'status' }, caller)
     return { connection, console, [Symbol.asyncDispose]: end }
@@ -124,13 +124,13 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   }
 }
 
-async function ownedBy(child: ChildProcess, shell: Shell, config: Config): Promise<WorkerConnection> {
+async function awaitOwner(child: ChildProcess, shell: Shell, config: Config): Promise<WorkerConnection> {
   const { clock, stop } = shell
   const startedMs = clock.monotonicMs()
   while (child.exitCode === null && clock.monotonicMs() - startedMs < START_MS_MAX) {
     const connection = await findWorker(config, clock)
     if (connection !== undefined) return connection
-    await clock.sleep(LOOK_EVERY_MS, stop.signal)
+    await clock.sleep(POLL_EVERY_MS, stop.signal)
   }
   throw new SyncError('WORKER_LOST', "the demo's worker did not start", {
     cure: 'Look at worker.log in the folder of the demo.',

@@ -6,7 +6,7 @@ import { SyncError } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import type { Shell } from '../shell.ts'
 
-export interface Given {
+export interface InitSettings {
   readonly baseUrl?: string
   readonly clientId?: string
   readonly currencies?: string
@@ -22,27 +22,27 @@ export interface Answers {
   readonly warehouse: string | undefined
 }
 
-const present = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
+const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
 /** Returns the settings. Throws USAGE_INVALID if some are missing and there is no terminal; CANCELLED after Ctrl-C. */
-export async function answersOf({ env, cwd, isInteractive }: Shell, given: Given): Promise<Answers> {
-  const file = present(env['REPORTING_CLIENT_SECRET_FILE'])
+export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings): Promise<Answers> {
+  const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
   // The secret is not trimmed, because it may begin or end with a space.
-  const direct = present(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
+  const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
-    baseUrl: present(given.baseUrl) ?? present(env['REPORTING_BASE_URL']),
-    clientId: present(given.clientId) ?? present(env['REPORTING_CLIENT_ID']),
+    baseUrl: trimmed(given.baseUrl) ?? trimmed(env['REPORTING_BASE_URL']),
+    clientId: trimmed(given.clientId) ?? trimmed(env['REPORTING_CLIENT_ID']),
     secret: file === undefined ? direct && new Secret(direct) : { file: path.resolve(cwd, file) },
-    currencies: present(given.currencies) ?? present(env['TIDEMARK_CURRENCIES']),
-    warehouse: present(given.warehouse) ?? present(env['TIDEMARK_WAREHOUSE']),
+    currencies: trimmed(given.currencies) ?? trimmed(env['TIDEMARK_CURRENCIES']),
+    warehouse: trimmed(given.warehouse) ?? trimmed(env['TIDEMARK_WAREHOUSE']),
   }
   if (!isInteractive) refuseMissing(known)
   const { baseUrl, clientId, secret, currencies, warehouse } = known
   return {
-    baseUrl: baseUrl ?? (await asked.baseUrl()).trim(),
-    clientId: clientId ?? (await asked.clientId()).trim(),
-    secret: secret || new Secret(await asked.secret()),
-    currencies: listOf(currencies ?? (isInteractive ? await asked.currencies() : '')),
+    baseUrl: baseUrl ?? (await PROMPTS.baseUrl()).trim(),
+    clientId: clientId ?? (await PROMPTS.clientId()).trim(),
+    secret: secret || new Secret(await PROMPTS.secret()),
+    currencies: listOf(currencies ?? (isInteractive ? await PROMPTS.currencies() : '')),
     warehouse,
   }
 }
@@ -60,17 +60,17 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
   })
 }
 
-const needed = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
+const requireText = (text: string): string | true => (text.trim() === '' ? 'Please give one' : true)
 
-const asked = {
+const PROMPTS = {
   baseUrl: () =>
-    answered(({ input }) =>
+    promptFor(({ input }) =>
       input({ message: 'Address of the reporting service', validate: (text) => baseUrlProblem(text.trim()) ?? true }),
     ),
-  clientId: () => answered(({ input }) => input({ message: 'Client identifier', validate: needed })),
-  secret: () => answered(({ password }) => password({ message: 'Client secret', mask: '*', validate: needed })),
+  clientId: () => promptFor(({ input }) => input({ message: 'Client identifier', validate: requireText })),
+  secret: () => promptFor(({ password }) => password({ message: 'Client secret', mask: '*', validate: requireText })),
   currencies: () =>
-    answered(({ input }) =>
+    promptFor(({ input }) =>
       input({
         message: 'Currencies, such as EUR,USD (none: budgets and bookings stay off)',
         validate: (text) => listOf(text).map(currencyProblem).find(Boolean) ?? true,
@@ -78,12 +78,12 @@ const asked = {
     ),
 }
 
-/** Prompts for yes or no. Returns false without a terminal. */
-export const confirmed = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
-  isInteractive && answered(({ confirm }) => confirm({ message, default: false }))
+/** Asks the user for yes or no. Returns false without a terminal. */
+export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
+  isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 
-/** Prompts. The package is imported only when a prompt is needed, because commands must start fast. */
-async function answered<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
+/** Asks the user. The package is imported only when a prompt is needed, because commands must start fast. */
+async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
   try {
     return await ask(await import('@inquirer/prompts'))
   } catch (error) {

@@ -32,8 +32,8 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns those variables for the secret that an existing `.env` sets, because `init` would replace them. */
-export function replacedIn(there: string | undefined): readonly string[] {
+/** Returns the variables of the secret that an existing `.env` sets. `init` would replace these variables. */
+export function secretVariablesIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes of a kind that it does not contain. Throws USAGE_INVALID if it contains all kinds. */
+/** Returns the text in quotes (', " or `) that it does not contain. Throws USAGE_INVALID if it contains all three. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -10,7 +10,7 @@ import { state } from './state.js'
 /** @typedef {import('./state.js').Question} Question */
 /** @typedef {{ path: string, body: object, label: string, id: string, tone?: string, question?: Question }} Action */
 
-const LOOK_EVERY_MS = 1_000
+const POLL_EVERY_MS = 1_000
 
 let onActed = () => {}
 
@@ -55,7 +55,7 @@ export async function carryOut(path, body) {
 async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
-    await sleep(LOOK_EVERY_MS)
+    await sleep(POLL_EVERY_MS)
     // If the worker does not respond for a moment, the action continues there, so the last known state is kept.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }

@@ -97,7 +97,7 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
       atOnce -= 1
       return 'token'
     }
-    const refreshes = Array.from({ length: 6 }, () => store.tokens(access).oneAtATime(refresh, signal))
+    const refreshes = Array.from({ length: 6 }, () => store.tokens(access).withLock(refresh, signal))
     expect(await Promise.all(refreshes)).toEqual(Array(6).fill('token'))
     expect(atOnceMax).toBe(1)
   })
@@ -111,30 +111,30 @@ describe.each(grounds)('what processes share on $title', ({ lay, kind }) => {
       await systemClock.sleep(2_500)
       order.push('long')
     }
-    const slow = one.oneAtATime(long, signal)
+    const slow = one.withLock(long, signal)
     await begun.promise
-    await other.oneAtATime(async () => void order.push('next'), signal)
+    await other.withLock(async () => void order.push('next'), signal)
     await slow
     expect(order).toEqual(['long', 'next'])
   })
 
   it('lets the next process refresh when a refresh fails, and when a waiting caller is stopped', async () => {
     const [one, other] = twice()
-    await expect(one.oneAtATime(() => Promise.reject(new TypeError('refused')), signal)).rejects.toThrow('refused')
+    await expect(one.withLock(() => Promise.reject(new TypeError('refused')), signal)).rejects.toThrow('refused')
     const gate = Promise.withResolvers<void>()
     const begun = Promise.withResolvers<void>()
-    const holding = one.oneAtATime(() => {
+    const holding = one.withLock(() => {
       begun.resolve()
       return gate.promise
     }, signal)
     await begun.promise
     const stop = new AbortController()
-    const waiting = other.oneAtATime(async () => 'never', stop.signal)
+    const waiting = other.withLock(async () => 'never', stop.signal)
     stop.abort(new TypeError('stopped'))
     await expect(waiting).rejects.toThrow('stopped')
     gate.resolve()
     await holding
-    expect(await other.oneAtATime(async () => 'mine', signal)).toBe('mine')
+    expect(await other.withLock(async () => 'mine', signal)).toBe('mine')
   })
 
   it('includes the refusal of the credentials, until an operator acts or the secret changes', async () => {

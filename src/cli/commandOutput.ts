@@ -6,16 +6,16 @@ import type { Shell, ExitCode } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
 /** Options that several commands have. A command receives only the options that it declares. */
-export interface CommandOptions extends Loudness {
+export interface CommandOptions extends OutputOptions {
   readonly config: Config
 }
 
-export interface Loudness {
+export interface OutputOptions {
   readonly json?: boolean
   readonly quiet?: boolean
 }
 
-export interface Voices {
+export interface Outputs {
   readonly log: GuardedLog
   readonly view: ProgressView
 }
@@ -23,7 +23,11 @@ export interface Voices {
 type Keep = LogOptions['keep']
 
 /** Opens log and progress, which share standard error. `keep` receives every log line, even if it is not printed. */
-export function voices({ err, clock, env }: Shell, { json = false, quiet = false }: Loudness, keep?: Keep): Voices {
+export function openOutputs(
+  { err, clock, env }: Shell,
+  { json = false, quiet = false }: OutputOptions,
+  keep?: Keep,
+): Outputs {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })
     return { log, view: loggedProgress(log, clock) }
@@ -41,9 +45,9 @@ interface CommandResult {
 }
 
 /** Prints the document if `--json` is given, else the text. With `--quiet`, prints the text only after a failure. */
-export function print({ out }: Shell, loudness: Loudness, { failed, document, text }: CommandResult): ExitCode {
-  if (loudness.json === true) printDocument({ out }, document())
-  else if (loudness.quiet !== true || failed) out.write(text())
+export function print({ out }: Shell, output: OutputOptions, { failed, document, text }: CommandResult): ExitCode {
+  if (output.json === true) printDocument({ out }, document())
+  else if (output.quiet !== true || failed) out.write(text())
   return failed ? 1 : 0
 }
 

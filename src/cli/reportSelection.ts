@@ -5,9 +5,9 @@ import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
 /** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled one. */
-export function wantedReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
+export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
-  const wanted = known(names)
+  const wanted = requireReportNames(names)
   for (const report of wanted) {
     const { enabled, offReason } = reports[report]
     if (!enabled) throw switchedOff(report, offReason)
@@ -16,7 +16,7 @@ export function wantedReports(names: readonly string[], { reports }: Pick<Config
 }
 
 /** Returns the names if all are reports. Throws REPORT_UNKNOWN, which suggests a similar name. */
-export function known(names: readonly string[]): readonly ReportName[] {
+export function requireReportNames(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name
     throw new SyncError('REPORT_UNKNOWN', `there is no report "${name}"${hint(name, reportNames)}`, {
