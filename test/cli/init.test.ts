@@ -6,7 +6,8 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
-import { ALL_SCOPES, aPlace, LAUNCHER, type Place, SECRET_TEXT, until } from './support.ts'
+import { SCOPES } from '../../src/sandbox/reports/index.ts'
+import { aPlace, LAUNCHER, type Place, SECRET_TEXT, until } from './support.ts'
 
 interface Spot extends Place {
   readonly sandbox: Sandbox
@@ -17,7 +18,7 @@ interface Spot extends Place {
 
 async function aSpot(options: SandboxOptions & { secret?: string } = {}): Promise<Spot> {
   const { secret = SECRET_TEXT, ...more } = options
-  const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: ALL_SCOPES }
+  const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: SCOPES }
   const sandbox = await startSandbox({ rows: 20, ...more, clients: [client] })
   const place = await aPlace()
   return {

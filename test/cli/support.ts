@@ -11,6 +11,7 @@ import path from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
+import { SCOPES } from '../../src/sandbox/reports/index.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
 import { ROOT } from '../rules/source.ts'
 import { COMPILED } from '../support/compiled.ts'
@@ -135,7 +136,7 @@ export interface WorldOptions {
 
 /** A sandbox and a place whose `tidemark.yaml` names it; JSON is YAML. */
 export async function aWorld({ sandbox: options, settings, env }: WorldOptions = {}): Promise<World> {
-  const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: ALL_SCOPES, ...options?.clients?.[0] }
+  const client = { clientId: 'acme', clientSecret: SECRET_TEXT, scopes: SCOPES, ...options?.clients?.[0] }
   const sandbox = await startSandbox({ rows: 40, ...options, clients: [client] })
   const yaml = { service: { base_url: sandbox.url, client_id: 'acme' }, ...SETTINGS, ...settings }
   const place = await aPlace({
@@ -154,9 +155,6 @@ export async function aWorld({ sandbox: options, settings, env }: WorldOptions =
     },
   }
 }
-
-export const ALL_SCOPES =
-  'event.read enquiries.read budget.read automatedbookings.read officereservations.read merf.read audit.read'.split(' ')
 
 /** All eight reports; entity 3 of the sandbox's audit trail is events. */
 const SETTINGS = {

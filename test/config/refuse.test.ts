@@ -3,6 +3,7 @@ import path from 'node:path'
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/reports/index.ts'
 import { aFolder, configOf, problemsOf, refusalOf, REQUIRED_ENV, SECRET_TEXT } from './folder.ts'
 
 describe('the error', () => {
@@ -173,7 +174,7 @@ describe('settings of a report', () => {
     ['events: { pageSize: 10 }', 'reports.events.pageSize is not a setting; did you mean "page_size"?'],
     [
       'audit_entries: { entities: [{ entity_id: 1, follows: enquiry_audit_entries }] }',
-      'reports.audit_entries.entities[0].follows must be one of events, budgets, enquiries, automated_bookings, office_reservations, merf_submissions',
+      `reports.audit_entries.entities[0].follows must be one of ${WORLD_REPORTS.join(', ')}`,
     ],
     [
       'audit_entries: { entities: [{ entity_id: 1, follows: events }, { entity_id: 1, follows: budgets }] }',

@@ -41,7 +41,7 @@ it('an owner that slept through the life of its locks does its run once when it 
   await everythingOnce(shop)
   const overlaps = await held(
     shop,
-    `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id AND a.kind = b.kind
+    `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id AND a.kind = b.kind AND a.report = b.report
      WHERE a.started_at < b.ended_at AND b.started_at < a.ended_at`,
   )
   expect(overlaps).toEqual([])

@@ -43,8 +43,8 @@ describe('several workers on one Redis', () => {
     for (const worker of heirs) expect(await stop(worker)).toMatchObject({ code: 0 })
     const overlaps = await held(
       shop,
-      `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id AND a.kind = b.kind
-       WHERE a.started_at < b.ended_at AND b.started_at < a.ended_at`,
+      `SELECT a.run_id FROM tidemark.runs a JOIN tidemark.runs b ON a.run_id < b.run_id
+       WHERE a.kind = b.kind AND a.report = b.report AND a.started_at < b.ended_at AND b.started_at < a.ended_at`,
     )
     expect(overlaps).toEqual([])
   })

@@ -3,6 +3,7 @@
  * on the embedded store, and a sandbox in the test's process for them to read. Locks are short, so that a death is
  * noticed within moments.
  */
+import { reportNames } from '../../schema/index.ts'
 import type { SandboxOptions } from '../../src/sandbox/server.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
@@ -75,10 +76,7 @@ const ONLY_EVENTS = {
   currencies: [],
   defaults: { every: '1s', reconcile_every: 'never' },
   reports: Object.fromEntries(
-    ['enquiries', 'office_reservations', 'merf_submissions', 'audit_entries', 'enquiry_audit_entries'].map((name) => [
-      name,
-      { enabled: false },
-    ]),
+    reportNames.filter((name) => name !== 'events').map((name) => [name, { enabled: false }]),
   ),
 }
 

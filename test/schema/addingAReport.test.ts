@@ -1,4 +1,5 @@
 /** The example in docs/ADDING-A-REPORT.md: both files run as they are printed, and describe the same report. */
+import { execFileSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -56,6 +57,15 @@ describe('the example of docs/ADDING-A-REPORT.md', () => {
     const { window, created, filters } = declared
     const wanted = [window.since, window.until, created?.since, created?.until, ...Object.keys(filters)]
     expect(Object.keys(served.endpoint.parameters)).toEqual(expect.arrayContaining(wanted))
+  })
+
+  it('is formatted as the project formats its code', async () => {
+    const { blocks } = markdownOf(DOC, await readFile(path.join(ROOT, DOC), 'utf8'))
+    for (const { text } of blocks.filter(({ kind }) => kind.startsWith('ts '))) {
+      const biome = path.join(ROOT, 'node_modules/.bin/biome')
+      const formatted = execFileSync(biome, ['format', '--stdin-file-path=schema/x.ts'], { cwd: ROOT, input: text })
+      expect(text).toBe(String(formatted))
+    }
   })
 
   it('is served with every declared field', () => {
