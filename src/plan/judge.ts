@@ -63,7 +63,7 @@ const NUMBERING: readonly Rule[] = [
     name: 'The service counts pages from 0, and page 1 was requested first',
     verdict: 'read again from page 0',
     argued: ODD,
-    gives: (c) =>
+    apply: (c) =>
       c.profile.firstNumber === 0 &&
       c.seen.sentNumber > 0 && { kind: 'read again', attempt: 1, rowsAsked: c.terms.pageSize },
   },
@@ -71,7 +71,7 @@ const NUMBERING: readonly Rule[] = [
     name: 'A bare array, and the number of the first page is not known',
     verdict: 'probe the first number',
     argued: ODD,
-    gives: (c) => {
+    apply: (c) => {
       const isUnknown = c.profile.firstNumber === undefined && c.seen.found.firstNumber === undefined
       return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
     },
@@ -84,14 +84,14 @@ const ENVELOPE: readonly Rule[] = [
     name: 'Page 1 has as many keys as its total and has room left',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    gives: (c) =>
+    apply: (c) =>
       isEnvelopePage1(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) && proven('single', c.seen.walk),
   },
   {
     name: 'The total counts more rows than page 1, and only one response is wanted',
     verdict: 'cut',
     argued: 'The first run of reports without a required bound',
-    gives: (c) => {
+    apply: (c) => {
       const { totalCount: total = 0, firstRows } = c.seen.walk
       return (
         isEnvelopePage1(c) && c.policy.cuts === 'only one response is wanted' && total > firstRows && cut({ total })
@@ -99,36 +99,36 @@ const ENVELOPE: readonly Rule[] = [
     },
   },
   {
-    name: 'The old part of the span probably holds more than a page',
+    name: 'More pages in a span that is partly old, whose old part has no lower bound or probably more than a page',
     verdict: 'cut between the old and the young part',
     argued: TOTAL,
-    gives: (c) =>
+    apply: (c) =>
       isTooMuch(c) && splitByAge(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: splitByAge(c) }),
   },
   {
-    name: 'More than a load, and no lower bound',
+    name: 'More pages in an old span with more than a load and no lower bound',
     verdict: 'cut at `start`',
     argued: COST,
-    gives: (c) => {
+    apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
       const parts = isTooMuch(c) && isOld(c) && total > c.terms.loadRowsMax && atFloor(c)
       return parts !== undefined && parts !== false && cut({ total, parts })
     },
   },
   {
-    name: 'A young span without a heap, and no page was longer than page 1',
+    name: 'More pages in a young divisible span without a heap, and no page was ever longer than page 1',
     verdict: 'cut by the total',
     argued: TOTAL,
-    gives: (c) => {
+    apply: (c) => {
       const isYoung = isTooMuch(c) && isTotalBelieved(c) && !isOld(c)
       return isYoung && c.slice.heap === undefined && cut({ total: c.seen.walk.totalCount })
     },
   },
   {
-    name: 'An old span with more than a load',
+    name: 'More pages in an old divisible span with more than a load, and no page was ever longer than page 1',
     verdict: 'cut into loads',
     argued: COST,
-    gives: (c) => {
+    apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
       const isOldLoad = isTooMuch(c) && isTotalBelieved(c) && isOld(c) && total > c.terms.loadRowsMax
       return isOldLoad && cut({ total, parts: loadsOf(c, total) })
@@ -138,86 +138,86 @@ const ENVELOPE: readonly Rule[] = [
     name: 'Page 1 of any other envelope',
     verdict: 'read the pages of the total',
     argued: TOTAL,
-    gives: (c) => isEnvelopePage1(c) && { kind: 'read', what: 'the pages of the total' },
+    apply: (c) => isEnvelopePage1(c) && { kind: 'read', what: 'the pages of the total' },
   },
 ]
 
 /** Rules for the first two pages of a bare array. */
 const BARE_ARRAY: readonly Rule[] = [
   {
-    name: 'Page 1 is empty, or shorter than requested and than every page that another followed',
+    name: 'Page 1 is empty; or it is below the limit, and the limit is confirmed',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    gives: (c) => isArrayStart(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
+    apply: (c) => isArrayStart(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
     learns: learnSingle,
   },
   {
-    name: 'As rule 10, and no page of this run was longer; or page 1 is longer than requested',
+    name: 'Page 1 is below a limit that is not confirmed; or it is longer than requested and than any page before',
     verdict: 'read page 2',
     argued: ODD,
-    gives: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
+    apply: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
   },
   {
-    name: 'Page 1 seems to be the only page, and no whole response was longer',
+    name: 'Page 1 of several rows seems to be the only page, no whole response was longer, and the span is divisible',
     verdict: 'probe narrower spans',
     argued: SINGLE,
-    gives: (c) => mayHideRows(c) && c.seen.found.narrower === undefined && probe('narrower spans'),
+    apply: (c) => mayHideRows(c) && c.seen.found.narrower === undefined && probe('narrower spans'),
   },
   {
     name: 'The narrower spans have no other row',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
+    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
     learns: learnWhole,
   },
   {
     name: 'The narrower spans have another row',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
+    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
     learns: learnFull,
   },
   {
-    name: 'The narrower spans have a row that came after page 1 was read',
+    name: 'The narrower spans have rows that came later, or need too many requests',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    gives: (c) => isArrayStart(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
+    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
   },
   {
-    name: 'Page 2 was read for rule 11 and has no new row',
+    name: 'Page 2 was read by rule 11, and is page 1 again; or the limit is not confirmed, and it is empty or refused',
     verdict: 'proven by `single`',
     argued: ODD,
-    gives: (c) => isPage2(c) && isAllByPage2(c) && proven('single', c.seen.walk),
+    apply: (c) => isPage2(c) && isAllByPage2(c) && proven('single', c.seen.walk),
     learns: learnSingle,
   },
   {
-    name: 'Page 2 follows a page that the profile takes for the last one',
+    name: 'Page 1 is below a limit that is not confirmed, and page 2 has new rows and not all of page 1',
     verdict: 'learn again the length of a full page',
     argued: ODD,
-    gives: (c) => isPage2(c) && c.seen.claim === 'all unless clamped' && continuesOnPage2(c) && { kind: 'learn again' },
+    apply: (c) => isPage2(c) && c.seen.claim === 'all unless clamped' && continuesOnPage2(c) && { kind: 'learn again' },
     learns: (c) => sawLoweredClamp(c.profile, c.seen.walk.firstRows),
   },
   {
-    name: 'An old span of rows with keys that may be counted',
+    name: 'An old span of different rows with keys, which may be counted, and the last page was not searched yet',
     verdict: 'probe the place of the last page',
     argued: TOTAL,
-    gives: (c) => {
+    apply: (c) => {
       const mayCount = isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
       return mayCount && c.seen.walk.repeats === 0 && c.seen.found.lastPage === undefined && probe('last page')
     },
   },
   {
-    name: 'More than a load is before the page that was probed, and pages follow time',
+    name: 'The search for the last page met a page behind more than a load, and pages follow time',
     verdict: 'cut where that page begins',
     argued: COST,
-    gives: ({ seen: { found } }) =>
+    apply: ({ seen: { found } }) =>
       typeof found.lastPage === 'object' && 'parts' in found.lastPage && cut(found.lastPage),
   },
   {
-    name: 'The pages up to the last one have room for more than a load',
+    name: 'The last page is found, the pages up to it have room for more than a load, and the span is divisible',
     verdict: 'cut into loads',
     argued: COST,
-    gives: (c) => {
+    apply: (c) => {
       const total = countOf(c)?.total ?? 0
       const parts = loadsOf(c, total)
       return isUncounted(c) && total > countMax(c) && parts !== undefined && cut({ total, parts })
@@ -225,69 +225,69 @@ const BARE_ARRAY: readonly Rule[] = [
     learns: learnCounted,
   },
   {
-    name: 'The last page is found',
+    name: 'The last page is found, and the pages before it were not read back yet',
     verdict: 'read from the last page to the first',
     argued: TOTAL,
-    gives: (c) => isUncounted(c) && { kind: 'read', what: 'last page to first' },
+    apply: (c) => isUncounted(c) && { kind: 'read', what: 'last page to first' },
     learns: learnCounted,
   },
   {
-    name: 'As many rows came as the pages have room for',
+    name: 'As many rows came as the pages have room for, and no page was longer than page 1',
     verdict: 'probe rows that were not counted',
     argued: TOTAL,
-    gives: (c) =>
+    apply: (c) =>
       isArrayStart(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows that were not counted'),
   },
   {
-    name: 'As rule 22, and no other row is there',
+    name: 'As rule 22, and its probe found no other row',
     verdict: 'proven by `total`',
     argued: TOTAL,
-    gives: (c) => {
+    apply: (c) => {
       const { counted, hidden } = c.seen.found
       return isArrayStart(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
     },
   },
   {
-    name: 'Page 1 is as long as pages that others follow',
+    name: 'Page 1 is as long as the longest page, full pages are known, and the span can be cut',
     verdict: 'cut by its stamps',
     argued: COST,
-    gives: (c) => {
+    apply: (c) => {
       const isUnread = isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
       return isUnread && isCuttable(c) && isFullPage(c.profile, c.seen.walk.firstRows) && cut({ parts: splitOffOld(c) })
     },
   },
   {
-    name: 'No other rule decides by page 1 alone',
+    name: 'Page 1 of any other bare array',
     verdict: 'read page 2',
     argued: SINGLE,
-    gives: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
+    apply: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
   },
   {
     name: 'Page 2 has new rows, and the span can be cut',
     verdict: 'cut by the stamps of both pages',
     argued: COST,
-    gives: (c) => isPage2(c) && isCuttable(c) && c.seen.walk.freshOnLastPage > 0 && cut({ parts: splitOffOld(c) }, 2),
+    apply: (c) => isPage2(c) && isCuttable(c) && c.seen.walk.freshOnLastPage > 0 && cut({ parts: splitOffOld(c) }, 2),
     learns: learnFollowed,
   },
   {
     name: 'A full page 1 comes again as page 2, or page 2 is refused behind it, and the span can be cut',
     verdict: 'cut by the stamps of page 1',
     argued: ODD,
-    gives: (c) => isPage2(c) && isCuttable(c) && isHiddenBehindPage1(c) && cut(),
+    apply: (c) => isPage2(c) && isCuttable(c) && isHiddenBehindPage1(c) && cut(),
     learns: learnFull,
   },
   {
-    name: 'Page 2 has new rows, and the span is not cut',
+    name: 'Page 2 has new rows, and the span can not be cut',
     verdict: 'read to the end',
     argued: AGREED,
-    gives: (c) => isPage2(c) && c.seen.walk.freshOnLastPage > 0 && READ_TO_THE_END,
+    apply: (c) => isPage2(c) && c.seen.walk.freshOnLastPage > 0 && READ_TO_THE_END,
     learns: learnFollowed,
   },
   {
     name: 'Page 2 has no new rows',
     verdict: 'read again, as a second walk',
     argued: AGREED,
-    gives: (c) => isPage2(c) && readAgain(c),
+    apply: (c) => isPage2(c) && readAgain(c),
     learns: (c) => sawLastPage(c.profile, c.seen.walk.firstRows),
   },
 ]
@@ -298,13 +298,13 @@ const ENDED_WALK: readonly Rule[] = [
     name: 'A page that would have to hold everything is refused',
     verdict: 'give up',
     argued: ODD,
-    gives: (c) => c.seen.isRefused === true && giveUp(c),
+    apply: (c) => c.seen.isRefused === true && giveUp(c),
   },
   {
-    name: 'All pages of an old span have the same total, and as many keys came',
+    name: 'As many keys as the total, which is the same on all pages, and the span is old or has one page',
     verdict: 'proven by `total`',
     argued: TOTAL,
-    gives: (c) => {
+    apply: (c) => {
       const { walk, attempt } = c.seen
       const isMet = walk.firstTotal !== undefined && walk.meetsTotal && !walk.page2Repeats
       return attempt === 1 && isMet && (isOld(c) || walk.pages === 1) && proven('total', walk)
@@ -315,54 +315,54 @@ const ENDED_WALK: readonly Rule[] = [
     name: 'Any other first walk',
     verdict: 'read again, as a second walk',
     argued: AGREED,
-    gives: (c) => c.seen.attempt === 1 && readAgain({ ...c, profile: learnWalked(c) }),
+    apply: (c) => c.seen.attempt === 1 && readAgain({ ...c, profile: learnWalked(c) }),
     learns: learnWalked,
   },
   {
-    name: 'Two walks bring equally many rows, the total counts more, and page 0 was never read',
+    name: 'Two walks bring equally many rows, each total counts more, and page 0 was never read',
     verdict: 'probe page 0',
     argued: ODD,
-    gives: (c) => mayLackPageZero(c) && probe('page 0'),
+    apply: (c) => mayLackPageZero(c) && probe('page 0'),
   },
   {
-    name: 'Two walks of a trail agree, and the total counts more',
+    name: 'Two walks of a trail agree, and each total counts more',
     verdict: 'probe entries outside of what came',
     argued: AGREED,
-    gives: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
+    apply: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'As rule 34, and an entry is outside of what came; or every page is page 1, and no narrower span can be read',
+    name: 'An entry is outside (rule 34); or every page is page 1 in a span that can not be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
     verdict: 'give up',
     argued: AGREED,
-    gives: (c) => isLacking(c) && giveUp(c),
+    apply: (c) => isLacking(c) && giveUp(c),
   },
   {
-    name: 'Two walks agree, and the total counts more',
+    name: 'Two walks agree, each total counts more, and the parts of the span were not requested yet',
     verdict: 'probe narrower spans if every page is page 1, and the totals of parts if not',
     argued: AGREED,
-    gives: (c) => {
+    apply: (c) => {
       const what = probeOfParts(c)
       return what !== undefined && probe(what)
     },
   },
   {
-    name: 'The totals of the parts add up',
+    name: 'Two walks agree, each total counts more, and the totals of the parts add up',
     verdict: 'cut, so that each part can be paged to',
     argued: ODD,
-    gives: (c) => isShort(c) && c.seen.found.partTotals === 'add up' && cut({ parts: deepParts(c) }),
+    apply: (c) => isShort(c) && c.seen.found.partTotals === 'add up' && cut({ parts: deepParts(c) }),
   },
   {
-    name: 'Two walks agree, no page was refused that may have rows, and page 0 is not unclear',
+    name: 'Two walks agree, narrower spans have no other row if every page is page 1, and no page that may have rows is refused',
     verdict: 'proven by `agreed`',
     argued: AGREED,
-    gives: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),
+    apply: (c) => isAgreed(c) && c.seen.walk.cutOff(c.profile) === undefined && proven('agreed', c.seen.walk),
     learns: learnAgreed,
   },
   {
-    name: 'Rows moved or may be hidden, and the span can be cut',
+    name: 'Two walks do not agree, or the last walk over a bare array ended at a refused full page; and the span can be cut finer',
     verdict: 'cut finer',
     argued: AGREED,
-    gives: (c) => {
+    apply: (c) => {
       const parts = finer(c)
       return (!isAgreed(c) || alwaysFills(c)) && parts !== undefined && cut({ parts })
     },
@@ -371,13 +371,13 @@ const ENDED_WALK: readonly Rule[] = [
     name: '`walk_attempts_max` walks were read',
     verdict: 'give up',
     argued: AGREED,
-    gives: (c) => c.seen.attempt >= c.terms.walkAttemptsMax && giveUp(c),
+    apply: (c) => c.seen.attempt >= c.terms.walkAttemptsMax && giveUp(c),
   },
   {
     name: 'Anything else',
     verdict: 'read again',
     argued: AGREED,
-    gives: readAgain,
+    apply: readAgain,
   },
 ]
 
@@ -392,7 +392,7 @@ export interface Judgement {
 /** Returns the verdict of the first rule that fits. The last rule fits every case. */
 export function judge(given: Case): Judgement {
   for (const rule of RULES) {
-    const verdict = rule.gives(given)
+    const verdict = rule.apply(given)
     if (verdict !== false) return { verdict, profile: rule.learns?.(given) ?? given.profile }
   }
   throw new RangeError('no rule fits')

@@ -12,7 +12,7 @@ export interface Rule {
   /** The heading in docs/PROOFS.md of the section that proves the rule. */
   readonly argued: string
   /** Returns the verdict, or false if the condition is not met. */
-  readonly gives: (given: Case) => Verdict | false
+  readonly apply: (given: Case) => Verdict | false
   /** Returns the paging profile after the verdict. If a rule lacks this function, the profile stays the same. */
   readonly learns?: (given: Case) => PagingProfile
 }
