@@ -47,8 +47,8 @@ export async function retryRejected(context: RetryContext, report: ReportName): 
     const loads = await context.warehouse.books.rejectingLoads(report)
     return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
   }
-  const keptAs = await context.warehouse.books.keptAs(report)
-  if (keptAs.some((text) => text !== privacyTextOf(context.settings, report))) throw otherColumns(report)
+  const storedPrivacyRules = await context.warehouse.books.storedPrivacyRules(report)
+  if (storedPrivacyRules.some((text) => text !== privacyTextOf(context.settings, report))) throw otherColumns(report)
   const before = await kept()
   for (let tries = 1; ; tries += 1) {
     const { loads } = tries === 1 ? before : await kept()

@@ -7,7 +7,7 @@ import type { DiscoveredColumn } from '../plan/columns.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,
-  endOrphans,
+  stopDeadRuns,
   lastWindowOf,
   numberMark,
   type Pause,
@@ -20,7 +20,7 @@ import {
 } from './books/books.ts'
 import { OrderBooks } from './books/orders.ts'
 import { BackfillBooks } from './books/backfills.ts'
-import { type Coverage, coverageOf, forgetCoverage, keptAs, recordCoverage } from './books/coverage.ts'
+import { type Coverage, coverageOf, forgetCoverage, storedPrivacyRules, recordCoverage } from './books/coverage.ts'
 import { type AroundStatement, Database } from './database/duckdb.ts'
 import type { Sql } from './database/sql.ts'
 import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
@@ -28,14 +28,14 @@ import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
 import {
   dueRecords,
   lastReadRecord,
-  lastAsked,
+  lastTrailRead,
   recordSkipped,
-  recordsToAskAgain,
+  recordsToReadAgain,
   type SkippedRecord,
 } from './books/auditRecords.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
-import { load, type LoadInput, type LoadPlace, type LoadResult, loadBesideOthers } from './load/load.ts'
+import { load, type LoadInput, type LoadPlace, type LoadResult, loadIntoLake } from './load/load.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
@@ -62,9 +62,9 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake to use as the warehouse; `path` then only decides where local files are. Undefined: a file. */
+  /** The lake to use as the warehouse; `path` is then only the place of local files. Undefined: a file. */
   readonly lake?: LakePlace | undefined
-  /** Calls `run` for each statement. A simulation delays a statement here, lets it fail, or loses its result. */
+  /** Called for each statement. A simulation delays the statement here, lets it fail, or loses its result. */
   readonly around?: AroundStatement | undefined
 }
 
@@ -76,12 +76,12 @@ const bind =
 /** The functions of the books that only read. */
 const readsOf = (sql: Sql) => ({
   dueRecords: bind(sql, dueRecords),
-  keptAs: bind(sql, keptAs),
-  lastAsked: bind(sql, lastAsked),
+  storedPrivacyRules: bind(sql, storedPrivacyRules),
+  lastTrailRead: bind(sql, lastTrailRead),
   lastReadRecord: bind(sql, lastReadRecord),
   lastWindow: bind(sql, lastWindowOf),
   reconciledRows: bind(sql, reconciledRows),
-  recordsToAskAgain: bind(sql, recordsToAskAgain),
+  recordsToReadAgain: bind(sql, recordsToReadAgain),
   rejectedRows: bind(sql, rejectedRows),
   rejectingLoads: bind(sql, rejectingLoads),
   withheldRows: bind(sql, withheldRows),
@@ -93,19 +93,19 @@ export interface WithFence {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** The prefix with which staging writes a number as a string, if a double can't store the number. */
+  /** The prefix with which staging writes a number as a string, if a double can't store the number exactly. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly orders: OrderBooks
   readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** Detects that the file was replaced; undefined for a warehouse in memory or in a lake. */
+  /** Detects that someone has replaced the file; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
-  /** Runs that have begun but not committed anything yet. */
+  /** Runs that have begun and not yet committed anything. */
   readonly #begun = new Map<string, RunRecord>()
-  /** The discovered columns; undefined at first and after changes: the next load reads them from the books. */
+  /** The discovered columns. Undefined at first and after changes: the next load then reads them from the books. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -131,7 +131,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary name begins like a spill folder's, so that both are removed if this process is killed.
+    // The temporary name begins like that of a spill folder, so that both are removed if this process is killed.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -139,7 +139,7 @@ export class Warehouse implements AsyncDisposable {
       await spill?.create({ isAlone })
       const mark = await database.transaction(async (sql) => {
         await migrate(sql, database.path)
-        if (isAlone) await endOrphans(sql)
+        if (isAlone) await stopDeadRuns(sql)
         return numberMark(sql)
       })
       const file = isAlone && path !== ':memory:' ? await OwnFile.at(path) : undefined
@@ -155,7 +155,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(async () => {
       const known = { numberMark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
       const result = this.#database.isShared
-        ? await loadBesideOthers(this.#database, known, input)
+        ? await loadIntoLake(this.#database, known, input)
         : await this.#loadAlone(known, input)
       this.#begun.delete(input.runId)
       return result
@@ -164,7 +164,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that throws may nevertheless have been committed, with new columns.
+    // A load that throws may still have been committed, with new columns.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
@@ -174,22 +174,22 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
-  /** Returns the run's right to commit. Earlier runs of the same kind and report lose theirs. */
+  /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, a process with an older run may still be alive. Its run counts as stopped: it can't commit any more.
-      if (this.#database.isShared) await endOrphans(sql, ask)
+      // In a lake, the process of an older run may still be alive. Its run counts as stopped: it can't commit any more.
+      if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
   }
 
-  /** Remembers a begun run. Its first load writes the record, so a run without new rows writes it only at its end. */
+  /** Remembers a begun run. Its first load writes the record; without new rows, the end of the run writes it. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
 
-  /** Writes or replaces the record of a run. Only for a run that will load no more rows. */
+  /** Writes or replaces the record of a run that will load no more rows. */
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction((sql) => recordRun(sql, run))
@@ -237,17 +237,17 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  /** Deletes the coverage of those scopes of the report that are not in `kept`: their records are no longer read. */
+  /** Deletes the coverage of scopes of the report that are not in `kept`, because their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
 
-  /** Records the configuration. Discovered columns are read again, since a column that is hashed now becomes a text. */
+  /** Stores the configuration of a scope. A column that is hashed from now on may get another type. */
   recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {
     return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
-  /** Returns the report's unfinished reconcile; if there is none, stores `begun` as a new one and returns it. */
+  /** Returns the report's unfinished reconcile. If there is none, stores `begun` as a new one and returns it. */
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open
@@ -255,7 +255,7 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Ends a reconcile and marks rows that were absent twice as deleted. Throws MASS_DELETE_STOPPED. */
+  /** Ends a reconcile: marks rows that were absent twice as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
@@ -270,12 +270,12 @@ export class Warehouse implements AsyncDisposable {
     return backfillBasis(this.#database)
   }
 
-  /** Returns what earlier runs have learned about the report's pages at this `pageSize`. */
+  /** Returns the paging profile that earlier runs have learned for this `pageSize`. */
   pagingProfile(report: ReportName, pageSize: number): Promise<PagingProfile> {
     return pagingProfileOf(this.#database, { report, pageSize })
   }
 
-  /** Stores what a run has learned about pages, joined with what other runs have stored meanwhile. */
+  /** Stores the paging profile that a run has learned, joined with a profile that another run has stored meanwhile. */
   learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
@@ -287,7 +287,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
-  /** Runs one reading statement, for status and tests, after the running load has ended. */
+  /** Runs one reading statement after the running load has ended. Used by status and tests. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
@@ -297,7 +297,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Returns whether the database still runs statements. After a fatal error it does not, until it is opened again. */
+  /** Returns whether the database still runs statements. After a fatal error, it must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => true,
@@ -305,7 +305,7 @@ export class Warehouse implements AsyncDisposable {
     )
   }
 
-  /** Throws WAREHOUSE_CORRUPT after the file was found damaged, WAREHOUSE_MISSING if it was removed or replaced. */
+  /** Throws WAREHOUSE_CORRUPT if the file was found damaged, and WAREHOUSE_MISSING if it was removed or replaced. */
   async checkFile(): Promise<void> {
     if (this.#database.damage !== undefined) throw this.#database.damage
     await this.#file?.check()
@@ -318,7 +318,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes old runs, windows and loads (ended before `before`) from the books, except those that are still needed. */
+  /** Removes runs, windows and loads that ended before `before` from the books, except those still needed. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

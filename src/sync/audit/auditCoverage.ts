@@ -35,7 +35,7 @@ export async function openAuditCoverage(
     const coverage = auditCoverage(
       held,
       { start, filters: {}, expand, columns },
-      await warehouse.books.lastAsked(report, scope),
+      await warehouse.books.lastTrailRead(report, scope),
     )
     if (coverage !== held) await warehouse.recordCoverage(place, coverage)
     if (coverage.refillUntil !== undefined) {

@@ -113,7 +113,7 @@ class Trail {
     if (again === undefined) return
     await this.#intake.commit()
     const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
-    const records = await this.#context.warehouse.books.recordsToAskAgain(ask)
+    const records = await this.#context.warehouse.books.recordsToReadAgain(ask)
     await this.#askAll(
       subject,
       records.filter(({ scope }) => !this.#asked.has(scope)),

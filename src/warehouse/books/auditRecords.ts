@@ -1,6 +1,4 @@
-/**
- * The table `tidemark.followed`: records whose trail an audit report must read (src/warehouse/load/changedRecords.ts).
- */
+/** Reads and writes `tidemark.followed`: when audit reports read each trail (src/warehouse/load/changedRecords.ts). */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -10,7 +8,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Stores the times at which the trails were read. Must be called in the load's transaction. */
+/** Stores the times at which trails were read. Must be called in the load's transaction. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -32,8 +30,8 @@ export interface SkippedRecord {
 }
 
 /** Time between the first two attempts to read a trail. The time doubles after each further failure, up to a day. */
-const ASK_AGAIN_FIRST = 'INTERVAL 5 MINUTES'
-const DOUBLED_MAX = 9
+const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
+const DOUBLINGS_MAX = 9
 
 /** Stores the records whose trail could not be read, and the time of the next attempt. `now`: this machine's clock. */
 export async function recordSkipped(
@@ -49,27 +47,27 @@ export async function recordSkipped(
     DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM skipped);
     INSERT INTO tidemark.skipped_records
     SELECT ${text(report)}, scope, code, reason, attempts,
-      ${time(now)} + least(${ASK_AGAIN_FIRST} * (1 << least(attempts - 1, ${DOUBLED_MAX})::INTEGER), INTERVAL 1 DAY)
+      ${time(now)} + least(${FIRST_RETRY_AFTER} * (1 << least(attempts - 1, ${DOUBLINGS_MAX})::INTEGER), INTERVAL 1 DAY)
     FROM skipped`)
 }
 
 /** A record whose audit trail has to be read. */
 export interface DueRecord {
   readonly scope: string
-  /** The identifier as text, since it may be beyond 2^53. */
+  /** The record's identifier as text, because it may exceed 2^53. */
   readonly recordId: string
   /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
   /**
-   * Start of the run that last read the trail, by this machine's clock. If that run is no longer in the books: when
-   * the mark was written.
+   * The start of the run that last read the trail, by this machine's clock. If the books no longer have this run: the
+   * time at which the mark was written.
    */
   readonly begunAt: Instant | undefined
   /** True if the trail was read with another configuration. Then all of its entries are read again. */
   readonly fromStart: boolean
-  /** True if the trail could not be read and the time of its next attempt is in the future. */
+  /** True if the last attempt to read the trail failed and the next attempt is not due yet. */
   readonly waits: boolean
 }
 
@@ -77,11 +75,12 @@ export interface RecordsRequest {
   /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** The report whose rows are the records, such as `enquiries`; also its table's name. Next: its key column. */
+  /** The report whose rows are the records, and the name of its table. Example: `enquiries`. */
   readonly follows: string
+  /** The key column of this table. */
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails last read at or before this time were read with another configuration. Undefined: no trail was. */
+  /** Trails last read at or before this time are read again, because the configuration has changed. Undefined: none. */
   readonly again?: Instant | undefined
 }
 
@@ -96,13 +95,13 @@ export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> 
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns the records whose trail was read with another configuration, the most recently changed ones first. */
-export function recordsToAskAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
+/** Returns the records whose trail was read with another configuration, the latest changed ones first. */
+export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, to test whether trails can be read; undefined if none was read. */
+/** Returns the record whose trail was read last, as a test that trails can be read; undefined if none was read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   return (
     await recordsWhere(
@@ -130,8 +129,8 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns when a trail was last read, of any record whose scope has this prefix; undefined if none was read. */
-export async function lastAsked(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
+/** Returns the last time at which a trail with this scope prefix was read; undefined if none was read. */
+export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,
     [report, scopePrefix],

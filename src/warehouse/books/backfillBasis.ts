@@ -1,6 +1,6 @@
 /**
- * The facts from which a backfill is planned, read from a warehouse or the published copy. If responses have no totals,
- * the times of the stored rows are used to cut a backfill into windows.
+ * Reads the facts from which a backfill is planned: from a warehouse or the published copy. If responses have no
+ * totals, the times of the stored rows decide how a backfill is cut into windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -22,7 +22,7 @@ export interface DensityRequest {
 /** Reads the facts from which a backfill is planned. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true for budgets, and for events if the newest load has the summary shape: windows are read twice. */
+  /** Returns true if windows are read twice: for budgets, and for events if the newest load has the summary shape. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
@@ -35,7 +35,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The basis if there is no warehouse yet: no facts are known, and events are assumed to have the full shape. */
+/** The facts if there is no warehouse yet: nothing is known, and events are assumed to have the full shape. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -52,7 +52,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides the span into spans with about equally many stored rows; undefined if no row has a time in the span. */
+/** Divides the span into spans with about as many stored rows each; undefined if no stored row is in the span. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

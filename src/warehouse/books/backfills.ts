@@ -1,5 +1,5 @@
 /**
- * The books of backfills. A window is `done` in the transaction of its last rows; a restart reads only other windows.
+ * The books of backfills. The transaction of a window's last rows sets it to `done`, so a restart reads only others.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -43,7 +43,7 @@ export interface BookedWindow extends PlannedWindow {
   readonly error: string | undefined
 }
 
-/** A window of a backfill and its counts. The load that completes the window records them. */
+/** A window of a backfill and its counts. The load that completes the window stores them. */
 export interface CompletedWindow {
   readonly backfillId: string
   readonly number: number
@@ -56,7 +56,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** How many windows the backfill has, by state, and the sums over all of its loads so far. */
+/** The number of the backfill's windows by state, and the sums over all of its loads so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -144,8 +144,8 @@ export class BackfillBooks {
   }
 
   /**
-   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
-   * `running` because its process died, it becomes `pending`.
+   * Sets the backfill to `running` and its failed windows to `pending`. If the process of another backfill of the
+   * report has died, that backfill is still `running`; it becomes `pending`.
    */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
@@ -201,7 +201,7 @@ export class BackfillBooks {
   }
 
   /**
-   * Cancels a backfill and ends its run; its later commits fail. Returns its report; undefined if it has already ended.
+   * Cancels a backfill and ends its run, whose later commits fail. Returns its report, or undefined if it has ended.
    */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {

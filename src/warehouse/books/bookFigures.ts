@@ -1,21 +1,21 @@
-/** Figures of each report for metrics, notices and `tidemark.freshness`, read from the books, not the large tables. */
+/** Figures of each report for metrics, notices and `tidemark.freshness`, read from the books, not from large tables. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows from more than this number of days ago are ignored. Else the advice to raise `overlap` would never end. */
+/** Late rows older than this number of days are ignored. Otherwise the advice to raise `overlap` would never end. */
 export const LATE_DAYS = 30
 
 /** Returns the SQL condition that the scope is still configured. Needs `tidemark.report_states` with the alias `s`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition on `tidemark.marks m`: the mark is the one that contains the time up to which the scope was read. */
+/** SQL condition on `tidemark.marks m`: the mark is the time up to which the scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /**
- * Query of the mark of each report: the lowest mark of its currencies, or NULL while a currency was never read. Each
- * record of an audit report has its own mark, so the report's mark is the highest of these.
+ * Query of the mark of each report: the lowest mark of its currencies, or NULL until each currency was read. In an
+ * audit report each record has a mark; the report's mark is the highest of them.
  */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
@@ -23,7 +23,7 @@ export const REPORT_MARKS = `
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
-/** Query of two numbers per report: rejected rows that are still listed, and rejected rows that were dismissed. */
+/** Query of two numbers per report: the rejected rows that are listed, and those that were dismissed. */
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
   FROM tidemark.rejected_rows GROUP BY report`
@@ -39,14 +39,15 @@ export interface BookFigures {
   readonly isPaused: boolean
   readonly pausedCode: string | undefined
   readonly pausedReason: string | undefined
-  /** Late rows of the last `LATE_NOTICE_HOURS`, and the longest delay (ms) of one. */
+  /** The number of late rows of the last `LATE_NOTICE_HOURS`. */
   readonly lateRows: number
+  /** The longest delay (ms) of one of these rows. */
   readonly largestLatenessMs: number | undefined
-  /** The message of MASS_DELETE_STOPPED since which counts are not compared; undefined if they are. */
+  /** The message of the MASS_DELETE_STOPPED that has stopped comparisons of counts; undefined if none has. */
   readonly brake: string | undefined
 }
 
-/** The notice that rows were late ends when this number of hours has passed without one. */
+/** The notice about late rows ends if no row was late for this number of hours. */
 const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `

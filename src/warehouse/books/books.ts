@@ -1,4 +1,4 @@
-/** The books (schema `tidemark`): marks, windows, loads, runs, report states. A load writes them in its transaction. */
+/** The books (schema `tidemark`): marks, windows, loads, runs, report states. Each load writes to them. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -7,10 +7,10 @@ import type { MarkName } from '../../plan/marks.ts'
 import { IS_READ_UP_TO } from './bookFigures.ts'
 import { forgetCoverage, cover } from './coverage.ts'
 import { type Sql, text, time } from '../database/sql.ts'
-import { freeVersionNames } from '../tables/tables.ts'
-import { keptReports, switchHistory } from '../tables/versions.ts'
+import { renameReservedColumns } from '../tables/tables.ts'
+import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
-/** A window that was read completely, and the marks to set for it. A load writes both in its transaction. */
+/** A window that was read completely, and the marks that it sets. The transaction of a load writes both. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -48,7 +48,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns this warehouse's prefix for numbers that a double can't store and that are therefore staged as text. */
+/** Returns the prefix with which numbers that a double can't store are staged as text. Each warehouse has its own. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -57,8 +57,8 @@ export async function numberMark(sql: Sql): Promise<string> {
 }
 
 /**
- * Returns the mark of a scope, the end of the window that set the mark, and the beginning of the run of that window. If
- * the books no longer have that run, its beginning is replaced by the time at which the mark was written.
+ * Returns the mark of a scope, the end of the window that set it, and the start of that window's run. If the books no
+ * longer have this run, its start is the time at which the mark was written.
  */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
@@ -135,10 +135,10 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 }
 
 /**
- * Marks runs of dead processes as stopped. Only one process writes a file, so a run that is `running` when the file is
- * opened belongs to a dead process. With `newer`: only other runs of its report and kind.
+ * Sets runs of dead processes to `stopped`. Only one process writes a file. So a run that is `running` when the file is
+ * opened belongs to a dead process. With `newer`, only other runs of the same report and kind are set.
  */
-export async function endOrphans(
+export async function stopDeadRuns(
   sql: Sql,
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
 ): Promise<void> {
@@ -156,15 +156,15 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies. Undefined: every scope that was ever read counts as configured. */
+  /** The configured currencies. Undefined: each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. Then a row's absence proves nothing, since a filter may have excluded the row. */
+  /** True if requests have filters. Then an absent row may not be deleted: a filter may have excluded it. */
   readonly isFiltered?: boolean
-  /** Whether every version of a row is kept; undefined: no change. */
+  /** Whether old versions of rows are kept; undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Records which reports are enabled, and for the others why they are off. Pauses stay as they are. */
+/** Stores which reports are enabled, and why the others are off. Does not change pauses. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -181,10 +181,10 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
         OR s.scopes IS DISTINCT FROM n.scopes);
     INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason, scopes)
     SELECT * FROM ${given} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
-  const kept = await keptReports(sql)
+  const kept = await reportsWithHistory(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue
-    if (history.on) await freeVersionNames(sql, reportOf(report))
+    if (history.on) await renameReservedColumns(sql, reportOf(report))
     await switchHistory(sql, { report, ...history })
   }
   for (const { report, enabled } of states) {
@@ -201,7 +201,7 @@ export interface Pause {
   readonly with: string
 }
 
-/** Records a pause. An operator ends the pause, or a change of the client identifier or its OAuth scopes. */
+/** Stores a pause. An operator ends it, or a new client identifier or OAuth scope does. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)

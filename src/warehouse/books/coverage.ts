@@ -1,4 +1,4 @@
-/** Tables of what was read: `tidemark.coverage` (by which configuration, what again) and `tidemark.covered` (when). */
+/** Reads and writes `tidemark.coverage` (the configuration of each scope) and `tidemark.covered` (the times read). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -23,8 +23,8 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** Returns the distinct privacy rules, as texts, with which scopes of the report were read; undefined: no rules. */
-export async function keptAs(sql: Sql, report: string): Promise<(string | undefined)[]> {
+/** Returns the privacy rules with which the scopes of the report were read, each once; undefined: no rules. */
+export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
     [report],
@@ -32,7 +32,7 @@ export async function keptAs(sql: Sql, report: string): Promise<(string | undefi
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the configuration. Deletes stored values of columns that the new configuration makes private. */
+/** Stores the configuration of a scope. Deletes stored values of columns that it makes private. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },
@@ -65,7 +65,7 @@ interface ScopedSpan extends Span {
   readonly scope: string
 }
 
-/** Merges windows into `tidemark.covered` as they are closed: later, a year has millions. Audits have none. */
+/** Merges closed windows into the few intervals of `tidemark.covered`. Audit reports have none. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
   const held = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)

@@ -1,6 +1,6 @@
 /**
- * Fencing: each run takes the next epoch of its report and kind, and may commit only while that epoch is the newest. So
- * a run that was frozen while another one began can't commit any more (product contract §5.6).
+ * Fences: each run takes the next epoch of its report and kind, and may commit only while this epoch is the newest. So
+ * a run that was frozen while another run began can't commit any more (product contract §5.6).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
@@ -12,13 +12,13 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit, until a newer run takes a fence. A plain value, because jobs and manifests contain it. */
+/** A run's right to commit. It ends when a newer run takes a fence. A plain value, since jobs and manifests have it. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
 
 export interface FenceRequest extends FencePlace {
-  /** Identifier of the run that has the fence. */
+  /** The identifier of the run that takes the fence. */
   readonly holder: string
 }
 
@@ -28,8 +28,8 @@ interface FenceRecord {
 }
 
 /**
- * The fences of one open warehouse. In a lake, a fence is written when it is taken. If only this process writes, a new
- * fence is kept in memory until the first transaction of its run, so that a run without new rows writes only once.
+ * The fences of one open warehouse. In a lake, `take` writes the fence at once. If only this process writes, the first
+ * transaction of the run writes the fence, so that a run without new rows writes only once.
  */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
@@ -39,9 +39,9 @@ export class Fences {
     this.#isAlone = isAlone
   }
 
-  /** Returns a fence with the next epoch. From now on, commits with an older fence of that report and kind fail. */
+  /** Returns a fence with the next epoch. Commits with an older fence of this report and kind fail from now on. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
-    const held = await heldIn(sql, { report, kind })
+    const held = await readNewest(sql, { report, kind })
     const place = placeOf({ report, kind })
     const epoch = Math.max(held?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     if (!this.#isAlone || outlivesProcess({ report, kind })) await write(sql, { report, kind, epoch, holder })
@@ -49,24 +49,24 @@ export class Fences {
     return { report, kind, epoch }
   }
 
-  /** Throws FENCED if a newer run has taken a fence of that report and kind. Call it in the committing transaction. */
+  /** Throws FENCED if a newer run of this report and kind has taken a fence. Call it in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
-    const held = await heldIn(sql, fence)
+    const held = await readNewest(sql, fence)
     const taken = this.#newest.get(placeOf(fence))
     const newest = taken === undefined || (held !== undefined && held.epoch > taken.epoch) ? held : taken
-    if (newest === undefined || newest.epoch > epoch) throw overtaken(fence, newest)
+    if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)
     if (newest === taken && (held?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
   }
 }
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** Returns whether a later process may continue the run (backfill, reconcile). Its fence is then written at once. */
+/** Returns whether a later process may continue the run (backfill, reconcile). If so, its fence is written at once. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
-async function heldIn(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
+async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
   const [held] = await sql.rows<{ epoch: number; holder: string }>(
     'SELECT epoch, holder FROM tidemark.fences WHERE report = $1 AND kind = $2 ORDER BY epoch DESC LIMIT 1',
     [report, kind],
@@ -79,9 +79,9 @@ async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & Fen
   await sql.run('INSERT INTO tidemark.fences VALUES ($1, $2, $3, $4, now())', [report, kind, epoch, holder])
 }
 
-function overtaken({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
+function fencedError({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
   const by = newest === undefined ? 'nobody holds it' : `${newest.holder} holds it`
-  return new SyncError('FENCED', `${report}: this ${kind} run was overtaken by a newer one (${by})`, {
+  return new SyncError('FENCED', `${report}: this ${kind} run was fencedError by a newer one (${by})`, {
     report,
     cure: 'Nothing is to be done: nothing of the older run was kept, the newer one does the work.',
     data: { kind, epoch, newest: newest?.epoch },

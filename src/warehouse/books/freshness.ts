@@ -1,13 +1,11 @@
-/**
- * The view `tidemark.freshness`: up to when each report is complete. It is created again when a warehouse is opened.
- */
+/** The view `tidemark.freshness`: up to when each report is complete. Created again each time a warehouse is opened. */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { isConfigured, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
 import { name, text } from '../database/sql.ts'
 
-const moment = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
+const utcText = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
 /** Returns SQL of a duration as text, in one unit. Example: `3 hours`. */
 const span = (value: string): string => `
@@ -25,7 +23,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of each sentence; NULL if the sentence does not apply. `f`: the columns of the view. `x`: those of `FACTS`. */
+/** SQL of each sentence; NULL if it does not apply. Alias `f`: the columns of the view. Alias `x`: those of `FACTS`. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -36,10 +34,10 @@ const SENTENCES: readonly string[] = [
     WHEN f.report IN (${trails}) THEN 'no record that it follows is here yet, or none has an entry'
     ELSE 'the service showed none for what is asked' END || '.' END`,
   `CASE WHEN f.mark IS NULL AND f.last_run IS NOT NULL AND NOT (f.rows = 0 AND f.report IN (${trails})) THEN 'It was never read to its end.'
-    WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${moment('x.since')} END
-      || ' to ' || ${moment('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
-      || 'Everything that the service showed as modified up to ' || ${moment('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
-  `'Being read again up to ' || ${moment('x.refill_until')} || ', since ' || x.because || ' changed.'`,
+    WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${utcText('x.since')} END
+      || ' to ' || ${utcText('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
+      || 'Everything that the service showed as modified up to ' || ${utcText('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
+  `'Being read again up to ' || ${utcText('x.refill_until')} || ', since ' || x.because || ' changed.'`,
   `CASE WHEN f.late_rows > 0 THEN ${counted('f.late_rows', 'row')} || ' of the last ${LATE_DAYS} days came late, one of them by at least '
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
@@ -47,7 +45,7 @@ const SENTENCES: readonly string[] = [
     WHEN 'absence' THEN 'Deletions show when counts differ and a row is absent twice, or when two reconciles in a row did not find a row.'
     ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted. An entry that the service shows late is not found.'
       ELSE 'Deletions do not show while the report has filters: what they leave out looks the same. Only a reconcile finds late rows.' END END`,
-  `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${moment('f.last_reconcile')} || ') found ' || CASE
+  `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${utcText('f.last_reconcile')} || ') found ' || CASE
       WHEN coalesce(f.reconcile_missed, 0) + coalesce(f.reconcile_differed, 0) + coalesce(f.reconcile_deleted, 0) = 0 THEN 'nothing wrong'
       ELSE ${counted('f.reconcile_missed', 'row')} || ' missing and ' || ${counted('f.reconcile_differed', 'row')} || ' different, and repaired them; '
         || ${counted('f.reconcile_deleted', 'row')} || ' marked as deleted' END || '.'
@@ -57,10 +55,10 @@ const SENTENCES: readonly string[] = [
   `'Skipped, and tried again by itself: ' || f.skipped_records || '.'`,
   `CASE WHEN f.misfits > 0 THEN ${counted('f.misfits', 'value')} || ' did not fit: the columns are NULL, tidemark.misfits lists them.' END`,
   `CASE WHEN x.frozen > 0 THEN ${counted('x.frozen', 'field')} || ' got no column or kept an old type: values are in _extra or _payload (tidemark.schema_changes).' END`,
-  `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${moment('x.history_ended')} || '.' END`,
+  `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Query of values that the sentences need and that are not in the view. */
+/** Query of the values that the sentences use and that the view has no column for. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
@@ -142,7 +140,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns statements with the comments on the view's columns. Not for a lake, which can't store such comments. */
+/** Returns the statements that comment the view's columns. Not for a lake, which can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
@@ -159,8 +157,8 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
 /**
- * Returns the query that counts the rows of a report's table. If the report has modification times, it also counts the
- * rows without one, and the rows with one in the future; else these numbers are NULL.
+ * Returns the query that counts the rows of a report's table. If the report has modification times, the query also
+ * counts rows without one and rows with one in the future. Otherwise both numbers are NULL.
  */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`

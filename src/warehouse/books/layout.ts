@@ -1,4 +1,4 @@
-/** The layout of the books: migrations, one per file, and the check that no newer program has written the warehouse. */
+/** The layout of the books: migrations, one per file, and the check that the warehouse has no newer layout. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -17,9 +17,9 @@ const MIGRATIONS = [
 ] as const
 
 /**
- * Compression of the columns for which DuckDB's default is worse. It is set when a table is created, but not in a lake,
- * which stores Parquet. Zstd writes payloads faster, and smaller. Child keys are not compressed: a load that replaces
- * rows reads all of them, and decompression would take most of its time.
+ * Compression of columns for which DuckDB's default is worse. It is set when a table is created, but not in a lake,
+ * which stores Parquet. Zstd makes payloads smaller and writes them faster. Child keys are not compressed: a load that
+ * replaces rows reads all child keys, and decompression would take most of its time.
  */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
@@ -43,7 +43,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** Writes the comments of the migrations that differ from the stored ones: an earlier checkout had other texts. */
+/** Writes the comments of migrations that differ from the stored ones, because an earlier version had other texts. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()
@@ -56,7 +56,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout of a file; 0 if it has no books. Throws WAREHOUSE_NEWER if a newer program wrote it. */
+/** Returns the layout number of a file; 0 if it has no books. Throws WAREHOUSE_NEWER if a newer program wrote it. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

@@ -1,4 +1,4 @@
-/** The table `tidemark.page_sizes`: how the service pages each report, by the requested page size. */
+/** Reads and writes `tidemark.page_sizes`: how the service pages each report, by requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
 import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { Sql } from '../database/sql.ts'
@@ -6,7 +6,7 @@ import type { Sql } from '../database/sql.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile that was stored when the reading began. If it is still stored, the new profile replaces it. */
+  /** The profile that was stored when the walk began. If it is still stored, the new profile replaces it. */
   readonly knew?: PagingProfile
 }
 
@@ -31,7 +31,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   }
 }
 
-/** Stores the paging profile that a walk has learned. If another walk has stored one meanwhile, joins the two. */
+/** Stores the paging profile that a walk has learned. If another walk has stored a profile meanwhile, joins both. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -1,6 +1,6 @@
 /**
- * Removes old entries from the books. Kept are the last run of each report, kind and outcome, loads that changed rows,
- * and loads of a window or mark. Old windows that touch are joined, so the covered time stays.
+ * Removes old entries from the books. The last run of each report, kind and outcome is kept, and so are loads that
+ * changed rows and loads of a window or mark. Old windows that touch are joined, so the covered time does not change.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
@@ -32,7 +32,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Joins old windows that overlap or share an instant: their bounds are inclusive, so no gap is between them. */
+/** Joins old windows that overlap or share an instant. Both bounds are inclusive, so there is no gap between them. */
 async function joinWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

@@ -1,8 +1,8 @@
-/** The tables and views of a database, from DuckDB's catalogue, so documents and exports include discovered columns. */
+/** Reads tables and views from DuckDB's catalogue, so that documents and exports also have discovered columns. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 
-/** A column; its comment is '' if it has none. */
+/** A column. The comment is '' if the column has none. */
 export interface CatalogueColumn extends ColumnEntry {
   readonly nullable: boolean
 }
@@ -58,7 +58,7 @@ export const columnsIn = (
 ): ReadonlyMap<string, readonly CatalogueColumn[]> =>
   new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))
 
-/** Returns the catalogue as SQL: statements that create the same tables, views and comments, empty, in another database. */
+/** Returns statements that create the same tables (without rows), views and comments in another database. */
 export function definitionSql(catalogue: readonly CatalogueTable[]): string {
   const schemas = [...new Set(catalogue.map(({ schema }) => schema))].filter((schema) => schema !== 'main')
   return [

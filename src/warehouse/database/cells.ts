@@ -1,37 +1,35 @@
-/**
- * A result's value as exact text: times in ISO 8601, nested values as JSON, numbers with all digits (never doubles).
- */
+/** Converts a result's value to exact text: times in ISO 8601, nested values as JSON, numbers with all digits. */
 import { formatInstant, type Instant } from '../../instant.ts'
 
 /** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */
 export type Cell = { readonly text: string; readonly isJson: boolean } | null
 
-export const exact = (text: string): Cell => ({ text, isJson: true })
+export const jsonCell = (text: string): Cell => ({ text, isJson: true })
 
-export const readable = (text: string): Cell => ({ text, isJson: false })
+export const textCell = (text: string): Cell => ({ text, isJson: false })
 
 export const jsonOf = (cell: Cell): string => {
   if (cell === null) return 'null'
   return cell.isJson ? cell.text : JSON.stringify(cell.text)
 }
 
-export const arrayOf = (items: readonly Cell[]): Cell => exact(`[${items.map(jsonOf).join(',')}]`)
+export const arrayOf = (items: readonly Cell[]): Cell => jsonCell(`[${items.map(jsonOf).join(',')}]`)
 
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
-  exact(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
+  jsonCell(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** The years 0 to 9999 in microseconds since 1970. `timeCell` does not format other times, such as infinity. */
+/** The years 0 to 9999, in microseconds since 1970. `timeCell` formats only times in this range, so not infinity. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
-/** Returns the time in ISO 8601; undefined outside of the years 0 to 9999. `zone`: 'Z', or '' without a zone. */
+/** Returns the time in ISO 8601; undefined outside the years 0 to 9999. `zone`: 'Z', or '' for a time without zone. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
   const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')
-  return readable(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
+  return textCell(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
 }
 
-/** Returns the time in ISO 8601. Seconds and fraction are formatted separately: microseconds after 2255 exceed 2^53. */
+/** Returns the time in ISO 8601. The fraction is formatted separately: microseconds after the year 2255 exceed 2^53. */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n

@@ -7,7 +7,7 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** Returns Tidemark's error for an error of DuckDB, which is recognised by the messages of DuckDB 1.5. */
+/** Returns Tidemark's error for an error of DuckDB. The messages of DuckDB 1.5 are known. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
@@ -29,7 +29,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     return failure('DISK_FULL', `no space is left for ${path}`, cure)
   }
   if (/replaying WAL file|WAL was created for/.test(message)) {
-    // Someone replaced the database file and left the log of the other file next to it.
+    // Someone has replaced the database file, but the log of the replaced file is still next to it.
     const cure = `If ${path} was put there in place of another file, move ${path}.wal away; else restore both from a backup, or move both away.`
     return failure('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, cure)
   }
@@ -57,11 +57,11 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
-/** Errors of these kinds may quote any text, even the word "checksum". They never mean that the file is corrupt. */
-const ABOUT_A_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
+/** Errors of these kinds may quote any text, even the word "checksum". So they do not show that the file is corrupt. */
+const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {
-  if (ABOUT_A_TEXT.test(message)) return false
+  if (QUOTES_ANY_TEXT.test(message)) return false
   return /not a valid DuckDB database file|sqlite_scanner|file is not a|Corrupt|checksum|Serialization Error|invalid magic/i.test(
     message,
   )
@@ -71,7 +71,7 @@ const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
 
-/** Messages of DuckLake when another commit was first, and of SQLite when another process was writing. */
+/** DuckLake's messages if another commit was first, and SQLite's message if another process was writing. */
 const CONFLICT = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
 
 /** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */

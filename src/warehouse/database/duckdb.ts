@@ -1,6 +1,6 @@
 /**
- * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with bounded memory.
- * After an error, a transaction is always rolled back: DuckDB would report success for its COMMIT, yet lose it.
+ * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with limited memory.
+ * After an error, the transaction is always rolled back: DuckDB would report success for its COMMIT, but lose it.
  */
 import {
   DuckDBArrayValue,
@@ -19,27 +19,27 @@ import {
   StatementType,
 } from '@duckdb/node-api'
 import { isOutOfFiles, SyncError } from '../../errors.ts'
-import { arrayOf, type Cell, exact, objectOf, readable, timeCell } from './cells.ts'
+import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes write the database too: its name for messages. Conflicting transactions are repeated. */
+  /** Set if other processes also write the database: its name for messages. Conflicts repeat a transaction. */
   readonly shared?: string
 }
 
-/** Wraps `run`, which executes a statement. A simulation delays a statement here, lets it fail, or loses its result. */
+/** Calls `run`, which executes a statement. A simulation delays the statement, lets it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
-/** Receives a part of a result. Returns false if it needs no further part. */
+/** Receives a part of a result. Returns false if it needs no more parts. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions of row groups the COMMIT may do per table. `compactionsFor` is such a function. */
+/** Returns how many compactions of row groups the COMMIT may do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
-/** Keeps the order of joins. DuckDB expects 42 rows in any staged file, so it would read a large file into memory. */
+/** Keeps the order of joins. DuckDB assumes 42 rows in any staged file, so it would read a large file into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -73,7 +73,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#damage
   }
 
-  /** Opens or creates the file, or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _MISSING, DISK_FULL. */
+  /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT or _MISSING, or DISK_FULL. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       const instance = await DuckDBInstance.create(path, settings(options))
@@ -99,7 +99,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
-  /** Runs one reading statement and passes its rows to `take`. Returns column names. Throws QUERY_FAILED, CANCELLED. */
+  /** Runs one reading statement. `take` receives the rows. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
   async query(sql: string, take: TakeRows): Promise<readonly string[]> {
     return this.#inTurn(async () => {
       try {
@@ -135,8 +135,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction. In a shared database, `work` is run again from its beginning after a conflict.
-   * `limit` limits how much the COMMIT compacts. Throws LAKE_BUSY after too many conflicts.
+   * Runs `work` in one transaction. In a shared database, a conflict repeats `work` from its beginning; too many
+   * conflicts throw LAKE_BUSY. `limit` returns how much the COMMIT may compact.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
@@ -154,13 +154,13 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
       return result
     } catch (error) {
-      // If the disk was full at the COMMIT, the transaction has already ended, and ROLLBACK fails.
+      // If the disk was full at the COMMIT, the transaction has already ended, and this ROLLBACK fails.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
   }
 
-  /** Returns the statement that sets the limit of compaction; undefined if the limit is set already. */
+  /** Returns the statement that sets the limit of compaction; undefined if the limit is already set. */
   #limitCompactions(compactions: number): string | undefined {
     if (compactions === this.#compactions) return undefined
     this.#compactions = compactions
@@ -172,7 +172,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => work((sql) => this.#execute(sql)))
   }
 
-  /** Stops the running statement: it rejects, and its transaction is rolled back. */
+  /** Stops the running statement. Its promise rejects, and its transaction is rolled back. */
   interrupt(): void {
     if (!this.#closed) this.#connection.interrupt()
   }
@@ -202,8 +202,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they are
-   * cast to decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
+   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they
+   * become decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
    */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
@@ -270,7 +270,7 @@ const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll(
 const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
-/** Returns whether a struct has several unnamed fields. The driver stores fields by name, so it keeps only the last. */
+/** Returns whether a struct has several unnamed fields. The driver stores fields by name, so it keeps only one. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||
@@ -285,20 +285,20 @@ const unnamedFields = (column: string): SyncError =>
 
 function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {
   if (value === null) return null
-  if (typeof value === 'string') return type?.alias === 'JSON' ? exact(value) : readable(value)
+  if (typeof value === 'string') return type?.alias === 'JSON' ? jsonCell(value) : textCell(value)
   if (typeof value === 'number') return numberCell(value)
   if (typeof value === 'bigint' || typeof value === 'boolean' || value instanceof DuckDBDecimalValue)
-    return exact(value.toString())
-  if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? readable(value.toString())
-  if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? readable(value.toString())
+    return jsonCell(value.toString())
+  if (value instanceof DuckDBTimestampTZValue) return timeCell(value.micros, 'Z') ?? textCell(value.toString())
+  if (value instanceof DuckDBTimestampValue) return timeCell(value.micros, '') ?? textCell(value.toString())
   // The driver would convert an infinite date to an ordinary one.
-  if (value instanceof DuckDBDateValue && !value.isFinite) return readable(value.days > 0 ? 'infinity' : '-infinity')
+  if (value instanceof DuckDBDateValue && !value.isFinite) return textCell(value.days > 0 ? 'infinity' : '-infinity')
   return nestedCell(value, type as unknown as NestedType)
 }
 
 function numberCell(value: number): Cell {
-  if (!Number.isFinite(value)) return readable(String(value))
-  return exact(Object.is(value, -0) ? '-0.0' : String(value))
+  if (!Number.isFinite(value)) return textCell(String(value))
+  return jsonCell(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
 /** The element types of a list or map, or the field names and types of a struct. */
@@ -320,7 +320,7 @@ function nestedCell(value: NonNullable<DuckDBValue>, type: NestedType): Cell {
     return objectOf(
       value.entries.map(({ key, value }) => [cellOf(key, type.keyType)?.text ?? '', cellOf(value, type.valueType)]),
     )
-  return readable(String(value))
+  return textCell(String(value))
 }
 
 function queryError(thrown: unknown): SyncError {

@@ -1,7 +1,7 @@
 /**
- * A lake as the warehouse: a database in memory that attaches a DuckLake catalogue, so that statements for a file also
- * work for the lake's tables. Several processes load at once without a lock. DuckLake's own retries of commits are off:
- * they could commit changes based on outdated rows. So a conflict repeats the transaction (databaseError.ts).
+ * Opens a lake as the warehouse: a database in memory that attaches a DuckLake catalogue. So statements for a file also
+ * work for a lake. Several processes load at once without a lock. DuckLake's own retries of commits are off: they could
+ * commit changes of outdated rows. A conflict repeats the transaction instead (databaseError.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -18,7 +18,7 @@ export interface LakePlace {
   readonly extensions: string | undefined
 }
 
-/** The name under which the lake is attached. */
+/** The name under which the lake is attachWithRetries. */
 const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100
@@ -44,7 +44,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   try {
     await loadExtensions(database, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
     await database.run('SET ducklake_max_retry_count = 0')
-    await attached(database, place, readOnly)
+    await attachWithRetries(database, place, readOnly)
     await database.run(`USE ${LAKE}`)
     return database
   } catch (error) {
@@ -66,20 +66,20 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
   return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${access})`
 }
 
-const PASSING = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message if the lake is missing or just being created. A writer tries again; a reader fails at once. */
+const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
+/** DuckLake's message if the lake is missing or is just being created. A writer tries again; a reader fails at once. */
 const HALF_MADE = /does not exist/i
 
-async function attached(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {
+async function attachWithRetries(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {
   const sql = attachSql(place, LAKE, readOnly)
   for (let tries = 1; ; tries += 1) {
     try {
       return await database.run(sql)
     } catch (error) {
-      const told = (error as Error).message.replaceAll(place.at, withoutPassword(place.at))
-      const mayPass = PASSING.test(told) || (!readOnly && HALF_MADE.test(told))
+      const message = (error as Error).message.replaceAll(place.at, withoutPassword(place.at))
+      const mayPass = RETRYABLE.test(message) || (!readOnly && HALF_MADE.test(message))
       if (tries >= OPEN_TRIES_MAX || !mayPass) {
-        throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${told}`, {
+        throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${message}`, {
           cure: 'Check the address and permissions of the catalogue and of lake_data; "tidemark sync" makes a new lake.',
         })
       }

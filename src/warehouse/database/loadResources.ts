@@ -2,24 +2,24 @@
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** Minimum size of a large load in bytes. During a large load, the walk usually reads the rows of the next one. */
+/** Minimum size of a large load in bytes. During a large load, the walk usually reads the rows of the next load. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
-/** Runs a load. If it is large, one thread is left to the walk: all threads use more memory and are not faster. */
+/** Runs a load. A large load leaves one thread to the walk: with all threads it needs more memory and is not faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)
   return threads === 1 ? work() : onThreads(database, { usual: threads, now: threads - 1 }, work)
 }
 
-/** The bytes of a load, and those of its longest row or item. */
+/** The number of bytes of a load, and of its longest row or item. */
 export interface LoadSize {
   readonly bytes: number
   readonly rowBytesMax: number
 }
 
 /**
- * Bytes to add to the memory limit per stored row, because a limit for small tables is too small for large ones. After
+ * Bytes per stored row to add to the memory limit, because a limit for small tables is too small for large ones. After
  * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
  */
 const BYTES_A_ROW = 8
@@ -31,7 +31,7 @@ const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024
 
 /**
  * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, then on a
- * single thread, and last with a limit for long rows. Throws WAREHOUSE_MEMORY if it still runs out of memory.
+ * single thread, and last with a limit for long rows. Throws WAREHOUSE_MEMORY if the memory is still not enough.
  */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
@@ -49,15 +49,15 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory to parse a row, as a multiple of its bytes. DuckDB parses each row several times and keeps the results. */
+/** Memory to parse a row, as a multiple of its bytes. DuckDB parses each row several times and keeps all results. */
 const COPIES_OF_A_ROW = 14
-/** Memory needed to replace rows, as a multiple of their bytes: up to 2,048 rows are in memory in several copies. */
+/** Memory to replace rows, as a multiple of their bytes. DuckDB has several copies of up to 2,048 rows in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. With it, the process stays below 1 GiB at the default limit. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Runs `work` with a higher memory limit if the load has long rows; else throws `failure`. Then restores the limit. */
+/** Runs `work` with a higher memory limit for long rows, then restores it. Without long rows, throws `failure`. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },
@@ -76,12 +76,12 @@ async function withLongRows<T>(
   }
 }
 
-/** How many MiB were added to the memory limit of each database. */
-const added = new WeakMap<Database, number>()
+/** The MiB that were addedMib to the memory limit of each database. */
+const addedMib = new WeakMap<Database, number>()
 
 /**
  * Raises DuckDB's memory limit by `BYTES_A_ROW` for each stored row, until the database is closed. Returns false if the
- * limit was already raised, or would be raised by too little to help.
+ * limit is already raised, or if the increase would be too small to help.
  */
 async function raiseLimit(database: Database): Promise<boolean> {
   const [now] = await database.rows<{ memory: string; rows: number }>(`
@@ -90,9 +90,9 @@ async function raiseLimit(database: Database): Promise<boolean> {
       WHERE database_name = current_database() AND NOT temporary) AS rows`)
   const limit = inMib(now?.memory)
   const wanted = Math.ceil(((now?.rows ?? 0) * BYTES_A_ROW) / MIB)
-  const more = wanted - (added.get(database) ?? 0)
+  const more = wanted - (addedMib.get(database) ?? 0)
   if (Number.isNaN(limit) || more < INCREASE_MIB_MIN) return false
-  added.set(database, wanted)
+  addedMib.set(database, wanted)
   await database.run(`SET memory_limit = '${Math.ceil(limit) + more}MiB'`)
   return true
 }

@@ -10,17 +10,15 @@ export interface FileOptions {
   readonly disk?: string
 }
 
-/**
- * Up to this number of rows, DuckDB reads rows by their positions (its default: 50). For more, it reads whole columns.
- */
-const LOOKED_UP_MAX = 4_096
+/** Up to this number of rows, DuckDB reads each row by its position (default: 50). For more, it reads whole columns. */
+const ROWS_BY_POSITION_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
   return {
     memory_limit: options.memory,
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
-    dynamic_or_filter_threshold: String(LOOKED_UP_MAX),
+    dynamic_or_filter_threshold: String(ROWS_BY_POSITION_MAX),
     max_vacuum_tasks: String(COMPACTIONS_MIN),
     ...(options.readOnly === true
       ? { access_mode: 'READ_ONLY' }
@@ -31,14 +29,14 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * Minimum for the number of compactions per table and COMMIT. A compaction joins adjacent row groups (122,880 rows).
- * DuckDB's default allows a hundred, so that a COMMIT of a thousand rows would rewrite millions of rows. One compaction
- * frees at least one row group, so few are enough.
+ * Minimum of the limit of compactions per table and COMMIT. A compaction joins adjacent row groups (122,880 rows).
+ * DuckDB's default limit is a hundred, so a COMMIT of a thousand rows would rewrite millions of rows. One compaction
+ * frees at least one row group, so a few are enough.
  */
 export const COMPACTIONS_MIN = 1
-/** Replaced rows leave unused space in the file. Per this number of replaced rows, one more compaction is allowed. */
+/** Replaced rows leave unused space in the file. For each multiple of this number, one more compaction is allowed. */
 const REPLACED_A_COMPACTION = 30_720
-/** A load that adds at least this number of rows and replaces none needs no compaction: its row groups are large. */
+/** A load that adds at least this number of rows and replaces none needs no compaction, as its row groups are large. */
 const ADDED_MANY = 10_000
 
 /** Returns how many compactions per table a load's COMMIT may do. It depends on how many rows the load changed. */

@@ -1,4 +1,4 @@
-/** Statements: how they are run, and how names and texts from outside are quoted for them. */
+/** How statements are run, and how names and texts from outside are quoted for them. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
@@ -6,7 +6,7 @@ export type SqlRow = Record<string, SqlValue | Date>
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Runs a query with its joins in their written order: the left table is streamed, the right one kept in memory. */
+  /** Runs a query with its joins in written order: DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
@@ -16,7 +16,7 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
   return counted?.rows ?? 0
 }
 
-/** A row as the database returns it: with NULL where `T` has undefined. */
+/** A row as the database returns it: NULL in place of undefined. */
 export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 
 /** Returns the row with undefined in the place of NULL. */

@@ -1,4 +1,4 @@
-/** Creates the file of a warehouse, and checks that nobody has replaced it while this process has it open. */
+/** Creates the file of a warehouse, and detects that someone has replaced the file while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat, readdir } from 'node:fs/promises'
 import path, { dirname } from 'node:path'
@@ -19,15 +19,15 @@ export function makeFolderFor(file: string): void {
 
 /**
  * Creates a missing file, first under the temporary name `aside`. DuckDB creates an empty file and locks it later. If
- * two workers start together, the second may open the empty file, find it corrupt, and leave it empty. Never rejects:
- * the caller opens the file next, and opening throws the same error as a SyncError.
+ * two workers start together, the second could open the empty file and find it corrupt. Never rejects: the caller opens
+ * the file next, and opening it throws the same error as a SyncError.
  */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
   try {
     const database = await Database.open(aside, options)
     await database.close()
-    // Unlike a rename, a link never replaces a file that another process has created meanwhile.
+    // A link, unlike a rename, never replaces a file that another process has created meanwhile.
     await link(aside, path)
   } catch {
     // Another process was faster, or this file system has no links. In both cases DuckDB opens or creates the file.
@@ -36,7 +36,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   }
 }
 
-/** Remembers which file this process has open. If someone removes or replaces the file, later commits would be lost. */
+/** Remembers which file this process has open. If someone removes or replaces it, later commits would be lost. */
 export class OwnFile {
   readonly #path: string
   readonly #identity: string | undefined
@@ -51,7 +51,7 @@ export class OwnFile {
     return new OwnFile(path, await identityOf(path))
   }
 
-  /** Throws WAREHOUSE_MISSING if there is no file at the path, or another one. */
+  /** Throws WAREHOUSE_MISSING if the path has no file, or another file than the one that this process has open. */
   async check(): Promise<void> {
     const now = await identityOf(this.#path)
     if (now === this.#identity) return
@@ -79,10 +79,10 @@ export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /**
  * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
- * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
+ * Only one process can lock the warehouse file, so other spill folders of it belong to dead processes and are removed.
  */
 export class SpillFolder {
-  /** The folder of this process. It exists while the warehouse is open, because DuckDB would let every user enter it. */
+  /** The folder of this process, as long as the warehouse is open. DuckDB would create a folder open to all users. */
   readonly own: string
   readonly #prefix: string
 
@@ -92,8 +92,8 @@ export class SpillFolder {
   }
 
   /**
-   * Creates the folder of this process, while the warehouse is open. If the file's lock is ours alone, removes the
-   * folders of dead processes. Throws WAREHOUSE_MISSING if one belongs to another user.
+   * Creates the folder of this process. Call it while the warehouse is open. `isAlone`: no other process can have the
+   * file open, so folders of dead processes are removed. Throws WAREHOUSE_MISSING if one belongs to another user.
    */
   async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
     const folder = path.dirname(this.own)

@@ -17,7 +17,7 @@ export interface EntryMerge {
   readonly gone: GoneEntries
 }
 
-/** The history to which deleted entries are moved (undefined if it is off), and the service's time of the deletion. */
+/** `history` receives the deleted entries; undefined if it is off. `at`: the service's time of the deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
@@ -27,19 +27,19 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 /**
  * Stores the staged entries. They replace the stored entries in the windows of the temporary table `asked_windows`
- * (record columns, since, until). A window whose `until` is before its `since` replaces no entry: entries are only
- * added. Rejected entries are loaded again in this way, since the other entries of their record were not read again.
+ * (columns: record, since, until). If the `until` of a window is before its `since`, no entry is replaced. Rejected
+ * entries are loaded again with such a window, because the other entries of their record were not read again.
  */
 export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts
   const target = `main.${name(table.name)}`
-  const record = recordOf(table)
-  const sameRecord = sameRecordIn(table)
+  const record = recordColumns(table)
+  const sameRecord = isSameRecordSql(table)
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
-    SELECT t.rowid AS tid, ${recordOf(table, 't')}, t._row_hash AS row_hash,
+    SELECT t.rowid AS tid, ${recordColumns(table, 't')}, t._row_hash AS row_hash,
       w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
-      row_number() OVER (PARTITION BY ${recordOf(table, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
+      row_number() OVER (PARTITION BY ${recordColumns(table, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
     FROM ${target} t JOIN asked_windows w ON ${sameRecord('t', 'w')};
     CREATE OR REPLACE TEMP TABLE numbered AS
     SELECT rowid AS sid, ${record}, "~row_hash" AS row_hash, "~ordinal" AS ordinal,
@@ -54,7 +54,7 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
   if (fresh > 0) {
     const carried = new Set(staged.columns.filter((column) => column.carried !== 'false').map((column) => column.name))
     const values = tableColumns.map((column) => {
-      if (column === 'entry_number') return freshNumber(table, carried.has('timestamp'))
+      if (column === 'entry_number') return newEntryNumberSql(table, carried.has('timestamp'))
       return carried.has(column) || table.asked.some((asked) => asked.name === column) ? `s.${name(column)}` : 'NULL'
     })
     await sql.run(`
@@ -69,7 +69,7 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
   }
   if ((counts?.gone ?? 0) > 0) {
     const gone = 'FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
-    await keepGone(sql, table, { ...parts.gone, from: gone })
+    await closeEntries(sql, table, { ...parts.gone, from: gone })
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid ${gone})`)
   }
   if (fresh > 0) {
@@ -82,31 +82,31 @@ export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCo
 /** Deletes the stored entries in the windows of the table `asked_windows`, because the service returned none there. */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
-  const same = sameRecordIn(table)('t', 'w')
+  const same = isSameRecordSql(table)('t', 'w')
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
     SELECT t.rowid AS tid FROM ${target} t JOIN asked_windows w ON ${same}
     WHERE t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until`)
   const deleted = await countOf(sql, 'held')
-  await keepGone(sql, table, { ...gone, from: 'FROM held' })
+  await closeEntries(sql, table, { ...gone, from: 'FROM held' })
   await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM held)`)
   return { inserted: 0, updated: 0, unchanged: 0, deleted }
 }
 
-const keepGone = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }): Promise<void> =>
+const closeEntries = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }) =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
 /** Returns SQL of a new entry's number. New entries are numbered by time, after the record's last stored number. */
-const freshNumber = (table: ReportTable, hasTime: boolean): string =>
-  `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordOf(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
+const newEntryNumberSql = (table: ReportTable, hasTime: boolean): string =>
+  `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordColumns(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
 
-const recordOf = (table: ReportTable, alias?: string): string =>
+const recordColumns = (table: ReportTable, alias?: string): string =>
   names(
     table.asked.map((column) => column.name),
     alias,
   )
 
-const sameRecordIn =
+const isSameRecordSql =
   (table: ReportTable) =>
   (a: string, b: string): string =>
     table.asked.map((column) => `${a}.${name(column.name)} = ${b}.${name(column.name)}`).join(' AND ')

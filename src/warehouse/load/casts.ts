@@ -7,8 +7,8 @@ import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
 /**
- * Returns SQL that casts `value` to `type`; NULL for a value that does not fit. `value` is SQL of a text. If its `kinds`
- * always fit, the SQL is a simple cast, which takes a fraction of the time of the general form.
+ * Returns SQL that casts `value` (SQL of a text) to `type`; NULL for a value that does not fit. If all values of these
+ * `kinds` fit, the SQL is a simple cast, which takes a fraction of the time.
  */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
@@ -16,13 +16,13 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
     case 'BIGINT':
       return fits
         ? `try_cast(${value} AS BIGINT)`
-        : withPlain(
+        : withPlainNumber(
             value,
             (n) =>
               `CASE WHEN regexp_full_match(${n}, '-?[0-9]+([.]0*)?') THEN try_cast(split_part(${n}, '.', 1) AS BIGINT) END`,
           )
     case 'DECIMAL(38,9)':
-      return fits ? decimalOf(value) : withPlain(value, decimalOf)
+      return fits ? decimalOf(value) : withPlainNumber(value, decimalOf)
     case 'DOUBLE':
       return fits
         ? `try_cast(${value} AS DOUBLE)`
@@ -47,18 +47,18 @@ const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 /** Maximum exponent. A number with a larger one fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` only once, and refers to it in `body` by the name `as`. */
-export const bound = (value: string, as: string, body: (bound: string) => string): string =>
+/** Returns SQL that computes `value` only once. `body` receives the name `as` and returns SQL that uses this name. */
+export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
- * Rewrites a number's text without exponent, plus sign and white space, and returns SQL of `body` for the result; NULL
+ * Builds SQL that rewrites a number's text without exponent, plus sign and white space, and passes it to `body`; NULL
  * if the text is no number. The text is never converted to a double, which would lose digits.
  */
-const withPlain = (value: string, body: (plain: string) => string): string =>
-  bound(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => bound(plainOf(n), 'p', body))
+const withPlainNumber = (value: string, body: (plain: string) => string): string =>
+  computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
-function plainOf(n: string): string {
+function plainNumberOf(n: string): string {
   const [whole, fraction] = [1, 2].map((part) => `split_part(regexp_extract(${n}, '^-?([^eE]*)', 1), '.', ${part})`)
   const power = `regexp_extract(${n}, '[eE][+]?(-?[0-9]+)$', 1)::INTEGER`
   const zeros = '0'.repeat(EXPONENT_MAX)
@@ -71,8 +71,8 @@ function plainOf(n: string): string {
 }
 
 /**
- * Returns SQL that casts text to DECIMAL(38,9). This cast is a hundred times slower than a cast to at most 18 digits.
- * So the SQL first tries 18 digits, then casts the whole part and the fraction separately; both are exact.
+ * Returns SQL that casts text to DECIMAL(38,9). DuckDB's cast is a hundred times slower for 38 digits than for 18. So
+ * the SQL first tries 18 digits, then casts the whole part and the fraction separately. Both are exact.
  */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
@@ -88,14 +88,15 @@ function timeOf(value: string): string {
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5')`
   const withSeconds = `regexp_replace(${inExtended}, '^([-0-9]{10})[T ]([0-9]{2}:[0-9]{2})([-+Z].*)?$', '\\1T\\2:00\\3')`
-  return bound(withSeconds, 't', existingTime)
+  return computeOnce(withSeconds, 't', timeWithLeapSecond)
 }
 
-const existingTime = (t: string): string => `CASE
+/** Returns SQL that casts text to a time. Second 60 (a leap second) becomes the next second. */
+const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
 
-/** Returns whether every value of these kinds fits `type`. If so, no row has to be checked. */
+/** Returns whether every value of these kinds fits `type`. If so, the load does not check each row. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
@@ -121,36 +122,36 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 }
 
 /**
- * Returns the condition that `value` (SQL of a text, not NULL, no array or object) does not fit a column of this type.
- * An empty text becomes NULL, but is no misfit.
+ * Returns the SQL condition that `value` does not fit a column of this type. `value` is SQL of a text that is neither
+ * NULL nor an array or object. An empty text becomes NULL, but is no misfit.
  */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the condition that a column of this type rounds the number; undefined if no number needs rounding. */
+/** Returns the SQL condition that a column of this type rounds the number; undefined if the type rounds no number. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
-  return withPlain(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)
+  return withPlainNumber(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)
 }
 
 /** A number with at most this number of characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns SQL that removes the prefix `mark`, which staging adds to some numbers, from a number's text. */
+/** Returns SQL that removes the prefix `numberMark` from a number's text. Staging adds this prefix to some numbers. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
 /**
- * Returns the condition that a JSON value is an array or object, by its first character. DuckDB's JSON functions would
- * parse 2,048 values at a time and keep the results, which need many times the memory of large values.
+ * Returns the SQL condition that a JSON value is an array or object. It tests the first character only. DuckDB's JSON
+ * functions would parse 2,048 values at a time and keep the results, which need many times the memory of large values.
  */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL of JSON text in which each string with the prefix `mark` is replaced by the number in the string. */
+/** Returns SQL of JSON text in which each string that begins with `numberMark` becomes the number in the string. */
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL of one member of a JSON object, with exact numbers. DuckDB's own operator would make them doubles. */
+/** Returns SQL of one member of a JSON object, with all digits. DuckDB's own operator would make numbers doubles. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }

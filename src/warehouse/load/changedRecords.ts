@@ -1,8 +1,9 @@
 /**
- * Records in a load's transaction which rows have changed, so that audit reports read their trails again. A row is due
- * until its trail was read after `ask_after`. This is the row's modification stamp plus the settle time, or, without a
- * stamp, the service's clock when the row was read. A row that the load wrote is always due, since the service may have
- * shown the change late. If a trail is newer than the present time, the service's clock was set back: its row is due.
+ * Stores in the transaction of a load which rows have changed. Audit reports then read the trails of these rows.
+ * `ask_after` is the earliest time at which the trail surely contains the change: the row's modification time plus the
+ * settle time or, without a modification time, the time of the response with the row. A row is due until its trail is
+ * read after `ask_after`. Every row that the load has written is due, because the service may have shown its change
+ * late. If the last read of a trail is in the future, the service's clock was set back, and its row is due too.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -12,7 +13,7 @@ import type { StagedRows } from './stage.ts'
 
 export interface Follower {
   readonly report: string
-  /** The beginning of the scopes of all records of one entity. Example: `3:` for entity 3, whose record 7 has `3:7`. */
+  /** The prefix of the scopes of one entity's records. Example: `3:` for entity 3, whose record 7 has `3:7`. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -21,11 +22,11 @@ export interface ChangedRecords {
   readonly report: Declaration
   readonly staged: StagedRows
   readonly followers: readonly Follower[]
-  /** True if unchanged rows were requested too. Then only rows that the load writes (temporary table `win`) count. */
+  /** True if the load also requested unchanged rows. Then only written rows (table `win`) count as changed. */
   readonly rereads: boolean
 }
 
-/** Stores for each follower (audit report) which rows of the load have changed. */
+/** Stores for each follower (an audit report) which rows of the load have changed. */
 export async function recordChangedRecords(
   sql: Sql,
   { report, staged, followers, rereads }: ChangedRecords,
@@ -33,7 +34,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // If the trail was read at a later time than this row, just now, then the service's clock was set back.
+  // `seen_at` is nearly the present time. If the trail was read after it, the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -1,7 +1,7 @@
 /**
- * Stores collections in child tables. Children of a written row are compared with its items: equal ones stay, others
- * are replaced, missing ones are marked as deleted. If the row lacks the collection, its children stay (product
- * contract §4).
+ * Stores collections in child tables. The children of a written row are compared with the items that the service
+ * returned. Equal children stay, changed ones are replaced, and missing ones are marked as deleted. If the returned row
+ * lacks the collection, all its children stay (product contract §4).
  */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
@@ -22,9 +22,9 @@ export interface ChildMerge {
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
-  /** The items of the load's rows; undefined if no row has items. */
+  /** The staged items of this collection; undefined if no row of the load has items. */
   readonly items: StagedCollection | undefined
-  /** Whether some written rows (temporary table `win`) replace stored rows. */
+  /** True if some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
   /** True: items are stored in columns only. False: their original JSON text is stored too. */
@@ -34,24 +34,24 @@ export interface ChildMerge {
   readonly history: History | undefined
 }
 
-/** Writes one collection of the load's written rows (temporary table `win`). Returns the number of child rows. */
+/** Writes one collection of the rows in the temporary table `win`. Returns the number of child rows written. */
 export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
   const { items, replaces } = parts
   if (items === undefined && !replaces) return 0
   const keysAreSure = items === undefined || items.ids !== 'unsure'
   const misfit = misfitsSql(parts)
-  if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${kidsSql(parts)})`)
-  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE kids AS ${kidsSql(parts)}`)
+  if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${childItemsSql(parts)})`)
+  await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(parts)}`)
   if (!keysAreSure) await correctKeys(sql)
   if (misfit !== undefined) await sql.run(misfit)
-  return insertChildren(sql, parts, replaces ? await replaceStoredChildren(sql, parts) : 'kids')
+  return insertChildren(sql, parts, replaces ? await replaceStoredChildren(sql, parts) : 'child_items')
 }
 
-async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promise<number> {
+async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promise<number> {
   const target = `main.${name(parts.child.name)}`
   const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
   const [written] = await sql.rowsInOrder<{ Count: number }>(
-    `INSERT INTO ${target} (${columns}) SELECT ${freshChildSql(parts)} FROM ${kids} k`,
+    `INSERT INTO ${target} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`,
   )
   return written?.Count ?? 0
 }
@@ -59,13 +59,13 @@ async function insertChildren(sql: Sql, parts: ChildMerge, kids: string): Promis
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Returns the fields that items of this collection have had in this load or earlier ones. */
+/** Returns the fields that items of this collection have, in this load or in earlier ones. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** Returns SQL of an item's identifier (NULL without one) and of its deletion flag. */
-function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
+/** Returns SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
+function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
   return {
@@ -75,9 +75,12 @@ function ownMarks(parts: ChildMerge): { readonly id: string; readonly deleted: s
   }
 }
 
-/** Returns the query of the written rows' items. Run it with `rowsInOrder`: items are streamed, rows are in memory. */
-function kidsSql(parts: ChildMerge): string {
-  const { id, deleted } = ownMarks(parts)
+/**
+ * Returns the query of the child items of the rows that the load writes. Run the query with `rowsInOrder`: DuckDB then
+ * streams the items from their file and keeps only the written rows (numbers and keys) in memory.
+ */
+function childItemsSql(parts: ChildMerge): string {
+  const { id, deleted } = idAndDeletedSql(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
   const key = names(parts.table.key)
   return `
@@ -93,55 +96,55 @@ function kidsSql(parts: ChildMerge): string {
 /** SQL of the number of # characters at the beginning of an id. */
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
-/** Sets `child_key` in `kids` to the id, or to the position if the id is missing or not unique in its collection. */
+/** Sets `child_key` of `child_items` to the id, or to the position if the id is missing or not unique. */
 async function correctKeys(sql: Sql): Promise<void> {
-  const [ids] = await sql.rows<{ kids: number; withId: number; doubled: number }>(`
-    SELECT count(*) AS kids, count(id_sent) AS "withId",
+  const [ids] = await sql.rows<{ items: number; withId: number; doubled: number }>(`
+    SELECT count(*) AS items, count(id_sent) AS "withId",
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
-    FROM kids`)
-  if (ids === undefined || ids.withId === 0 || (ids.withId === ids.kids && ids.doubled === 0)) return
+    FROM child_items`)
+  if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
   // Some keys are ids and some are positions. So that no two are equal, a position begins with one # more than any id.
   await sql.run(`
-    CREATE OR REPLACE TEMP TABLE kids AS
+    CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
       CASE WHEN own THEN id_sent ELSE repeat('#', coalesce(1 + max(${HASHES}) FILTER (own) OVER (PARTITION BY sid), 0)) || position END
         AS child_key
     FROM (
       SELECT *, coalesce(id_sent IS NOT NULL AND count(*) OVER (PARTITION BY sid, id_sent) = 1, false) AS own
-      FROM kids)`)
+      FROM child_items)`)
 }
 
-/** Deletes replaced children, marks those that left as deleted. Returns a table expression of the children to write. */
+/** Deletes replaced children and marks removed ones as deleted. Returns SQL of the children to write. */
 async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  // If a collection is one object, the object replaces the stored child even if their keys differ.
-  const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM kids)'
+  // If the collection is one object, the sent object replaces the stored one even if their keys differ.
+  const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM child_items)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS
     SELECT c.rowid AS tid, s.rowid AS sid, c._child_key AS child_key, s."~observed_at" AS observed_at,
       c.is_deleted AS was_deleted, CASE WHEN c.is_deleted THEN c._deleted_seen_at END AS deleted_seen_at,
       ${isSent} AS is_sent, coalesce(k.row_hash = c._row_hash AND k.deleted = c.is_deleted, false) AS is_same
     FROM ${target} c JOIN staged s ON ${match} JOIN win w ON w.sid = s.rowid
-    LEFT JOIN kids k ON k.sid = s.rowid AND k.child_key = c._child_key
+    LEFT JOIN child_items k ON k.sid = s.rowid AND k.child_key = c._child_key
     WHERE w.replaced IS NOT NULL AND s.${name(parts.column)} IS NOT NULL`)
   const [counts] = await sql.rows<{ held: number; goes: number; left: number }>(`
     SELECT count(*) AS held, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left FROM held h`)
-  if (counts === undefined || counts.held === 0) return 'kids'
+  if (counts === undefined || counts.held === 0) return 'child_items'
   if (counts.goes > 0) {
     await closeVersions(sql, history, {
       table: child.name,
       key: [...table.key, '_child_key'],
       rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`,
     })
-    if (counts.left > 0) await sql.run(leftSql(target, parts.loadId))
+    if (counts.left > 0) await sql.run(insertRemovedSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${IS_REPLACED_OR_REMOVED})`)
   }
   // Older versions of Tidemark could store two children with one key. Without GROUP BY, a child would be written twice.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
-    FROM kids k LEFT JOIN (
+    FROM child_items k LEFT JOIN (
       SELECT sid, child_key, max(deleted_seen_at) AS deleted_seen_at, bool_or(is_same) AS is_same
       FROM held GROUP BY sid, child_key) h ON h.sid = k.sid AND h.child_key = k.child_key
     WHERE h.is_same IS NOT true)`
@@ -152,14 +155,14 @@ const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
 /** SQL condition on `held h`: the stored child is replaced or deleted. */
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
-const leftSql = (target: string, loadId: number): string => `
+const insertRemovedSql = (target: string, loadId: number): string => `
   INSERT INTO ${target} BY NAME
   SELECT c.* REPLACE (true AS is_deleted, 'absence' AS _delete_evidence, h.observed_at AS _deleted_seen_at,
     ${loadId}::BIGINT AS _load_id)
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${IS_REMOVED}`
 
-/** Returns the statement that adds the misfits of `kids` to `found_misfits`; undefined if every value fits. */
+/** Returns the statement that adds the items' misfits to `found_misfits`; undefined if every value fits. */
 function misfitsSql(parts: ChildMerge): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
   const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {
@@ -177,10 +180,10 @@ function misfitsSql(parts: ChildMerge): string | undefined {
     SELECT ${text(parts.child.name)}, m.column, parent || ':' || child_key, m.value, m.reason, seen FROM (
       SELECT ${key} AS parent, k.child_key, k.observed_at AS seen,
         unnest(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL)) AS m
-      FROM kids k)`
+      FROM child_items k)`
 }
 
-function freshChildSql(parts: ChildMerge): string {
+function childValuesSql(parts: ChildMerge): string {
   const values = parts.discovered.map((column) => {
     const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
     if (field === undefined) return 'NULL'

@@ -1,4 +1,4 @@
-/** Plans which columns a load's fields need. The plan is made before the load's transaction and applied in it. */
+/** Plans which columns a load's fields need. The plan is made before the load's transaction and is applied in it. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type ColumnChange, changesFor, type DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -9,7 +9,7 @@ import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
 
 export interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
-  /** Returns the discovered columns of a table after the changes. */
+  /** Returns the discovered columns that a table has after the changes. */
   readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 
@@ -42,17 +42,17 @@ export function planColumns(
       changes: changesFor(fields, { columns, taken, nested: 'column', contract }),
     })
   }
-  const after = new Map(plans.map((plan) => [plan.table, withChanges(plan.known, plan.changes)]))
+  const after = new Map(plans.map((plan) => [plan.table, applyToColumns(plan.known, plan.changes)]))
   return { changes: plans.filter((plan) => plan.changes.length > 0), columns: (name) => after.get(name) ?? [] }
 }
 
-function withChanges(known: readonly DiscoveredColumn[], changes: readonly ColumnChange[]): DiscoveredColumn[] {
+function applyToColumns(known: readonly DiscoveredColumn[], changes: readonly ColumnChange[]): DiscoveredColumn[] {
   const byField = new Map(known.map((column) => [column.field, column]))
   for (const change of changes) if ('column' in change) byField.set(change.column.field, change.column)
   return [...byField.values()]
 }
 
-/** Applies the planned changes of columns. Returns the changes that were not recorded before. */
+/** Applies the planned changes of columns. Returns those changes that were not recorded before. */
 export async function makeColumns(
   sql: Sql,
   plan: ColumnPlan,
@@ -62,8 +62,8 @@ export async function makeColumns(
   for (const { table, changes } of plan.changes) {
     const where = { ...load, table }
     await applyChanges(sql, where, changes)
-    const told = await recordChanges(sql, where, changes)
-    made.push(...told.map((change) => ({ table, change })))
+    const recorded = await recordChanges(sql, where, changes)
+    made.push(...recorded.map((change) => ({ table, change })))
   }
   return made
 }

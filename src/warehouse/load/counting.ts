@@ -18,7 +18,7 @@ export interface CountPlace {
 
 type Keys = Iterable<string | number>
 
-/** Keys of all rows created after `until`: the run has just read them. Every other row was created earlier. */
+/** The keys of all rows that were created after `until`. The run has just read these rows. */
 export interface RecentRows {
   readonly recent: Keys
   readonly until: Instant
@@ -34,9 +34,9 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the stored rows, accepted as normal because reading again found no missing row. */
+  /** The service's total minus the stored rows. Accepted, because reading again found no missing row. */
   readonly acceptedDifference: number
-  /** Number of successive comparisons whose counts differed, although reading again found no changed row. */
+  /** Number of comparisons in a row whose counts differed, although reading the rows again found no change. */
   readonly failures: number
   /** Why the comparisons of counts pause for a day; undefined if they do not pause. */
   readonly stopped: string | undefined
@@ -48,7 +48,7 @@ const rowsSql = ({ report, scope }: CountPlace): string =>
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the temporary table `gone_keys` with these keys, typed like the key columns. */
+/** Returns the statements that create the table `gone_keys` with these keys, in the types of the key columns. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -61,8 +61,8 @@ async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<numb
   return row?.held ?? 0
 }
 
-/** Returns ranges of creation times with the number of stored rows in each. Leaves out deleted and recent rows. */
-async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
+/** Returns ranges of creation times with the number of stored rows in each. Deleted and recent rows are not counted. */
+async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
     SELECT epoch_us(c.since) AS since, epoch_us(c.until) AS until, count(*) AS rows
@@ -80,15 +80,15 @@ async function creationNotes(sql: Sql, place: CountPlace, { recent, until }: Rec
 const KEYS_AT_ONCE = 10_000
 
 /**
- * Stores for each returned key the requested range of creation times: its row was created in that range. Returns the
- * keys whose rows are not stored.
+ * Stores for each key the requested range of creation times that returned its row. Returns the keys whose rows are not
+ * stored.
  */
-async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
+async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
-    // A row was created in every range that returned the row, so ranges are intersected. If disjoint, the later counts.
+    // Each range that returned a row has its creation time, so ranges are intersected. If disjoint, the later counts.
     await sql.run(`
       ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -117,7 +117,7 @@ async function noteCreations(sql: Sql, place: CountPlace, { span, readBy, keys }
 }
 
 export interface RangeEnd extends CountPlace {
-  /** The range of creation times that was read. */
+  /** The range of creation times that the run has read completely. */
   readonly range: Span
   /** True if the run has read all creation times. */
   readonly isWhole: boolean
@@ -130,8 +130,8 @@ export interface RangeEnd extends CountPlace {
 }
 
 /**
- * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores the rows that
- * are absent for the first time. Throws MASS_DELETE_STOPPED instead of marking too many rows.
+ * Marks rows as deleted that were created in the range and are absent from it for the second time. Stores which rows
+ * are absent for the first time. Throws MASS_DELETE_STOPPED if too many rows would be marked.
  */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
@@ -187,10 +187,10 @@ type WithFence = { readonly fence: Fence | undefined }
 export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => ({
   heldRows: (place: CountPlace) => heldRows(database, place),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
-    fenced(place.fence, (sql) => creationNotes(sql, place, which)),
+    fenced(place.fence, (sql) => countedCreations(sql, place, which)),
   note: (place: CountPlace & WithFence, read: ReadSpan) =>
-    fenced(place.fence, (sql) => noteCreations(sql, place, read)),
-  /** Throws MASS_DELETE_STOPPED instead of marking too many rows as deleted. */
+    fenced(place.fence, (sql) => recordCreations(sql, place, read)),
+  /** Throws MASS_DELETE_STOPPED if too many rows would be marked as deleted. */
   endRange: (end: RangeEnd & WithFence) => fenced(end.fence, (sql) => endRange(sql, end)),
   state: (place: CountPlace) => countState(database, place),
   record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),

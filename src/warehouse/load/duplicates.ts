@@ -1,6 +1,6 @@
 /**
- * A repeated walk brings several rows of one key into a load. `staged` keeps only the newest row. Earlier rows with
- * fields that the newest lacks are merged first, since a missing field keeps its last value (product contract §4).
+ * If a walk is repeated, a load has several rows of one key. `staged` keeps only the newest row. Earlier rows with
+ * fields that the newest row lacks are merged first, since a missing field keeps its last value (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -8,7 +8,7 @@ import { countOf, type Sql, name, names } from '../database/sql.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 
-/** A temporary table like `staged`, with rows to merge before those of `staged`: at most one per key. */
+/** A temporary table with the columns of `staged`: rows to merge before those of `staged`, at most one per key. */
 export interface EarlierRows {
   readonly table: string
   readonly rows: number
@@ -18,7 +18,7 @@ export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
-  /** The field names of rows, by shape number. */
+  /** The field names of each shape. The index is the shape's number. */
   readonly shapes: readonly (readonly string[])[]
   readonly settleMs: number
 }
@@ -33,14 +33,14 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return []
-  // This loop ends: each round moves to an earlier table, which has at least one row less of each key.
+  // This loop ends: each round continues with an earlier table, which has at least one row less of each key.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from, settleMs })}) n(tid)`)
     const isNewest = 'rowid IN (SELECT tid FROM newest)'
     const same = table.key.map((column) => `o.${name(column)} = n.${name(column)}`).join(' AND ')
     const pairs = `${from} o JOIN ${from} n ON ${same} WHERE n.${isNewest} AND NOT o.${isNewest}`
-    const met = await metShapes(sql, shapes, pairs)
+    const met = await shapesWithMoreFields(sql, shapes, pairs)
     if (met.length > 0) {
       earlier.unshift(`earlier_${earlier.length + 1}`)
       await sql.run(`
@@ -54,23 +54,25 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns SQL pairs of shapes (earlier row's, newest row's) if the earlier row has a field that the newest lacks. */
-async function metShapes(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
+/** Returns pairs of shapes (earlier row, newest row) in which the earlier row has a field that the newest lacks. */
+async function shapesWithMoreFields(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
     `SELECT DISTINCT o."~shape" AS older, n."~shape" AS newer FROM ${pairs}`,
   )
-  return met.flatMap(({ older, newer }) => (carriesMore(shapes[older], shapes[newer]) ? [`(${older}, ${newer})`] : []))
+  return met.flatMap(({ older, newer }) =>
+    hasMoreFields(shapes[older], shapes[newer]) ? [`(${older}, ${newer})`] : [],
+  )
 }
 
-function carriesMore(older: readonly string[] = [], newer: readonly string[] = []): boolean {
+function hasMoreFields(older: readonly string[] = [], newer: readonly string[] = []): boolean {
   const known = new Set(newer)
   return older.some((field) => !known.has(field))
 }
 
-const renamed = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
+const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table has the name `staged` meanwhile. */
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. The merged table is always named `staged`. */
 export async function mergeInOrder<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly EarlierRows[]; readonly rows: number },
@@ -78,9 +80,9 @@ export async function mergeInOrder<T>(
 ): Promise<T[]> {
   const merged: T[] = []
   for (const each of earlier) {
-    await sql.run(`${renamed('staged', 'newest')}; ${renamed(each.table, 'staged')}`)
+    await sql.run(`${renameSql('staged', 'newest')}; ${renameSql(each.table, 'staged')}`)
     merged.push(await merge(each.rows))
-    await sql.run(`DROP TABLE temp.main.staged; ${renamed('newest', 'staged')}`)
+    await sql.run(`DROP TABLE temp.main.staged; ${renameSql('newest', 'staged')}`)
   }
   return [...merged, await merge(rows)]
 }

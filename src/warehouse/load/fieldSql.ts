@@ -21,7 +21,7 @@ export interface FieldSource {
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition on a row `r`: the row contains the field. It is `true` if all rows do. */
+  /** SQL condition on a staged row `r`: the row contains the field. The condition is `true` if all rows contain it. */
   readonly carried: string
 }
 
@@ -35,17 +35,17 @@ export class FieldSql {
   /** Returns the `columns` argument of `read_json`: JSON for fields that may be nested, VARCHAR for all others. */
   readerColumns(): string {
     const fields = this.#parts.catalog.fields.map(
-      (field) => `${name(field.stagedName)}: ${text(readType(field, this.#readsJson(field)))}`,
+      (field) => `${name(field.stagedName)}: ${text(typeToRead(field, this.#readsJson(field)))}`,
     )
     return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
   }
 
-  /** Returns the documented and discovered columns that have a field in at least one row of the load. */
+  /** Returns the documented and discovered columns for which at least one row of the load has a field. */
   columns(): StagedColumn[] {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
       const sources = column.sources.flatMap((source) => catalog.field(source) ?? [])
-      // Key columns are included even if no row of the load has a key, because statements use them.
+      // Key columns are always included, because later statements use them.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
       }
@@ -62,7 +62,7 @@ export class FieldSql {
     return [...documented, ...found]
   }
 
-  /** Returns SQL of the reason why a row can't be stored; NULL if it can. */
+  /** Returns SQL of the reason why a row can't be stored; NULL if the row can be stored. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = catalog.fields.flatMap((field) => {
@@ -80,7 +80,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns SQL checks for fields without a column: the contract `reject` rejects rows that have such a field. */
+  /** Returns SQL checks for fields without a column. The contract `reject` rejects rows that have such a field. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -95,7 +95,7 @@ export class FieldSql {
     return this.#misfitFields().length > 0
   }
 
-  /** Returns SQL of the list of a row's values that do not fit their columns; NULL if all fit. */
+  /** Returns SQL of the list of a row's values that do not fit their columns; NULL if all values fit. */
   misfits(): string {
     const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
       columns.map(
@@ -126,7 +126,7 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL of the value as JSON text, as the service sent it. */
+  /** Returns SQL of a field's value as JSON text, in the form that the service sent. */
   #sent(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
@@ -158,7 +158,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL of the row's fingerprint. It uses only values of the row, so that it is the same in every load. */
+  /** Returns SQL of the row's fingerprint. Only the row's values are used, so it is the same in every load. */
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map((field) => {
       const raw = `r.${name(field.stagedName)}`
@@ -177,12 +177,12 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns an SQL condition: the row has at least one of the fields. It tests the number of the row's shape. */
+  /** Returns the condition that the row has one of the fields. The condition tests the number of the row's shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
-    // An IN with five numbers or more would make DuckDB plan a join, which takes three megabytes of memory.
+    // With an IN of five numbers or more, DuckDB would plan a join, which takes three megabytes of memory.
     return carrying.includes(true) ? `([${carrying.join(', ')}])[r."$" + 1]` : 'false'
   }
 
@@ -214,7 +214,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value as JSON text, NULL if a column stores it exactly; undefined if columns store them all. */
+  /** Returns SQL of the value in `_extra`: NULL if a column stores it exactly; undefined if this is so for all rows. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
@@ -236,12 +236,12 @@ export class FieldSql {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
     if (type === undefined || type === 'JSON') return true
-    // Read as VARCHAR, the text "7" would lose its quotes and look like the number 7.
+    // If DuckDB read the field as VARCHAR, the text "7" would lose its quotes and look like the number 7.
     return !alwaysFits(type, field.kinds) && has(field.kinds, TEXTS) && has(field.kinds, NUMBERS | Kind.boolean)
   }
 }
 
-/** Returns the reason for which the contract `reject` rejects a row with a field that has no column. */
+/** Returns the reason of the rejection for a row with a field that has no column (contract `reject`). */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
 /** Returns SQL of the XOR of all parts, as a balanced tree: DuckDB limits how deep an expression may be. */
@@ -254,7 +254,7 @@ function xorOf(parts: readonly string[]): string {
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-function readType(field: CatalogField, readsJson: boolean): string {
+function typeToRead(field: CatalogField, readsJson: boolean): string {
   if (field.elements !== undefined) return has(field.kinds, SCALARS) ? 'JSON' : 'VARCHAR'
   return readsJson ? 'JSON' : 'VARCHAR'
 }

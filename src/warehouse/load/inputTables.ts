@@ -1,4 +1,4 @@
-/** Creates temporary tables from a load's input: the keys of deleted rows, and the windows of audit entries. */
+/** Builds statements that create temporary tables: the keys of deleted rows, and the windows of audit entries. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { Kind } from '../../plan/kinds.ts'
@@ -13,9 +13,10 @@ export interface EntryWindow {
 }
 
 /**
- * Returns the statements that create `gone_keys`: the keys of deleted rows, with the table's key columns. A key is cast
- * from JSON text like the row's own field. A key that no stored row can have is left out. `~stamp` is the value after the
- * key columns: the stamp of the deleted version. NULL: each version is deleted. Infinity: no version is known to be.
+ * Returns the statements that create the temporary table `gone_keys`: the keys of deleted rows. A key is cast from JSON
+ * text as the row's own field is. A key that no stored row can have is left out. The value after the key is the column
+ * `~stamp`: the modification time of the deleted version. NULL means that each version of the row is deleted, and
+ * infinity that it is unknown which version is deleted.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))

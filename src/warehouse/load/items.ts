@@ -1,4 +1,4 @@
-/** SQL that reads a collection's items from the staged file that src/staging/childLines.ts has written. */
+/** Builds SQL that reads a collection's items from the file that src/staging/childLines.ts has written. */
 import { has, Kind, NESTED, only } from '../../plan/kinds.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
@@ -14,7 +14,7 @@ const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
-/** Returns a table expression with the columns `ordinal`, `position`, `sent` and those of the fields. */
+/** Returns a table expression of items, with the columns `ordinal`, `position`, `sent` and one for each field. */
 export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: readonly CatalogField[] = []): string {
   const line = lineBytesMax + 1
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, ${columnOf(field)}: 'VARCHAR'`)
@@ -24,15 +24,15 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
 }
 
 /**
- * Returns the table expression of `itemsSql` without rows. Used if a load has no items, but its catalogue has the
- * collection's fields from earlier loads.
+ * Returns a table expression with the columns of `itemsSql` and no rows. Used if a load has no items, but earlier loads
+ * have stored fields of the collection's items.
  */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
-/** Returns SQL of an item's field as text: a string without quotes and escapes, any other value unchanged. */
+/** Returns SQL of an item's field as text. A string has no quotes and escapes; any other value is unchanged. */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
@@ -40,8 +40,8 @@ export function itemText(field: CatalogField, alias: string): string {
 }
 
 /**
- * Returns the condition that the field is an array or object. The item's JSON decides, because the field's text has no
- * quotes, so a string may also begin with a bracket.
+ * Returns the SQL condition that an item's field is an array or object. The condition tests the item's JSON too,
+ * because the text of a string has no quotes and may begin with a bracket.
  */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
@@ -50,8 +50,8 @@ export function itemIsNested(field: CatalogField, alias: string): string {
 }
 
 /**
- * Returns SQL of an item's field as JSON, with all digits of its numbers; DuckDB's own operator would convert them to
- * doubles. A string is read from the item's JSON, because the field's own column has no quotes.
+ * Returns SQL of an item's field as JSON, with all digits of its numbers. DuckDB's own operator would convert numbers
+ * to doubles. A string is read from the item's JSON, because the field's own column has no quotes.
  */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)

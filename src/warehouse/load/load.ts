@@ -1,4 +1,4 @@
-/** One load: rows, child rows, rejected rows, columns, windows, run and marks in one transaction, after staging. */
+/** Commits one load: after staging, one transaction writes rows, rejected rows, columns, windows, run and marks. */
 import { assert, SyncError } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { completeWindow } from '../books/backfills.ts'
@@ -13,8 +13,8 @@ import { type LoadInput, type LoadPlace, type LoadResult, goneKeysOf, readsUnmod
 import { mayBeAllNew, NotAllNew } from './newRows.ts'
 import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
-import { forgetMended, recordRejected, takeRejected } from './rejectedRows.ts'
-import { NO_RULES, refuses, stage, type StagedRows } from './stage.ts'
+import { deleteCorrectedRows, recordRejected, deleteRejectedBatch } from './rejectedRows.ts'
+import { NO_RULES, throwAsLoadRefused, stage, type StagedRows } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
 import { discoveredColumns } from '../tables/tables.ts'
@@ -32,15 +32,15 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   await using rows = segment && (await splitRows(segment))
   const files = rows?.files ?? []
   const parts = segment && { report, table, segment, files, discovered, numberMark, rules, discoveredOf: plan.columns }
-  // The long rows are read from several files. DuckDB would otherwise collect the rows of all files in memory.
+  // Long rows are read from several files. With this setting on, DuckDB would collect the rows of all files in memory.
   const isSplit = rows?.isSplit === true
   if (isSplit) await database.run('SET enable_caching_operators = false')
   try {
     if (parts !== undefined && onlyWrites(input) && isFlagged(input) && (await mayBeAllNew(database, parts))) {
-      const loaded = await commit(place, { input, table, plan, rows: { allNew: parts } }).catch(unlessNotAllNew)
+      const loaded = await commit(place, { input, table, plan, rows: { allNew: parts } }).catch(ignoreNotAllNew)
       if (loaded !== undefined) return loaded
     }
-    const staged = parts && (await stage(database, parts).catch(refuses(parts)))
+    const staged = parts && (await stage(database, parts).catch(throwAsLoadRefused(parts)))
     return await commit(place, { input, table, plan, rows: { staged } })
   } finally {
     await database.run(DROP_TEMPORARY)
@@ -48,7 +48,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Returns whether the load only writes its rows. A load that also compares or counts its rows has to stage them. */
+/** Returns whether the load only writes its rows. A load that also compares or counts rows must stage them. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -60,16 +60,16 @@ function onlyWrites(input: LoadInput): boolean {
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
-function unlessNotAllNew(error: unknown): undefined {
+function ignoreNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
 }
 
-/** Statements that drop a load's temporary tables, so that their memory is free at once. */
-const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'kids', 'numbered', 'held', 'refusals', 'found_misfits']
+/** Statements that drop a load's temporary tables. This frees their memory at once. */
+const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'child_items', 'numbered', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
-/** Throws `NotAllNew` if a row of `rows.allNew` is not new. */
+/** Writes and commits the load in one transaction. Throws `NotAllNew` if a row of `rows.allNew` is not new. */
 async function commit(
   place: LoadPlace,
   { input, table, plan, rows }: { input: LoadInput; table: ReportTable; plan: ColumnPlan; rows: LoadRows },
@@ -83,50 +83,50 @@ async function commit(
     const loadId = await nextLoadId(sql)
     const changes = await makeColumns(sql, plan, { report: report.name, loadId })
     const merged = await writeRows(sql, { input, table, plan, numberMark, loadId }, rows)
-    await settleRejected(sql, { input, staged, loadId })
-    await noteRecords(sql, { input, staged })
+    await updateRejectedRows(sql, { input, staged, loadId })
+    await updateFollowedRecords(sql, { input, staged })
     if (input.kind !== 'retry') await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
     if (input.kind === 'backfill' && input.completes) await completeWindow(sql, input.completes, loadId)
     if (input.kind === 'reconcile')
       await recordReconcileStep(sql, { report, staged, progress: input.reconcile, merged })
-    const late = lateByCount(input, merged.inserted) ?? merged.late
+    const late = lateRowsOfCount(input, merged.inserted) ?? merged.late
     const figures = { ...merged, late, loadId, rows: segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     await recordLoad(sql, { input, begun, staged }, figures)
     return { ...figures, changes }
   }, compactionsFor)
-  await mustBeThere(database, result)
+  await assertCommitted(database, result)
   return result
 }
 
-const lateByCount = (input: LoadInput, inserted: number) =>
+const lateRowsOfCount = (input: LoadInput, inserted: number) =>
   input.kind === 'reread' && input.lateMs !== undefined
     ? { late: inserted, latenessMs: inserted > 0 ? input.lateMs : undefined }
     : undefined
 
-interface Settling {
+interface StagedLoad {
   readonly input: LoadInput
   readonly staged: StagedRows | undefined
 }
 
 /** Removes rejected rows that are loaded again or whose key was stored, and adds those that this load rejects. */
-async function settleRejected(
+async function updateRejectedRows(
   sql: Sql,
-  { input, staged, loadId }: Settling & { readonly loadId: number },
+  { input, staged, loadId }: StagedLoad & { readonly loadId: number },
 ): Promise<void> {
   const { report, rules } = input
-  if (input.kind === 'retry') await takeRejected(sql, report.name, input.batch)
+  if (input.kind === 'retry') await deleteRejectedBatch(sql, report.name, input.batch)
   if (staged === undefined) return
-  const refusing = {
+  const rejection = {
     report,
     excludePayload: rules?.excludePayload === true,
     knowsGone: goneKeysOf(input) !== undefined,
   }
-  if (staged.rejected > 0) await recordRejected(sql, refusing, loadId)
-  await forgetMended(sql, { report, staged })
+  if (staged.rejected > 0) await recordRejected(sql, rejection, loadId)
+  await deleteCorrectedRows(sql, { report, staged })
 }
 
 /** After a load of an audit report, records the trails that were read. After other loads, records the changed rows. */
-async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void> {
+async function updateFollowedRecords(sql: Sql, { input, staged }: StagedLoad): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
   const { followers = [] } = input
@@ -134,15 +134,15 @@ async function noteRecords(sql: Sql, { input, staged }: Settling): Promise<void>
     await recordChangedRecords(sql, { report, staged, followers, rereads: readsUnmodified(input) })
 }
 
-async function mustBeThere(database: Database, { loadId }: Pick<LoadResult, 'loadId'>): Promise<void> {
+async function assertCommitted(database: Database, { loadId }: Pick<LoadResult, 'loadId'>): Promise<void> {
   const [kept] = await database.rows('SELECT 1 FROM tidemark.loads WHERE load_id = $1', [loadId])
   assert(kept !== undefined, `load ${loadId} was committed but is not there`)
 }
 
 const TRIES_MAX = 10
 
-/** Commits one load. Throws LAKE_BUSY and the errors of any load. */
-export async function loadBesideOthers(
+/** Commits one load into a lake; repeats it if other processes change columns. Throws LAKE_BUSY, errors of `load`. */
+export async function loadIntoLake(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,
   input: LoadInput,
@@ -152,16 +152,16 @@ export async function loadBesideOthers(
   for (let tries = 1; ; tries += 1) {
     const discovered = await discoveredColumns(database)
     const planned = layoutOf(discovered)
-    const moved = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
+    const changed = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
       cure: 'Nothing of this load was kept; the next run reads it again.',
     })
     const beforeWriting = async (sql: Sql) => {
-      if (layoutOf(await discoveredColumns(sql)) !== planned) throw moved
+      if (layoutOf(await discoveredColumns(sql)) !== planned) throw changed
     }
     try {
       return await load({ ...known, database, discovered, beforeWriting }, input)
     } catch (error) {
-      if (error !== moved || tries >= TRIES_MAX) throw error
+      if (error !== changed || tries >= TRIES_MAX) throw error
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The input of each kind of load, what a load needs from the warehouse, and its result. */
+/** The input of each kind of load, the parts of the warehouse that a load uses, and the result of a load. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
@@ -24,66 +24,64 @@ interface LoadBase {
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** The configuration's rules; undefined: columns are added as needed, and rows are also stored as they were sent. */
+  /** The configuration's rules. Undefined: columns are added as needed, and rows are also stored as they were sent. */
   readonly rules?: LoadRules | undefined
 }
 
-/** Fields of a load whose rows were just read from the service. */
+/** Fields of a load whose rows a run has just read from the service. */
 interface RunLoad extends LoadBase {
-  /**
-   * The service's time at the load. If a stored row was observed later, the service's clock was set back since then.
-   */
+  /** The service's time at the load. If a stored row was observed after this time, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
-  /** Windows that are complete with this load. */
+  /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The run's right to commit, checked in the load's transaction. Undefined: the load is not checked. */
+  /** The run's right to commit. The load's transaction checks it. Undefined: nothing is checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
 }
 
-/** Fields of a load of rows that have a key; audit entries have none. */
+/** Fields of a load whose rows have a key. Audit entries have no key. */
 interface KeyedRows {
   /**
-   * Keys of the rows that a second read, without deleted rows, did not return. The value after a key is the stamp that
-   * the deleted version must have. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
+   * Keys of the rows that a second read, without deleted rows, did not return. The value after a key is the
+   * modification time that the deleted version must have. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
    */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined
 }
 
-/** Rows that an incremental run read because they were modified. */
+/** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
   /** The time that earlier windows have read. New rows from that time are late. Undefined: no late rows are counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
-/** Rows that an incremental run reads again after a change of configuration, whether or not they were modified. */
+/** Rows that an incremental run reads again, whether or not they were modified. */
 export interface RereadLoad extends RunLoad, KeyedRows {
   readonly kind: 'reread'
-  /** Set if a comparison of counts requests the rows: each new row was late by at least this time (ms). */
+  /** Set if a comparison of counts requests the rows. Each new row was then late by at least this time (ms). */
   readonly lateMs?: number | undefined
 }
 
-/** Rows of a reconcile. Their keys are recorded, for the comparison at the end of the reconcile. */
+/** Rows of a reconcile. Their keys are stored, and the end of the reconcile compares them with the stored rows. */
 export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly kind: 'reconcile'
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows of a backfill. They were read some time before, so an equally new version in the warehouse is kept. */
+/** Rows of a backfill, which were read some time before. If a stored version has the same time, it is kept. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
-  /** The backfill's window that is complete after this load. Set only for the last load of the window. */
+  /** The window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
 }
 
-/** Rejected rows that are loaded again: an equally new version in the warehouse is kept. */
+/** Rejected rows that are loaded again. If a stored version has the same time, the stored version is kept. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
-  /** The rows to remove from `tidemark.rejected_rows`. A row that is rejected again is stored there again. */
+  /** The rows to remove from `tidemark.rejected_rows`. If a row is rejected again, this load stores it there again. */
   readonly batch: RejectedBatch
   /** Audit reports only: the records of the entries, each with an empty window, so that no stored entry is deleted. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
@@ -105,18 +103,18 @@ export type { AuditedRecord, EntryWindow }
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
 
-/** Returns whether rows were requested even if they were not modified. Then most of them have not changed. */
+/** Returns true for loads that request all rows of a range, modified or not. Most of these rows are unchanged. */
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Returns whether the rows were read some time before the load. Then a stored version of the same time is kept. */
+/** Returns true for loads whose rows were read some time before. A stored version of the same time is kept. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends LoadCounts {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number
-  /** Changes of columns that no earlier load has reported. */
+  /** The changes of columns that no earlier load has recorded. */
   readonly changes: readonly TableChange[]
 }
 
@@ -125,15 +123,15 @@ export interface TableChange {
   readonly change: ColumnChange
 }
 
-/** What a load needs from the warehouse. */
+/** The parts of the warehouse that a load uses. */
 export interface LoadPlace {
   readonly database: Database
   readonly numberMark: string
-  /** Discovered columns by table, as they are before the load. */
+  /** The discovered columns by table name, before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   /** Called in the load's transaction before the first write. If it throws, the load is rolled back. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** The record of the load's run, if the run has not committed anything yet; else undefined. */
+  /** The record of the load's run, if the run has not committed anything yet; otherwise undefined. */
   readonly begun?: RunRecord | undefined
 }

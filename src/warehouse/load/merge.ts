@@ -23,17 +23,17 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
-  /** Whether a second read was made. Then the temporary table `gone_keys` has the keys of deleted rows. */
+  /** True if a second read was made. Then the temporary table `gone_keys` has the keys of deleted rows. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
   /**
-   * True: if two versions have the same time, the stored one is kept, since the staged one was read before this load.
-   * Times of observation have whole seconds. A change later in that second is after the mark, so the next run reads it.
+   * True: if two versions have the same time, the stored one is kept, because the staged one was read some time before.
+   * Times of observation are whole seconds. A change later in that second is after the mark, so the next run reads it.
    */
-  readonly yields?: boolean
+  readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The time that earlier windows have read. New rows from that time are late. Undefined: no late rows are counted. */
+  /** The time read by earlier windows. New rows from this time are late. Undefined: late rows are not counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -43,7 +43,7 @@ export interface MergeCounts {
   readonly unchanged: number
   readonly deleted: number
   /** The late rows; undefined if they are not counted. */
-  readonly late?: Late | undefined
+  readonly late?: LateCounts | undefined
 }
 
 export interface LoadCounts extends MergeCounts {
@@ -51,8 +51,8 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Returns the sum of two merges. Only the late rows of the second merge count, because it has the newest rows. */
-export const oneThenOther = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
+/** Adds the counts of two merges. `late` is that of `other` only, which has the newest versions of the rows. */
+export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
   unchanged: one.unchanged + other.unchanged,
@@ -67,7 +67,7 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 /** Merges the rows of `staged`. Creates the temporary table `win`: written rows, and the stored rows they replace. */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
-  await sql.run(winSql(parts, target))
+  await sql.run(createWinSql(parts, target))
   const [counts] = await sql.rows<{ wins: number; updated: number; deleted: number }>(
     'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
   )
@@ -86,7 +86,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const isAll = held === undefined && wins === parts.staged.rows
   const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
   await sql.run(
-    `INSERT INTO ${target} (${columns}) ${freshSql({ ...parts, columns: parts.staged.columns, rows }, held)}`,
+    `INSERT INTO ${target} (${columns}) ${rowsToInsertSql({ ...parts, columns: parts.staged.columns, rows }, held)}`,
   )
   if (held !== undefined) {
     await closeVersions(sql, parts.history, {
@@ -102,27 +102,27 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Converts a condition on a row's shape: from the staged file (`r`) to the temporary table `staged` (`s`). */
-export const ofStaged = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
+/** Rewrites a condition on a row's shape: `s`, the temporary table `staged`, replaces `r`, the staged file. */
+export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
-  const members = [...(await heldFields(sql, target))].flatMap((field) => {
+  const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
     const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, numberMark)}::VARCHAR`
-    return carried === 'true' ? [] : [`CASE WHEN NOT (${ofStaged(carried)}) THEN ${member} END`]
+    return carried === 'true' ? [] : [`CASE WHEN NOT (${onStagedTable(carried)}) THEN ${member} END`]
   })
   if (members.length === 0) return STAGED_EXTRA
   const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Bytes of `_extra` that one query parses at once. DuckDB keeps the parsed rows of a vector (2,048 rows) in memory. */
+/** Number of bytes of `_extra` that one query parses. DuckDB keeps 2,048 parsed rows (a vector) in memory at once. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of the fields in `_extra` of the replaced rows. Reads long rows in parts. */
-async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
+/** Returns the names of all fields in `_extra` of the replaced rows. Long rows are read in several queries. */
+async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
     SELECT min(replaced) AS first, max(replaced) AS last FROM (
@@ -141,28 +141,28 @@ async function heldFields(sql: Sql, target: string): Promise<Set<string>> {
 }
 
 /**
- * Returns the statement that creates `win`: the staged rows to write, with the stored rows that they replace. `deleted`
- * is true if the staged row is deleted and the stored row is not.
+ * Returns the statement that creates the temporary table `win`: the staged rows to write, with the stored rows that
+ * they replace. The column `deleted` is true if the staged row is deleted and the stored row is not.
  */
-function winSql(parts: RowMerge, target: string): string {
+function createWinSql(parts: RowMerge, target: string): string {
   const { table, staged } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
-  const deletedNow = deletedSql({ ...parts, columns: staged.columns }, HELD_FLAG)
+  const deletedNow = deletedSql({ ...parts, columns: staged.columns }, STAYS_DELETED)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
     FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
-      ${winsSql(parts)}
+      ${stagedWinsSql(parts)}
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
 /**
- * Returns the condition that the staged row is newer than the stored one. If the stored row was observed after the
- * present time, the service's clock was set back. If it was set back far, or rows have no stamp, the staged row is
- * newer; else the stamps decide.
+ * Returns the SQL condition that the staged row is newer than the stored one. If the stored row was observed in the
+ * future, the service's clock was set back. If the clock was set back far, or if rows have no modification time, the
+ * staged row is newer. In all other cases the modification times decide.
  */
-function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = false }: RowMerge): string {
+function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
   const columns = staged.columns.map((column) => column.name)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
   // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
@@ -173,20 +173,25 @@ function winsSql({ report, staged, tableColumns, serviceNow, settleMs, yields = 
   return `CASE
     WHEN ${isLaterSql(fresh, held, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
     WHEN ${isLaterSql(held, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
-    ELSE ${isNewerSql(report, fresh, { other: held, yields })} END`
+    ELSE ${isNewerSql(report, fresh, { other: held, keepsStored })} END`
 }
 
-/** SQL condition: a row that is returned without a flag stays deleted, unless it was deleted by absence. */
-const HELD_FLAG = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
+/** SQL condition: the stored row stays deleted if the new one has no flag. Not if it was deleted by absence. */
+const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `held`, as SQL. */
-function deletedSql(parts: DeletionSource, held: string): string {
-  const gone = parts.knowsGone ? goneSql(parts, held) : undefined
-  return parts.report.deletedFlag === undefined ? (gone ?? 'false') : `coalesce(s."~deleted", ${gone ?? held}, false)`
+/** Returns the condition that a staged row is deleted: by its flag, else by the second read, else `staysDeleted`. */
+function deletedSql(parts: DeletionSource, staysDeleted: string): string {
+  const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
+  return parts.report.deletedFlag === undefined
+    ? (gone ?? 'false')
+    : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/** Returns the condition that a second read lacked the row, and a third showed the same stamp; else `held` decides. */
-function goneSql({ report, table, columns }: DeletionSource, held: string): string {
+/**
+ * Returns the SQL condition that the second read proves the row as deleted: the row was not returned, and a third read
+ * showed the same modification time. If the third read showed another time, `staysDeleted` decides.
+ */
+function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
   const keys = names(table.key, 'g')
   const stamp =
@@ -197,19 +202,19 @@ function goneSql({ report, table, columns }: DeletionSource, held: string): stri
     ) ?? 'NULL::TIMESTAMPTZ'
   return `coalesce((${key}) IN (SELECT (${keys}) FROM gone_keys g WHERE g."~stamp" IS NULL)
     OR (${key}, ${stamp}) IN (SELECT (${keys}, g."~stamp") FROM gone_keys g)
-    OR (${held} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
+    OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
 }
 
 type DeletionSource = Pick<InsertSource, 'report' | 'table' | 'knowsGone' | 'columns'>
 
 export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
   readonly columns: readonly StagedColumn[]
-  /** The FROM clause: staged rows with the alias `s`; if rows are replaced, also `win` with the alias `w`. */
+  /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
   readonly rows: string
 }
 
 /** Returns the query of the rows to insert. With `held`, missing fields are taken from the replaced row. */
-export function freshSql(parts: InsertSource, held?: { target: string; extra: string }): string {
+export function rowsToInsertSql(parts: InsertSource, held?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
@@ -219,10 +224,10 @@ export function freshSql(parts: InsertSource, held?: { target: string; extra: st
     const condition = carried.get(column)
     if (condition === undefined || condition === 'false') return `${before} AS ${quoted}`
     if (condition === 'true') return `s.${quoted}`
-    return `CASE WHEN ${ofStaged(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
+    return `CASE WHEN ${onStagedTable(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
   })
   const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
-  const deleted = deletedSql(parts, held === undefined ? 'false' : HELD_FLAG)
+  const deleted = deletedSql(parts, held === undefined ? 'false' : STAYS_DELETED)
   const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
   const byFlag = parts.knowsGone ? `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END` : `'flag'`
   const evidence = report.deletedFlag === undefined ? `'diff'` : byFlag
@@ -239,27 +244,27 @@ export function freshSql(parts: InsertSource, held?: { target: string; extra: st
     ${held === undefined ? '' : `LEFT JOIN ${held.target} t ON t.rowid = w.replaced`}`
 }
 
-interface Late {
+interface LateCounts {
   readonly late: number
-  /** How late (ms) the row with the oldest stamp was, or more; undefined if no row is late. */
+  /** Lateness (ms) of the row with the oldest modification time: at least this long. Undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
 interface LateRowCount {
   readonly report: Declaration
-  /** Column names: `staged` of the staged rows, `held` of the report's table. */
+  /** `staged`: the columns of the staged rows. `held`: the columns of the report's table. */
   readonly staged: readonly string[]
   readonly held: readonly string[]
-  /** The report's table as an SQL name. The load has not written to it yet. */
+  /** The quoted name of the report's table. The load has not written to this table yet. */
   readonly target: string
   readonly asked: PreviousRead | undefined
 }
 
 /**
- * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if late rows are not counted for
- * this load, or if rows have no modification time.
+ * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if this load does not count late
+ * rows, or if rows have no modification time.
  */
-async function countLate(sql: Sql, parts: LateRowCount): Promise<Late | undefined> {
+async function countLate(sql: Sql, parts: LateRowCount): Promise<LateCounts | undefined> {
   const { report, staged, held, target, asked } = parts
   const sent = stampSql(report, 's', staged)
   if (asked === undefined || sent === undefined) return undefined

@@ -19,12 +19,12 @@ export interface MisfitSource {
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 
-/** Creates the empty temporary table `found_misfits`. Merging rows and merging their items add the load's misfits. */
-export const NO_MISFITS = `
+/** Creates the empty temporary table `found_misfits`. The merges of rows and of items add misfits to it. */
+export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
 
-/** Records the misfits of the merged rows and of `found_misfits`. Returns their number. */
+/** Stores the misfits of the merged rows and of `found_misfits` in `tidemark.misfits`. Returns their number. */
 export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<number> {
   const { report, table, staged, loadId, excludePayload } = source
   const isAudit = report.perRecord !== undefined
@@ -39,7 +39,7 @@ export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<num
     CREATE OR REPLACE TEMP TABLE old_misfits AS
     SELECT rowid AS tid, *, array_to_string(split(key, ':')[1:${table.key.length}], ':') AS parent
     FROM tidemark.misfits WHERE report = ${text(report.name)}`)
-  if (held.length > 0) await sql.run(isAudit ? dropOldEntries(table) : dropOldRows(source, held))
+  if (held.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(source, held))
   await sql.run(`
     INSERT INTO tidemark.misfits
     SELECT ${text(report.name)}, f."table", f."column", f.key, ${excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
@@ -57,7 +57,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
     FROM win w JOIN staged s ON s.rowid = w.sid)`
 
-/** Returns the statement for audit entries, identified by record and hash: staged entries have no number yet. */
+/** Returns the statement for audit entries. It finds them by record and hash: staged entries have no number yet. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
   const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
   return `
@@ -69,7 +69,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
 }
 
 /** Returns statements: delete the misfits of fields that a written row contains; set `last_seen` for unchanged rows. */
-function dropOldRows(
+function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
   held: readonly { readonly table: string; readonly column: string }[],
 ): string {
@@ -98,6 +98,6 @@ function carriesSql(
   return staged.columns.find((column) => column.name === held.column)?.carried ?? 'false'
 }
 
-const dropOldEntries = (table: ReportTable): string => `
+const deleteOldEntryMisfitsSql = (table: ReportTable): string => `
   DELETE FROM tidemark.misfits WHERE rowid IN (
     SELECT tid FROM old_misfits WHERE key NOT IN (SELECT ${misfitKey(table, 't')} FROM main.${name(table.name)} t))`

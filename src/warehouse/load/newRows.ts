@@ -1,10 +1,10 @@
 /** Inserts a load's rows without staging, in half the time. If a row is not new, the load is rolled back and staged. */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Sql, name, names } from '../database/sql.ts'
-import { freshSql, type MergeCounts } from './merge.ts'
+import { rowsToInsertSql, type MergeCounts } from './merge.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown to roll back the transaction that inserted the rows, if a row is not new or has a value that does not fit. */
+/** Thrown to roll back the inserted rows, because a row is not new or has a value that does not fit. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
@@ -28,7 +28,7 @@ export interface NewRowInsert extends StageInput {
   readonly loadId: number
 }
 
-/** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller then rolls back. */
+/** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller must then roll back. */
 export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
@@ -36,7 +36,7 @@ export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCou
   const filled = names([...tableColumns, ...SYSTEM_COLUMNS.map((column) => column.name)])
   const rows = `(${rowsSql}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
   await sql.rowsInOrder(
-    `INSERT INTO ${target} (${filled}) ${freshSql({ report, table, tableColumns, loadId, knowsGone: false, columns, rows })}`,
+    `INSERT INTO ${target} (${filled}) ${rowsToInsertSql({ report, table, tableColumns, loadId, knowsGone: false, columns, rows })}`,
   )
   const key = table.key.length === 1 ? names(table.key) : `(${names(table.key)})`
   const [found] = await sql.rows<{ keys: number; held: number; deleted: number }>(`
@@ -44,7 +44,7 @@ export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCou
       SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
-  // A repeated key, or a row that was left out because it does not fit, makes fewer keys than rows.
+  // If a key is repeated, or a row was left out because it does not fit, there are fewer keys than rows.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) return undefined
   return { inserted: segment.rows, updated: 0, unchanged: 0, deleted: found.deleted }
 }

@@ -12,7 +12,7 @@ import { keySql } from './rejectedRows.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 
-/** Maximum share of a table's rows that one reconcile may mark as deleted without the permission of an operator. */
+/** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
 /** Up to this number of deletions is allowed if at least `KEPT_SHARE_SURE` of the rows stay. One is always allowed. */
 const DELETED_ROWS_SURE = 10
@@ -20,18 +20,18 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** All rows up to this creation or modification time (by which requests filter) were read; undefined: none yet. */
+  /** All rows up to this time were read: the creation or modification time that requests filter by. Undefined: none. */
   readonly reached: Instant | undefined
 }
 
-/** The settings that limit which rows a reconcile requests. Stored rows outside of these limits are not compared. */
+/** The settings that limit which rows a reconcile requests. Stored rows outside these limits are not compared. */
 export interface ReconcileQuestion {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at the start, in whole seconds because it is compared with times of observation. */
+  /** The service's time at the start. In whole seconds, because times of observation are also in whole seconds. */
   readonly startedAt: Instant
 }
 
@@ -63,7 +63,7 @@ export async function openReconcile(
   }
 }
 
-/** Begins a reconcile. It replaces an unfinished one with another configuration. */
+/** Stores a new reconcile. It replaces an unfinished one with another configuration. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
   const given = `report = ${text(place.report.name)} AND scope = ${text(place.scope)} AND ended_at IS NULL`
   await sql.run(`
@@ -82,16 +82,14 @@ export interface ReconcileStep {
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/**
- * Records in the load's transaction: returned keys, the number of corrected rows, and how far the reconcile has read.
- */
+/** Stores the returned keys, the number of corrected rows, and how far the reconcile has read, in the transaction. */
 export async function recordReconcileStep(
   sql: Sql,
   { report, staged, progress, merged }: ReconcileStep,
 ): Promise<void> {
   const id = text(progress.reconcileId)
   if (staged !== undefined) {
-    // Rejected rows were returned by the service too, so they are not absent.
+    // The service has returned the rejected rows too, so they are not absent.
     const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
     await sql.run(`
       INSERT INTO tidemark.reconcile_keys
@@ -121,7 +119,7 @@ export interface ReconcileResult {
   /** Number of stored rows that are absent for the first time. Rows that are absent twice count in `deleted`. */
   readonly absent: number
   readonly deleted: number
-  /** Number of rows that the warehouse lacked, over all loads of the reconcile. Next: rows with other values. */
+  /** Number of rows that the warehouse lacked, over all loads of the reconcile. `differed`: rows with other values. */
   readonly missed: number
   readonly differed: number
 }
@@ -136,8 +134,8 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
 }
 
 /**
- * Ends a complete reconcile: marks rows that were absent twice as deleted, and records rows that are absent for the
- * first time. After MASS_DELETE_STOPPED, nothing is marked, and the next reconcile compares again.
+ * Ends a complete reconcile: marks rows that were absent twice as deleted, and stores which rows are absent for the
+ * first time. Throws MASS_DELETE_STOPPED if too many rows would be marked; then nothing is marked.
  */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
@@ -151,7 +149,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
       WHERE ${place} AND coalesce(again_from <= ${time(ending.startedAt)}, true)) AS again
     FROM ${target} t
-    WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await coveredSql(sql, ending)}
+    WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await isRequestedSql(sql, ending)}
       AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})`)
   const [counts] = await sql.rows<{ absent: number; again: number; live: number }>(`
     SELECT (SELECT count(*) FROM absent) AS absent, (SELECT count(*) FROM absent WHERE again) AS again,
@@ -180,11 +178,11 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 }
 
 /**
- * Returns the condition that the reconcile has requested a stored row. With filters, it is false for all rows: a row
- * that a filter now excludes looks like a deleted one. If every request must name a range of modification times, only
- * rows modified after the report's start were requested.
+ * Returns the SQL condition that the reconcile has requested a stored row. With filters, the condition is false for all
+ * rows: a row that a filter now excludes looks like a deleted row. If every request must name a range of modification
+ * times, only rows modified after the report's start were requested.
  */
-async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
+async function isRequestedSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'
   const columns = await sql.rows<{ name: string }>(
@@ -195,7 +193,7 @@ async function coveredSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<st
   return `coalesce(greatest(${columns.map((column) => `t.${name(column.name)}`).join(', ')}) >= ${time(asked.start)}, false)`
 }
 
-/** Marks rows as deleted: those in the temporary table `absent` whose column `again` is true. */
+/** Marks rows as deleted: all rows of the temporary table `absent` whose column `again` is true. */
 export async function markAbsent(
   sql: Sql,
   { report, loadId, startedAt }: { report: Declaration; loadId: number; startedAt: Instant },
@@ -216,7 +214,7 @@ export async function markAbsent(
     DROP TABLE gone_rows`)
 }
 
-/** Throws MASS_DELETE_STOPPED if too many of the `live` (not deleted) rows would be marked as deleted at once. */
+/** Throws MASS_DELETE_STOPPED if too many of the `live` rows (rows not deleted) would be marked as deleted at once. */
 export function checkBrake(report: string, deleted: number, live: number): void {
   const isFew = deleted <= DELETED_ROWS_SURE && deleted <= Math.max(1, live * (1 - KEPT_SHARE_SURE))
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
@@ -227,7 +225,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that the row itself fills. The request fills other key columns, such as the currency. */
+/** Returns the key column that is filled from the row. Others, such as the currency, are filled from the request. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

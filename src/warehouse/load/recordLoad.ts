@@ -1,11 +1,11 @@
-/** Records a load in `tidemark.loads`, and its run in `tidemark.runs`. */
+/** Writes the record of a load to `tidemark.loads`, and the record of its run to `tidemark.runs`. */
 import { earliest } from '../../instant.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
-import { ofStaged } from './merge.ts'
+import { onStagedTable } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
 /** Returns the number of bytes of all files of a segment. */
@@ -20,28 +20,28 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns the number of late rows; 0 for a load without rows, and null if late rows are not counted. */
+/** Returns the number of late rows: 0 for a load without rows, null if late rows are not counted. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
 }
 
-interface Recording {
+interface LoadRecording {
   readonly input: LoadInput
   readonly begun: RunRecord | undefined
   readonly staged: StagedRows | undefined
 }
 
 /** Returns how many rows lack the report's deletion flag; null if the report has none or the load has no rows. */
-async function unflaggedRows(sql: Sql, { input, staged }: Recording): Promise<number | null> {
+async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null
   const flagged = staged?.carries(flag) ?? 'true'
-  return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${ofStaged(flagged)})`)
+  return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
 }
 
 /** Records the load. The first load of a run also records that the run began; the last load, the run's end and sums. */
-export async function recordLoad(sql: Sql, recording: Recording, figures: LoadFigures): Promise<void> {
+export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
   const askedAt = asked.length === 0 ? 'NULL' : time(earliest(...asked))

@@ -1,4 +1,4 @@
-/** The contract `reject` for collections: if an item has a field without a column, the item's row is rejected. */
+/** Applies the contract `reject` to collections: if an item has a field without a column, its row is rejected. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -14,8 +14,8 @@ export interface CollectionItems {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Rejects each row of `staged` that has an item with an unknown field: writes the reason to its column `~reason`. */
-export async function refuseItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
+/** Rejects each row of `staged` that has an item with an unknown field: writes the reason to the column `~reason`. */
+export async function rejectItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
     const fields = segment.catalog.field(items.field)?.elements?.fields ?? []

@@ -9,7 +9,7 @@ import type { Instant } from '../../instant.ts'
 import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
-import { ofStaged } from './merge.ts'
+import { onStagedTable } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
 /** A rejected row in its original form. */
@@ -29,7 +29,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** The error that rolls the load back if some rows of the batch are no longer stored as rejected rows. */
+  /** The error that rolls the load back if some rows of the batch are no longer in `tidemark.rejected_rows`. */
   readonly moved: SyncError
 }
 
@@ -43,13 +43,13 @@ export interface RejectedRowsRequest {
 export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
-  /** Whether the temporary table `gone_keys` exists: it has the keys of deleted rows (budgets). */
+  /** True if the temporary table `gone_keys` exists. It has the keys of deleted rows (budgets). */
   readonly knowsGone: boolean
 }
 
 /** Stores the load's rejected rows with their reasons. If an equal row is already stored, only its time is updated. */
-export async function recordRejected(sql: Sql, refusing: Rejection, loadId: number): Promise<void> {
-  const { report, excludePayload, knowsGone } = refusing
+export async function recordRejected(sql: Sql, rejection: Rejection, loadId: number): Promise<void> {
+  const { report, excludePayload, knowsGone } = rejection
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
   const key = keyField(report)
@@ -64,7 +64,7 @@ export async function recordRejected(sql: Sql, refusing: Rejection, loadId: numb
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
   if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
-  // A row that is sent again is listed again if it was dismissed because of its age: see `dismissRejected`.
+  // If a row was dismissed because of its age and is now sent again, it is listed again (see `dismissRejected`).
   await sql.run(`
     UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
     FROM refusals f
@@ -89,20 +89,23 @@ const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${tex
 /** SQL of a fingerprint, stored instead of the row's content if `exclude_payload` is set. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** SQL of the reason without the value that it quotes. */
+/** SQL of the reason without the value that the reason quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** SQL condition: the row was not dismissed, and its content is stored, so it can be loaded again. */
+/** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
-/** Returns SQL of a row's scope, from the columns that the request of its page fills. */
+/**
+ * Returns SQL of a rejected row's `scope` (a currency or a record). It joins the values of the columns that come from
+ * the request and not from the row. Examples: `EUR`; `3:1001`.
+ */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
 /**
- * Returns SQL of a rejected row's key as text. Another form of a whole number, such as 7.0, becomes 7, as in stored
- * keys. Otherwise a reconcile would not find the key of the stored row, and count that row as absent.
+ * Returns SQL of a rejected row's key as text. A whole number in another form, such as 7.0, becomes 7, as in stored
+ * keys. Otherwise a reconcile would not find this key among the stored keys, and would count the stored row as absent.
  */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
@@ -113,7 +116,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** Returns the key field that the row itself contains; undefined for audit entries. */
+/** Returns the key field that is in the row itself; undefined for audit entries, which have none. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -121,8 +124,8 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
-/** Deletes rejected rows of which the load stores a later version, unless that has only the summary's few fields. */
-export async function forgetMended(
+/** Deletes rejected rows of which the load stores a later version, except if the later one is only a summary. */
+export async function deleteCorrectedRows(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
 ): Promise<void> {
@@ -143,13 +146,13 @@ export async function forgetMended(
         }))`)
 }
 
-/** Returns the names of fields that only the summary shape uses (`also` in declarations). */
+/** Returns the names of fields that only rows of the summary shape have (`also` in declarations). */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
 
 function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>): string {
-  const carried = summaryFields(report).map((field) => ofStaged(staged.carries(field)))
+  const carried = summaryFields(report).map((field) => onStagedTable(staged.carries(field)))
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
@@ -185,26 +188,30 @@ export async function rejectedRows(
 }
 
 /** Deletes the batch's rows, in the transaction that loads them again. That load may reject and store them again. */
-export async function takeRejected(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
+export async function deleteRejectedBatch(
+  sql: Sql,
+  report: string,
+  { loadIds, rows, moved }: RejectedBatch,
+): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_LOADABLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 
-/** The rejected rows to dismiss (no longer list). */
+/** Which rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
-  /** By key. Undefined keys: all listed rejected rows of the report. */
+  /** By their keys. If `keys` is undefined: all listed rejected rows of the report. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
-  /** Because of their age. */
+  /** By their age: rows last seen before this time. */
   | { readonly lastSeenBefore: Instant }
 
 /**
- * Ends the listing of rejected rows. They stay in the table and count as dismissed. If they are dismissed because of
- * their age, `dismissed_at` is `observed_at`. Returns the number of rows.
+ * Dismisses rejected rows: they are no longer listed, but stay in the table. For rows dismissed because of their age,
+ * `dismissed_at` is `observed_at`. Returns the number of rows.
  */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   const isOld = 'lastSeenBefore' in dismissal
-  const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : namedSql(dismissal)
+  const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : isNamedSql(dismissal)
   const where = `dismissed_at IS NULL AND ${which}`
   const rows = await countOf(sql, `tidemark.rejected_rows WHERE ${where}`)
   if (rows > 0)
@@ -214,7 +221,7 @@ export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Insta
   return rows
 }
 
-function namedSql({ report, keys }: Exclude<Dismissal, { lastSeenBefore: Instant }>): string {
+function isNamedSql({ report, keys }: Exclude<Dismissal, { lastSeenBefore: Instant }>): string {
   const ofReport = `report = ${text(report)}`
   return keys === undefined ? ofReport : `${ofReport} AND key IN (${keys.map(text).join(', ')})`
 }

@@ -1,6 +1,6 @@
 /**
- * Changes the type of a discovered column on purpose (`tidemark schema --retype`). Each value is read again from `_extra`
- * or `_payload`, so a value that did not fit the old type is stored if it fits the new one, and the other way round.
+ * Changes the type of a discovered column (`tidemark schema --retype`). Each value is read again from `_extra` or
+ * `_payload`. A value that fits only the new type is then stored; one that fits only the old type is a misfit.
  */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
@@ -10,9 +10,9 @@ import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { SCALARS } from '../../plan/kinds.ts'
 import { countOf, type Sql, name, names, pointer, text } from '../database/sql.ts'
 import { childColumns, discoveredColumns, reportColumns, retype } from '../tables/tables.ts'
-import { closedName, wasKept } from '../tables/versions.ts'
+import { closedName, hadHistory } from '../tables/versions.ts'
 import {
-  bound,
+  computeOnce,
   castOf,
   isNestedSql,
   isRounded as roundsSql,
@@ -24,10 +24,10 @@ import {
 import { reasonFor } from './fieldSql.ts'
 
 export interface RetypeRequest {
-  /** The table and the column, joined by a point. Example: `enquiries__bedrooms.rate`. */
+  /** The table and the column, joined by a dot. Example: `enquiries__bedrooms.rate`. */
   readonly column: string
   readonly type: ColumnType
-  /** Whether the report stores rows in columns only, without `_extra` and `_payload`. */
+  /** Returns true if the report stores rows in columns only, without `_extra` and `_payload`. */
   readonly excludesPayload: (report: ReportName) => boolean
 }
 
@@ -42,14 +42,14 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes the type of a column, in a transaction. Throws USAGE_INVALID if that can't be done without losing a value. */
+/** Changes the type of a column. Must be called in a transaction. Throws USAGE_INVALID if a value would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { report, table, target, column } = await findColumn(sql, request)
   const isChild = target !== table.name
   const keeps = isChild ? '_payload IS NOT NULL' : `${!request.excludesPayload(report)}`
-  const reading: Reading = { column, type: request.type, json: isChild ? '_payload' : '_extra', numberMark }
+  const reading: ColumnReading = { column, type: request.type, json: isChild ? '_payload' : '_extra', numberMark }
   const places = [`main.${name(target)}`]
-  if (await wasKept(sql, report)) places.push(`history.${name(closedName(target))}`)
+  if (await hadHistory(sql, report)) places.push(`history.${name(closedName(target))}`)
   for (const [n, place] of places.entries()) {
     await sql.run(rereadSql(reading, { table, isChild, place, keeps, as: `reread_${n}` }))
     const lost = await countOf(sql, `reread_${n} WHERE is_misfit AND NOT is_kept`)
@@ -59,11 +59,12 @@ export async function retypeColumn(sql: Sql, numberMark: string, request: Retype
         'Nothing was changed. Choose a type that takes every value, such as VARCHAR.',
       )
   }
-  const newValue = (held: string) => bound(sentSql(reading, held), 's', (sent) => readingSql(sent, request.type).value)
+  const newValue = (held: string) =>
+    computeOnce(sentSql(reading, held), 's', (sent) => readingSql(sent, request.type).value)
   await retype(sql, { report, table: target, newValue }, [{ ...column, type: request.type }])
   if (!isChild) for (const [n, place] of places.entries()) await sql.run(newExtraSql(reading, place, `reread_${n}`))
   const isListed = isChild ? 'is_misfit AND is_sent' : 'is_misfit'
-  await sql.run(listSql(table, { target, column, isListed, type: request.type }))
+  await sql.run(replaceMisfitsSql(table, { target, column, isListed, type: request.type }))
   const counted = {
     values: await countOf(sql, `main.${name(target)} WHERE ${name(column.name)} IS NOT NULL`),
     fitted: await countOf(sql, 'reread_0 WHERE was_null AND fits'),
@@ -103,25 +104,25 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest): Pro
 
 const unusable = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
-interface Reading {
+interface ColumnReading {
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** The column with the JSON as it was sent. */
+  /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
   readonly numberMark: string
 }
 
-interface Rereading {
+interface RereadTable {
   readonly table: ReportTable
   readonly isChild: boolean
   readonly place: string
-  /** Condition: a value that does not fit stays in the row's JSON. */
+  /** SQL condition: the row's original JSON keeps a value that does not fit. */
   readonly keeps: string
   readonly as: string
 }
 
-/** Returns the statement that creates the temporary table of rows whose value or `_extra` changes, or is a misfit. */
-function rereadSql(reading: Reading, { table, isChild, place, keeps, as }: Rereading): string {
+/** Returns the statement that creates a table of the rows whose value or `_extra` changes or that have a misfit. */
+function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
   const key = names([...table.key, ...(isChild ? ['_child_key'] : [])])
@@ -137,19 +138,19 @@ function rereadSql(reading: Reading, { table, isChild, place, keeps, as }: Rerea
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** Returns SQL of a row's value as JSON text: as it was sent, if the row's JSON has it, else from the column. */
-function sentSql({ column, json, numberMark }: Reading, held: string): string {
+/** Returns SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
+function sentSql({ column, json, numberMark }: ColumnReading, held: string): string {
   const at = pointer(column.field)
-  // DuckDB's own operator would convert other numbers to doubles.
+  // DuckDB's own operator would convert all other numbers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${heldAsJson(held, column.type)})`
 }
 
-/** Returns SQL of JSON text in the new type, of whether it is a misfit, and of whether the column rounds it. */
+/** Returns SQL of a JSON text: its value in the new type, whether it is a misfit, and whether the column rounds it. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
-  const ofScalar = (sql: (value: string) => string) => bound(scalar, 'v', sql)
+  const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
   return {
     value: ofScalar((value) => castOf(value, type, SCALARS)),
     isMisfit: `(${isNestedSql(sent)} OR coalesce(${ofScalar((value) => misfits(value, type, SCALARS))}, false))`,
@@ -159,7 +160,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC, a decimal loses zeros at its end. */
+/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses the zeros at its end. */
 function heldAsJson(held: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${held})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -168,7 +169,7 @@ function heldAsJson(held: string, type: DuckType): string {
 }
 
 /** Returns the statement that removes the field from `_extra`, or adds it where the column does not store it exactly. */
-function newExtraSql({ column, numberMark }: Reading, place: string, reread: string): string {
+function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`
   const field = `CASE WHEN r.stays AND r.is_kept THEN ${text(`${JSON.stringify(column.field)}:`)} || r.sent END`
@@ -178,16 +179,16 @@ function newExtraSql({ column, numberMark }: Reading, place: string, reread: str
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-interface Listing {
+interface MisfitListing {
   readonly target: string
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** Condition on `reread_0`: the row is to be listed. */
+  /** SQL condition on the table `reread_0`: the row is a misfit that `tidemark.misfits` lists. */
   readonly isListed: string
 }
 
-/** Returns the statements that replace the column's misfits. Those whose value is not stored can't be read again. */
-function listSql(table: ReportTable, { target, column, type, isListed }: Listing): string {
+/** Returns the statements that replace the column's misfits. Misfits without a stored value can't be read again. */
+function replaceMisfitsSql(table: ReportTable, { target, column, type, isListed }: MisfitListing): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `
     CREATE OR REPLACE TEMP TABLE old_misfits AS SELECT * FROM tidemark.misfits WHERE ${ofColumn};

@@ -1,6 +1,4 @@
-/**
- * Divides a file of long rows into small files: DuckDB reads up to 2,048 rows at once, and needs ten times their size.
- */
+/** Splits files of long rows: DuckDB reads up to 2,048 rows at once, and needs ten times their size in memory. */
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import type { Segment } from '../../staging/spool.ts'
 
@@ -35,7 +33,7 @@ export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFile
   return { files, isSplit: true, [Symbol.asyncDispose]: remove }
 }
 
-/** Copies the lines of a file to new files. Each ends with the first line break after `PART_BYTES` bytes. */
+/** Copies the lines of a file to new files. Each new file ends with the first line break after `PART_BYTES` bytes. */
 async function split(file: string, next: () => Promise<FileHandle>): Promise<void> {
   await using source = await open(file)
   const buffer = Buffer.allocUnsafe(READ_BYTES)

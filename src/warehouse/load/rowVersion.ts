@@ -1,7 +1,8 @@
 /**
- * Decides by SQL which of two versions of a row is newer (product contract §4). A version that was requested more than
- * the settle time after the other was observed is newer, even with an older stamp, since stamps can go back. Otherwise
- * the stamp decides, then the time of observation. A stamp later than the row's observation is wrong and ignored.
+ * Builds SQL that decides which of two versions of a row is newer (product contract §4). If one version was requested
+ * more than the settle time after the other was observed, it is newer, even with an older stamp, because stamps can go
+ * back. Otherwise the stamp decides, and then the time of observation. A stamp later than the row's observation is
+ * wrong and is ignored.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -23,8 +24,8 @@ export interface RowSide extends RowNames {
 }
 
 /**
- * Returns SQL of a row's version: its modification time, but at most its time of observation. A wrong time in the
- * future would otherwise block all later versions.
+ * Returns SQL of the time that orders the versions of a row: the modification time, but at most the time of
+ * observation. Otherwise a wrong time in the future would block all later versions.
  */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
@@ -32,20 +33,20 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` was requested so late that the service no longer returned the state of `other`. */
+/** Returns the condition that `one` is surely later: when requested, the service no longer returned `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
 /**
- * Returns the condition that `one` is newer than `other` if neither was requested clearly later. If their times are
- * equal, `one` counts as newer, except when `yields` is true.
+ * Returns the SQL condition that `one` is newer than `other`, if neither is surely later. If their times are equal,
+ * `one` counts as newer, unless `keepsStored` is true.
  */
 export function isNewerSql(
   report: Declaration,
   one: Omit<RowSide, 'askedAt'>,
-  { other, yields }: { other: Omit<RowSide, 'askedAt'>; yields: boolean },
+  { other, keepsStored }: { other: Omit<RowSide, 'askedAt'>; keepsStored: boolean },
 ): string {
-  const newer = yields ? '>' : '>='
+  const newer = keepsStored ? '>' : '>='
   const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))
   const versions = `(${ones}, ${one.observedAt}) ${newer} (${others}, ${other.observedAt})`
   const isWrong = [one, other].map((side) => isStampedAhead(report, side.columns, side)).join(' OR ')
@@ -53,9 +54,9 @@ export function isNewerSql(
 }
 
 /**
- * Returns the query of the `rowid` of the newest staged row of each key. A row is not the newest if another one was
- * requested clearly after its observation. A row with a wrong stamp is newer than all rows observed before it, and older
- * than all rows observed after it.
+ * Returns the query of the `rowid` of the newest staged row of each key. If one row was surely requested after another
+ * was observed, the other is not the newest. A row with a wrong stamp is newer than all rows observed before it, and
+ * older than all rows observed after it.
  */
 export function newestOfKeySql(
   report: Declaration,
@@ -77,7 +78,7 @@ export function newestOfKeySql(
     GROUP BY ${key}`
 }
 
-/** Returns the condition that a row's stamp is later than its observation. */
+/** Returns the SQL condition that a row's stamp is later than its observation, so that the stamp is wrong. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

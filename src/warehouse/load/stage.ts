@@ -1,6 +1,6 @@
 /**
- * Reads staged lines into the temporary table `staged`: typed rows, one per key, before they are merged into the
- * report's table. The number of rows that are read must be the number that the scan has counted.
+ * Reads staged lines into the temporary table `staged`: rows with types, one per key. Later they are merged into the
+ * report's table. The number of rows must be the number that the scan has counted.
  */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
@@ -12,18 +12,18 @@ import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
 import { countOf, type Sql, name, pointer, text, time } from '../database/sql.ts'
 import { FieldSql, type StagedColumn } from './fieldSql.ts'
-import { refuseItems } from './rejectItems.ts'
+import { rejectItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
 import { type EarlierRows, splitDuplicates } from './duplicates.ts'
 
-/** Minimum for the longest row that DuckDB may read. It reserves twice this length per thread, at least 32 MiB. */
+/** Minimum of DuckDB's limit for a row's length. DuckDB reserves twice the limit per thread, at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
 export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
-  /** The files with the segment's rows: its own file, or several parts if rows are long. */
+  /** The files with the segment's rows: the segment's own file, or several parts if rows are long. */
   readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
   readonly numberMark: string
@@ -32,7 +32,7 @@ export interface StageInput {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** What the configuration of the report allows: which columns may change, and what may be stored. */
+/** The rules of the report's configuration: which columns a load may add, and which texts it may store. */
 export interface LoadRules {
   readonly contract: SchemaContract
   /** How long after a change (ms) the service may still return the older state. */
@@ -49,7 +49,7 @@ export interface CarriedCollection {
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
-  /** The items; undefined if no row has any. */
+  /** The staged items; undefined if no row has items. */
   readonly items: StagedCollection | undefined
 }
 
@@ -58,13 +58,13 @@ export interface StagedRows {
   readonly collections: readonly CarriedCollection[]
   /** The number of rejected rows. Equal rows count once. */
   readonly rejected: number
-  /** The number of rows in `staged`, which has one per key. */
+  /** The number of rows in `staged`. It has one row per key. */
   readonly rows: number
-  /** Whether some rows may have values that do not fit their columns. `~misfits` has a row's list of such values. */
+  /** True if some rows may have values that do not fit their columns. `~misfits` lists such values of a row. */
   readonly mayMisfit: boolean
   /** Tables to merge before `staged`, oldest first: earlier rows of keys that the load has several times. */
   readonly earlier: readonly EarlierRows[]
-  /** Returns an SQL condition on a row `r` of the staged file: the row contains this field of the service. */
+  /** Returns the SQL condition that a row `r` of the staged file contains this field of the service. */
   carries(field: string): string
 }
 
@@ -79,8 +79,8 @@ export interface RowReading {
 }
 
 /**
- * Fills the temporary table `staged_pages` (times and request of each page) and returns the query of the rows. Run the
- * query with `rowsInOrder`, so that rows are streamed and only pages are in memory.
+ * Fills the temporary table `staged_pages` (times and request of each page), and returns the query of the rows. Run the
+ * query with `rowsInOrder`: DuckDB then streams the rows and keeps only the pages in memory.
  */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, files, discovered, numberMark, rules } = parts
@@ -113,18 +113,19 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
   return { columns, collections, sql: rows, mayMisfit: reading.mayMisfit, carries }
 }
 
-/** Fills the temporary table `staged`; if rows are rejected, also `refused`. */
+/** Fills the temporary table `staged`. If rows are rejected, also fills the temporary table `refused`. */
 export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { report, table, segment, numberMark, rules } = parts
   const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
-  if (rules.contract === 'reject') await refuseItems(sql, parts)
+  if (rules.contract === 'reject') await rejectItems(sql, parts)
   const [counted] = await sql.rows<{ rows: number; refused: number }>(
     `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
   const refused = counted?.refused ?? 0
-  const rejected = refused + segment.rejected.length === 0 ? 0 : await refuse(sql, { segment, numberMark, refused })
+  const rejected =
+    refused + segment.rejected.length === 0 ? 0 : await moveToRefused(sql, { segment, numberMark, refused })
   const { shapes } = segment.catalog
   const isKeyed = report.perRecord === undefined
   const earlier = isKeyed
@@ -147,7 +148,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL of a hash of the row's shape, computed from the names of its fields: equal shapes have equal hashes. */
+/** Returns SQL of a hash of the row's shape. Shapes with the same field names have the same hash. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -156,15 +157,15 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-interface Refusal {
+interface RejectionSource {
   readonly segment: Segment
   readonly numberMark: string
-  /** The number of staged rows that have a reason for their rejection. */
+  /** The number of staged rows with a reason for rejection. */
   readonly refused: number
 }
 
 /** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
-async function refuse(sql: Sql, { segment, numberMark, refused }: Refusal): Promise<number> {
+async function moveToRefused(sql: Sql, { segment, numberMark, refused }: RejectionSource): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -177,7 +178,7 @@ async function refuse(sql: Sql, { segment, numberMark, refused }: Refusal): Prom
             FROM read_csv(${text(segment.file)}, columns = {line: 'VARCHAR'}, delim = ${text('\u0001')}, quote = '', escape = '',
               header = false, auto_detect = false, max_line_size = ${2 * segment.rowBytesMax + 1_000_000})) l
         USING (ordinal);
-      ${segment.collections.map((items) => wholeSql(items, segment)).join('')}
+      ${segment.collections.map((items) => restoreItemsSql(items, segment)).join('')}
       UPDATE refused SET row = regexp_replace(row, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g');
       DELETE FROM staged WHERE "~reason" IS NOT NULL`)
   }
@@ -188,8 +189,8 @@ async function refuse(sql: Sql, { segment, numberMark, refused }: Refusal): Prom
   return aside?.rejected ?? 0
 }
 
-/** Returns the statement that restores the items of a collection in the text of rejected rows. */
-function wholeSql(items: StagedCollection, { catalog }: Segment): string {
+/** Returns the statement that puts the items of a collection back into the text of rejected rows. */
+function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)
   return `
@@ -202,14 +203,14 @@ function wholeSql(items: StagedCollection, { catalog }: Segment): string {
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
-/** Returns an error handler for reading a segment: it throws Tidemark's errors unchanged, others as LOAD_REFUSED. */
-export const refuses =
+/** Returns an error handler for reading a segment: Tidemark's errors stay, others become LOAD_REFUSED. */
+export const throwAsLoadRefused =
   ({ report, segment }: StageInput) =>
   (error: unknown): never => {
-    throw stagingRefused(error, report, segment)
+    throw loadRefused(error, report, segment)
   }
 
-function stagingRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
+function loadRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
   const known = asSyncError(error)
   if (known.code !== 'UNEXPECTED') return known
   return new SyncError(

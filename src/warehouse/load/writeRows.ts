@@ -10,19 +10,19 @@ import { type ColumnPlan, filledColumns } from './columnPlan.ts'
 import { mergeInOrder } from './duplicates.ts'
 import { dropEntries, mergeEntries } from './auditEntries.ts'
 import { goneKeysOf, isReadEarlier, type LoadInput } from './loadInput.ts'
-import { merge, type MergeCounts, type LoadCounts, oneThenOther } from './merge.ts'
-import { NO_MISFITS, recordMisfits } from './misfits.ts'
+import { merge, type MergeCounts, type LoadCounts, addCounts } from './merge.ts'
+import { CREATE_FOUND_MISFITS, recordMisfits } from './misfits.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
-import { NO_RULES, refuses, type StagedRows, type StageInput } from './stage.ts'
+import { NO_RULES, throwAsLoadRefused, type StagedRows, type StageInput } from './stage.ts'
 
-/** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or none. */
+/** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or no rows. */
 export interface LoadRows {
-  /** Set if probably all rows are new. Then they are inserted from their file without staging. */
+  /** Set if probably all rows are new. They are then inserted from their file without staging. */
   readonly allNew?: StageInput | undefined
   readonly staged?: StagedRows | undefined
 }
 
-export interface Writing {
+export interface WriteContext {
   readonly input: LoadInput
   readonly table: ReportTable
   readonly plan: ColumnPlan
@@ -30,24 +30,24 @@ export interface Writing {
   readonly loadId: number
 }
 
-const NOTHING: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
+const NO_COUNTS: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
 
 /** Writes the rows. Throws `NotAllNew` if a row of `allNew` is not new. */
-export async function writeRows(sql: Sql, writing: Writing, { allNew, staged }: LoadRows): Promise<LoadCounts> {
+export async function writeRows(sql: Sql, writing: WriteContext, { allNew, staged }: LoadRows): Promise<LoadCounts> {
   if (allNew !== undefined) return writeNew(sql, writing, allNew)
-  if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NOTHING
+  if (staged === undefined && entryWindowsOf(writing.input) === undefined) return NO_COUNTS
   const merging = { ...writing, history: await historyOf(sql, writing.input.report.name) }
-  return staged === undefined ? dropAll(sql, merging) : mergeAll(sql, merging, staged)
+  return staged === undefined ? deleteWindowEntries(sql, merging) : mergeAll(sql, merging, staged)
 }
 
-async function writeNew(sql: Sql, { table, plan, loadId }: Writing, parts: StageInput): Promise<LoadCounts> {
+async function writeNew(sql: Sql, { table, plan, loadId }: WriteContext, parts: StageInput): Promise<LoadCounts> {
   const tableColumns = filledColumns(table, plan)
-  const written = await insertNew(sql, { ...parts, tableColumns, loadId }).catch(refuses(parts))
+  const written = await insertNew(sql, { ...parts, tableColumns, loadId }).catch(throwAsLoadRefused(parts))
   if (written === undefined) throw new NotAllNew()
-  return { ...NOTHING, ...written }
+  return { ...NO_COUNTS, ...written }
 }
 
-interface Merging extends Writing {
+interface MergeContext extends WriteContext {
   /** The report's history; undefined if it is off. */
   readonly history: History | undefined
 }
@@ -61,17 +61,17 @@ const entryWindowsOf = (input: LoadInput) =>
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** Deletes all stored audit entries in the load's windows, because the service returned none. */
-async function dropAll(sql: Sql, { input, table, history }: Merging): Promise<LoadCounts> {
+/** Deletes all stored audit entries in the load's windows, because the service returned no entries. */
+async function deleteWindowEntries(sql: Sql, { input, table, history }: MergeContext): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
-  return { ...NOTHING, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
+  return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** Merges rows and their items. If a key has several rows, the earlier ones are merged first. */
-async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise<LoadCounts> {
+/** Merges rows and their items. If several rows have one key, the earlier ones are merged first. */
+async function mergeAll(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<LoadCounts> {
   const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }
-    await sql.run(NO_MISFITS)
+    await sql.run(CREATE_FOUND_MISFITS)
     const merged = await mergeStaged(sql, merging, some)
     const isAnyWritten = merged.inserted + merged.updated > 0
     const childrenWritten = isAnyWritten ? await mergeCollections(sql, { ...merging, merged }, some) : 0
@@ -79,10 +79,10 @@ async function mergeAll(sql: Sql, merging: Merging, staged: StagedRows): Promise
     const recording = { report: input.report, table, staged: some, loadId, excludePayload: keepsColumnsOnly(input) }
     return { ...merged, childrenWritten, misfits: await recordMisfits(sql, recording) }
   })
-  return all.reduce(oneThenOther)
+  return all.reduce(addCounts)
 }
 
-async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Promise<MergeCounts> {
+async function mergeStaged(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<MergeCounts> {
   const { input, table, plan, numberMark, loadId, history } = merging
   const { report, rules = NO_RULES } = input
   const tableColumns = filledColumns(table, plan)
@@ -98,12 +98,12 @@ async function mergeStaged(sql: Sql, merging: Merging, staged: StagedRows): Prom
   const given = { report, table, staged, tableColumns, loadId, numberMark, knowsGone, history }
   const serviceNow = input.kind === 'retry' ? undefined : input.serviceNow
   const previousRead = input.kind === 'changes' ? input.previousRead : undefined
-  return merge(sql, { ...given, serviceNow, previousRead, settleMs: rules.settleMs, yields: isReadEarlier(input) })
+  return merge(sql, { ...given, serviceNow, previousRead, settleMs: rules.settleMs, keepsStored: isReadEarlier(input) })
 }
 
 async function mergeCollections(
   sql: Sql,
-  { input, table, plan, loadId, numberMark, merged, history }: Merging & { readonly merged: MergeCounts },
+  { input, table, plan, loadId, numberMark, merged, history }: MergeContext & { readonly merged: MergeCounts },
   staged: StagedRows,
 ): Promise<number> {
   let written = 0

@@ -1,10 +1,10 @@
-/** Compares the service's rows of a window with the readers' copy, by key and by a fingerprint of the row's values. */
+/** Compares the service's rows of a window with the readers' copy: by key, and by a fingerprint of the row's values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Maximum number of keys that a `Deviation` names. Further rows are only counted. */
+/** Maximum number of keys in a `Deviation`. Further rows are only counted. */
 const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
@@ -16,15 +16,15 @@ export interface Deviation {
 export interface WindowComparison {
   /** Number of rows that the service returned for the window. */
   readonly rows: number
-  /** Rows that the service returned and the readers' tables lack. */
+  /** Rows that the service returned and that are missing in the readers' table. */
   readonly missing: Deviation
-  /** Rows that have other values or another deletion flag in the readers' tables, except rows edited after the mark. */
+  /** Rows with other values or another deletion flag in the readers' table, except rows edited after the mark. */
   readonly different: Deviation
-  /** Readers' rows that the service did not return, although their modification time is in the window. */
+  /** Rows of the readers' table in the window that the service did not return. */
   readonly extra: Deviation
   /** False if `extra` could not be searched, because the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of readers' rows that were not returned but may be outside the window: they have no modification time. */
+  /** Number of readers' rows that were not returned and have no modification time. They may be outside the window. */
   readonly unmatched: number
   /** Number of rows in the readers' table that are not deleted. */
   readonly held: number
@@ -36,11 +36,11 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** The high-water mark. Edits after this time may be missing from the readers' table, so they are no error. */
+  /** The high-water mark. The readers' table may lack edits after this time, so such a difference is no error. */
   readonly mark: Instant
 }
 
-/** The name of the readers' copy when it is attached. */
+/** The name under which the readers' copy is attached. */
 export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
@@ -62,14 +62,14 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // An event has two modification times (spec §4). If one is after the mark, the readers may not have that edit yet.
+  // An event has two modification times (spec §4). If one of them is after the mark, the readers may lack that edit.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // Rejected rows were returned by the service too, although the table lacks them.
+  // The service has returned the rejected rows too, although the table lacks them.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${held} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

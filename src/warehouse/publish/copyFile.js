@@ -1,15 +1,15 @@
 /**
- * Copies the database argv[2] to argv[3], makes the copy durable, reads it back and prints the numbers of its damaged
- * blocks as JSON. It is a separate program, so that the writer's process never opens its own database file. It ends
- * with its writer, because the file may change from then on. It is plain JavaScript, which starts faster.
+ * Copies the database argv[2] to argv[3], flushes the copy to the disk, reads it back, and prints the numbers of
+ * damaged blocks as JSON. A separate program, so that the writer's process never opens its own file twice. If the
+ * writer dies, this program ends too, because the file may then change. Plain JavaScript starts faster.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 
 const [, , from = '', temporary = ''] = process.argv
 
-// Only the writer has the other end of standard input, and never writes to it. The end of the input means that the
-// writer has died. SIGKILL ends a running copy at once, which an exit would not do.
+// The writer has the other end of standard input and never writes to it. So the end of the input means that the writer
+// has died. SIGKILL ends a running copy at once, which an exit would not do.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -20,14 +20,14 @@ process.stdin.resume().unref()
 const HEADER_BYTES = 4_096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of words in a database header: how often it was written, the number of blocks, the size of a block. */
+/** Positions of words in a header: the number of times it was written, the number of blocks, the size of a block. */
 const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 
 const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the others. With `asUintN`, V8 uses fast 64-bit integers. */
+/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
 function isSound(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)

@@ -1,6 +1,6 @@
 /**
- * The folder of an export. An export accepts only an empty folder or one with its marker, locks it against a second
- * export, removes files of a killed export, and flushes new files to the disk before the manifest names them.
+ * The folder of an export. An export accepts only an empty folder or one with its marker, and locks it against a second
+ * export. It removes files of killed exports, and flushes new files to the disk before the manifest names them.
  */
 import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -15,7 +15,7 @@ const LOCK = '.tidemark-export.lock'
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates, checks and locks the folder; disposing unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
+/** Creates, checks and locks the folder. Disposing unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   try {
     makeFolder(to)
@@ -72,7 +72,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes files that the manifest does not name: a killed export has left them. */
+/** Removes files that the manifest does not name. A killed export has left them. */
 export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
@@ -104,7 +104,7 @@ export async function sync(path: string): Promise<number> {
   return (await handle.stat()).size
 }
 
-/** Returns the error for the caller of an export: DISK_FULL, EXPORT_FAILED, or an error with its own code unchanged. */
+/** Returns the error of an export: DISK_FULL, EXPORT_FAILED, or a Tidemark error unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {

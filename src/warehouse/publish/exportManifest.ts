@@ -1,4 +1,4 @@
-/** The manifest of an export. Readers take file names only from it, so replacing it replaces all tables at once. */
+/** The manifest of an export. Readers take file names only from it. So a new manifest replaces all tables at once. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -25,17 +25,17 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** The column by whose ranges the table is divided into files, and how many keys a range has. */
+  /** The key column whose ranges divide the table into files, and the number of keys in a range (`width`). */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
   files: z.array(File),
 })
 
-const Shape = z.object({
+const ManifestShape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** How many manifests this folder has had, including this one. */
+  /** The number of manifests that this folder has had, with this one. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
@@ -50,11 +50,11 @@ const Shape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files of the previous manifest only. They are kept until the next export, for its readers. */
+  /** Files that only the previous manifest names. They are kept until the next export, for its readers. */
   retired: z.array(z.string()),
 })
 
-export type Manifest = z.infer<typeof Shape>
+export type Manifest = z.infer<typeof ManifestShape>
 export type ExportedTable = z.infer<typeof Table>
 export type ExportedFile = z.infer<typeof File>
 
@@ -63,7 +63,7 @@ export type ManifestBody = Omit<Manifest, 'format' | 'version'>
 export const manifestText = (body: ManifestBody): string =>
   `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
 
-/** Reads the manifest; returns undefined when there is none. Throws EXPORT_REFUSED when the file is something else. */
+/** Reads the manifest. Returns undefined if there is none. Throws EXPORT_REFUSED if the file is something else. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -71,7 +71,7 @@ export async function readManifest(folder: string): Promise<Manifest | undefined
     throw error
   })
   if (text === undefined) return undefined
-  const parsed = Shape.safeParse(valueOf(text))
+  const parsed = ManifestShape.safeParse(valueOf(text))
   if (parsed.success) return parsed.data
   throw new SyncError('EXPORT_REFUSED', `${path} is no manifest that this version of Tidemark has written`, {
     cure: 'Export to another folder, or to an empty one. Nothing in this one was changed.',

@@ -1,6 +1,6 @@
 /**
- * The tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range, so only
- * ranges with changed rows are written again (docs/decisions/0016-export.md).
+ * Exports the tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range.
+ * So only ranges with changed rows are written again (docs/decisions/0016-export.md).
  */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
@@ -9,18 +9,18 @@ import { assert } from '../../errors.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { CatalogueTable } from '../database/catalogue.ts'
-import { keptAs } from '../books/coverage.ts'
+import { storedPrivacyRules } from '../books/coverage.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
 import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** The minimum number of keys in a range. If keys are dense, the file of a range has some megabytes. */
+/** Minimum number of keys in a range. If keys are dense, the file of such a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** Ranges of a new export are made wider until the table has at most this number of ranges. */
+/** In a new export, ranges are made wider until the table has at most this number of ranges. */
 const RANGES_WANTED_MAX = 200
-/** If later rows add more ranges than this, the ranges get a new width, and all files are written again. */
-const RANGES_HELD_MAX = 1_000
+/** If a table grows to more ranges than this, the ranges get a new width, and all files are written again. */
+const RANGES_MAX = 1_000
 
 export interface ReportExport {
   readonly to: string
@@ -40,7 +40,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   const column = rangeColumn(table)
   const held = given.before.get(table.name)?.partition
   const width = await widthOf(sql, { name: table.name, column }, held?.column === column ? held.width : undefined)
-  const rules = (await keptAs(sql, table.name)).filter((each) => each !== undefined).toSorted()
+  const rules = (await storedPrivacyRules(sql, table.name)).filter((each) => each !== undefined).toSorted()
   const exported: ExportedTable[] = []
   for (const { name: each } of [table, ...table.children]) {
     const own = { name: each, column, width, key: table.key, rules }
@@ -51,9 +51,9 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The schema of the report's tables, which are always exported; their versions (`HISTORY`) if history is or was on. */
+/** The schema of the report's tables, which are always exported. `HISTORY`: their versions, if history is or was on. */
 const MAIN = { schema: 'main', state: '' } as const
-/** When a version ends, its load number stays the same, so the fingerprint also needs the times of validity. */
+/** A version that ends keeps its load number. So the fingerprint also contains the times of validity. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
@@ -65,7 +65,7 @@ const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): st
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the key column that divides the table into ranges: a record's number, because it grows over time. */
+/** Returns the key column whose ranges divide the table: the number of the record, because it grows over time. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -84,13 +84,13 @@ async function widthOf(
     )
     return row?.n ?? 0
   }
-  if (held !== undefined && (await ranges(BigInt(held))) <= RANGES_HELD_MAX) return BigInt(held)
+  if (held !== undefined && (await ranges(BigInt(held))) <= RANGES_MAX) return BigInt(held)
   let width = WIDTH_MIN
   while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
   return width
 }
 
-/** Returns SQL of the first key of a row's range; keys may be negative. */
+/** Returns SQL of the first key of a row's range. Keys may be negative. */
 function rangeSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
@@ -99,12 +99,12 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL of values in a range's fingerprint, in addition to the load numbers and hashes of its rows. */
+  /** SQL of the values in a range's fingerprint that are not load numbers or hashes of rows. */
   readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** The privacy rules, as part of fingerprints: a column that becomes private is emptied without a new load number. */
+  /** The privacy rules, part of fingerprints: a column that becomes private is emptied without a new load number. */
   readonly rules: readonly string[]
 }
 
@@ -140,8 +140,8 @@ interface Range {
 }
 
 /**
- * Returns the ranges with their fingerprints. A changed row changes the fingerprint of its range by a new load number,
- * a removed row by the range's counts and sums.
+ * Returns the ranges with their fingerprints. A changed row has a new load number, and a removed row changes counts and
+ * sums. So both change the fingerprint of the range.
  */
 async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
   const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
@@ -180,7 +180,7 @@ async function writeRange(
   return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
 }
 
-/** Returns the bound as a BIGINT literal. The bounds of the first and the last range may exceed BIGINT. */
+/** Returns the bound as a BIGINT literal. The outer bounds of the first and the last range may exceed BIGINT. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -1,8 +1,8 @@
 /**
- * The published copy: the read-only file that readers open. A rename replaces it as a whole, so a reader sees one
- * committed state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes
- * the copy: if the writer's own process opened the file a second time, closing it would release DuckDB's lock.
- * Each block of a copy is read before the rename, so that a damaged warehouse never replaces a sound copy.
+ * Publishes the read-only file that readers open. A rename replaces it as a whole. So a reader sees one committed
+ * state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes the copy: if
+ * the writer's own process opened the file a second time, closing it would release DuckDB's lock. Each block of a copy
+ * is read before the rename, so that a damaged warehouse never replaces a sound copy.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { sync } from './exportFolder.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Time limit (ms) for a copy. A slow disk copies several gigabytes in this time. */
+/** Time limit (ms) for a copy. Even a slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
@@ -46,7 +46,7 @@ export async function publish(database: Database, to: string): Promise<PublishRe
   return { path: to, replaced: true }
 }
 
-/** Returns the path of the copy, and creates its folder if there is none. */
+/** Returns the path of the copy, and creates its folder if the folder is missing. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -74,7 +74,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with the warehouse, computed from loads, runs, states, column changes and dismissals. */
+/** Returns a text that changes when loads, runs, states, columns or dismissals of the warehouse change. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -84,7 +84,7 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** Returns the state of the present copy; undefined if it can't be read, so that it is replaced. */
+/** Returns the state of the present copy; undefined if the copy can't be read, so that a new one replaces it. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
@@ -103,7 +103,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
       timeout: COPY_MS_MAX,
     })
     const damaged = JSON.parse(stdout) as number[]
-    // The checksum of an unused block may be wrong. Only DuckDB knows which blocks are in use.
+    // An unused block may have a wrong checksum. Only DuckDB knows which blocks are in use.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rename(temporary, to)
     await sync(dirname(to))
@@ -113,7 +113,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
   }
 }
 
-/** Reads all rows of the copy at `path`. If DuckDB can't, throws WAREHOUSE_CORRUPT about the warehouse `from`. */
+/** Reads all rows of the copy at `path`. If this fails, throws WAREHOUSE_CORRUPT for the warehouse `from`. */
 async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
@@ -141,7 +141,7 @@ function copyFailed(to: string, error: unknown): SyncError {
   })
 }
 
-/** Returns the error message of the copying process; if it wrote none, the signal that ended it. */
+/** Returns the error message of the copying process, or the signal that ended it if there is no message. */
 function messageOf(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''

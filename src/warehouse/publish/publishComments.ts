@@ -1,4 +1,4 @@
-/** Adds comments on columns before a publication: only readers need them, and a view that is created again has none. */
+/** Adds comments to columns before a publication: only readers need them, and a view that is created again has none. */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
@@ -16,8 +16,8 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 }
 
 /**
- * Returns the comments to replace: those of an older program, and those of discovered columns whose type has changed.
- * Columns of views without a comment are not included: `viewsOfTables` and `columnsOfVersions` add their comments.
+ * Returns the comments to replace: those of an older program, and those of discovered columns with a new type. Columns
+ * of views without comments are left out: `viewsOfTables` and `columnsOfVersions` add their comments.
  */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
@@ -54,7 +54,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
     WHERE database_name = current_database() AND schema_name = 'main' AND comment IS NOT NULL
       AND table_name IN (${views.map(({ view }) => text(view)).join(', ')})
       AND column_name NOT IN (${SYSTEM_COLUMNS.map((column) => text(column.name)).join(', ')})`)
-  // The comment on the view itself is written last. If a view has it, its columns have their comments too.
+  // The comment on the view itself is written last. So if the view has a comment, its columns have theirs too.
   return [
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),

@@ -1,7 +1,7 @@
 /**
- * Removes the stored values of a column at once when the column becomes private: from tables, closed versions, rejected
- * rows and misfits (also of rows that the service no longer returns). Each changed row loses its fingerprint, so that it
- * is written again, in its new form, the next time it is read.
+ * Removes the stored values of a column when the column becomes private: from tables, closed versions, rejected rows
+ * and misfits, also for rows that the service no longer returns. Each changed row loses its fingerprint. So the next
+ * load that reads the row writes it again, in its new form.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
@@ -9,27 +9,25 @@ import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { childName, columnName, type NowPrivate, otherNames } from '../../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { type Sql, name, text } from '../database/sql.ts'
-import { closedName, wasKept } from './versions.ts'
+import { closedName, hadHistory } from './versions.ts'
 import { discoveredColumns, retype } from './tables.ts'
 
-export interface Forgetting {
+export interface PrivacyChange {
   readonly report: Declaration
-  /**
-   * The part with new rules: a currency, the start of an audited entity's scopes (`3:`), or '' for the whole report.
-   */
+  /** The part whose rules have changed: a currency, a prefix of record scopes (`3:`), or '' for the whole report. */
   readonly scope: string
   readonly now: NowPrivate
 }
 
-/** Removes stored values that have become private. Throws CONFIG_INVALID for a rule that would remove nothing. */
-export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting): Promise<void> {
+/** Removes stored values that are private now. Throws CONFIG_INVALID for a rule that would remove nothing. */
+export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<void> {
   if (now.columns.length === 0 && !now.payload) return
   const table = tableOf(report)
-  const kept = await wasKept(sql, report.name)
+  const kept = await hadHistory(sql, report.name)
   const where = scopeCondition(report, scope)
   for (const target of [table.name, ...table.children.map((child) => child.name)]) {
     const places = [`main.${name(target)}`, ...(kept ? [`history.${name(closedName(target))}`] : [])]
-    const { sets, toText } = await emptied(sql, { table, target, now })
+    const { sets, toText } = await columnsToEmpty(sql, { table, target, now })
     await retype(
       sql,
       { report: report.name, table: target },
@@ -42,7 +40,7 @@ export async function forgetValues(sql: Sql, { report, scope, now }: Forgetting)
     DELETE FROM tidemark.misfits WHERE report = ${text(report.name)}`)
 }
 
-/** Returns the condition for the rows of a scope: of a currency, or of an audited entity. */
+/** Returns the SQL condition that a row belongs to the scope: to a currency, or to an audited entity. */
 function scopeCondition(report: Declaration, scope: string): string {
   const first = report.asked[0]
   if (scope === '' || first === undefined) return 'true'
@@ -50,13 +48,13 @@ function scopeCondition(report: Declaration, scope: string): string {
 }
 
 interface ColumnRemoval {
-  /** The assignments of the UPDATE: they empty private columns, and the column with the JSON as it was sent. */
+  /** The assignments of the UPDATE. They empty private columns and the column with the original JSON. */
   readonly sets: readonly string[]
-  /** Discovered columns that are hashed from now on, but whose present type can't store the text of a hash. */
+  /** Discovered columns that are hashed now and whose type can't store a hash. Their type becomes a text. */
   readonly toText: readonly DiscoveredColumn[]
 }
 
-async function emptied(
+async function columnsToEmpty(
   sql: Sql,
   { table, target, now }: { table: ReportTable; target: string; now: NowPrivate },
 ): Promise<ColumnRemoval> {
@@ -67,7 +65,7 @@ async function emptied(
   const wanted = new Set(isChild ? names : names.flatMap((each) => [each, ...otherNames(table, each)]))
   const collection = isChild && now.columns.includes(childName(table.name, target))
   const known = (await discoveredColumns(sql)).get(target) ?? []
-  for (const column of known) refuseNumbered(column, { prefix, names })
+  for (const column of known) rejectNumberedColumn(column, { prefix, names })
   const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
   const found = known.filter(({ field }) => collection || wanted.has(columnName(field)))
   const columns = [...documented, ...found].map((column) => column.name)
@@ -86,10 +84,10 @@ async function emptied(
 }
 
 /**
- * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2` (the second one of that name).
- * Rules apply to fields, which have no such number, so the rule would silently remove nothing.
+ * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2` (the second column of that
+ * name). Rules apply to fields, which have no such number. So the rule would remove nothing, without a message.
  */
-function refuseNumbered(
+function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },
 ): void {

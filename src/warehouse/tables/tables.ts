@@ -1,4 +1,6 @@
-/** Creates tables, comments and `current` views; adds columns. A change of columns creates the table's views again. */
+/**
+ * Creates tables, comments and the views `current.*`; adds columns. After a change of columns, creates the views again.
+ */
 import {
   CHILD_COLUMNS,
   type ChildTable,
@@ -10,7 +12,7 @@ import {
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type Renamed, renamesFor } from '../../plan/columns.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
-import { closedName, remakeHistoryView, wasKept } from './versions.ts'
+import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
@@ -29,7 +31,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time, from the columns in `newerBy` that exist; undefined if none does. */
+/** Returns SQL of a row's modification time, from those `newerBy` columns that exist; undefined if none exists. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -39,7 +41,7 @@ export function stampSql(
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
-/** The compression by column name. Other columns have DuckDB's default. */
+/** The compression by column name. All other columns have DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
 /** Creates missing tables and views of the reports. */
@@ -75,15 +77,15 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. DuckDB refuses them if the transaction has already written rows to it. */
+/** Applies changes of columns to one table. Call it before the transaction writes rows: DuckDB refuses it later. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (held, { type }) => `${held}::${type}` }: Conversion,
   changes: readonly ColumnChange[],
 ): Promise<void> {
-  const kept = (await wasKept(sql, report)) ? [`history.${name(closedName(table))}`] : []
+  const kept = (await hadHistory(sql, report)) ? [`history.${name(closedName(table))}`] : []
   const isTyped = changes.some((change) => 'from' in change)
-  const convert = isTyped && (await isLake(sql)) ? convertAnew : convertInPlace
+  const convert = isTyped && (await isLake(sql)) ? convertByNewColumn : convertInPlace
   const statements = [`main.${name(table)}`, ...kept].flatMap((target) =>
     changesSql(target, changes, (column) => convert(target, column, newValue)),
   )
@@ -93,10 +95,10 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns SQL of a column's value in its new type. `held` is the quoted name of the column with the old value. */
+/** Returns SQL of a column's value in its new type. `held`: the quoted name of the column with the old value. */
 export type NewValue = (held: string, column: DiscoveredColumn) => string
 
-/** The changed table, and the values of columns that get another type; without `newValue`, they are cast. */
+/** The changed table. `newValue` converts the values of columns with a new type; without it, values are cast. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
 /** Returns the statements that change a column to its new type. */
@@ -106,8 +108,8 @@ const convertInPlace: Convert = (target, column, newValue) => [
   `ALTER TABLE ${target} ALTER COLUMN ${name(column.name)} SET DATA TYPE ${column.type} USING ${newValue(name(column.name), column)};`,
 ]
 
-/** A lake can't convert the values of a column, so the column is replaced by a new one. */
-const convertAnew: Convert = (target, discovered, newValue) => {
+/** DuckLake can't convert the values of a column, so a new column replaces the old one. */
+const convertByNewColumn: Convert = (target, discovered, newValue) => {
   const { name: column, type, field } = discovered
   const old = `~${column}`
   return [
@@ -119,7 +121,7 @@ const convertAnew: Convert = (target, discovered, newValue) => {
   ]
 }
 
-/** Returns whether the database is a DuckLake, which lacks some features of a DuckDB file. */
+/** Returns whether the database is a DuckLake. DuckLake lacks some features of DuckDB's own files. */
 export async function isLake(sql: Sql): Promise<boolean> {
   const rows = await sql.rows(
     `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
@@ -145,7 +147,7 @@ function changesSql(
   })
 }
 
-/** Changes and records the types of discovered columns. The transaction must not have written to the table before. */
+/** Changes the types of discovered columns and records the changes. Call it before the transaction writes rows. */
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
   const held = (await discoveredColumns(sql)).get(place.table) ?? []
@@ -158,20 +160,20 @@ export async function retype(sql: Sql, place: Conversion, columns: readonly Disc
   await recordChanges(sql, { ...place, loadId: last?.id ?? 0 }, changes)
 }
 
-/** The changed table, and the load whose rows needed the change. */
+/** The changed table, and the load whose rows required the change. */
 export interface ChangePlace {
   readonly report: string
   readonly table: string
   readonly loadId: number
 }
 
-/** Records changes in `tidemark.columns` and `tidemark.schema_changes`. Returns the changes not recorded before. */
+/** Stores changes in `tidemark.columns` and `tidemark.schema_changes`. Returns those that were not stored before. */
 export async function recordChanges(
   sql: Sql,
   place: ChangePlace,
   all: readonly ColumnChange[],
 ): Promise<readonly ColumnChange[]> {
-  const changes = await unrecorded(sql, place.table, all)
+  const changes = await changesNotStored(sql, place.table, all)
   const table = text(place.table)
   const columns = changes.flatMap((change) => ('column' in change ? [change.column] : []))
   if (columns.length > 0) {
@@ -190,10 +192,14 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not recorded before. A field without a column is reported by every load. `limit` (too
- * many columns) is recorded once per table, `frozen` (the contract allows no new column) once per field.
+ * Returns the changes that were not stored before. Every load reports each field without a column. Such a field is
+ * stored once: `limit` (too many columns) once per table, `frozen` (the contract allows no new column) once per field.
  */
-async function unrecorded(sql: Sql, table: string, changes: readonly ColumnChange[]): Promise<readonly ColumnChange[]> {
+async function changesNotStored(
+  sql: Sql,
+  table: string,
+  changes: readonly ColumnChange[],
+): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(
     "SELECT column_name AS field, change FROM tidemark.schema_changes WHERE table_name = $1 AND change IN ('limit', 'frozen')",
@@ -207,7 +213,7 @@ async function unrecorded(sql: Sql, table: string, changes: readonly ColumnChang
   })
 }
 
-/** Maximum number of `frozen` fields recorded per table. If field names are data, each row may have new ones. */
+/** Maximum number of `frozen` fields stored per table. If field names are data, each row may have new names. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
@@ -228,8 +234,8 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
   return byTable
 }
 
-/** Renames discovered columns that have the name of a history column, such as `_valid_from`, before history begins. */
-export async function freeVersionNames(sql: Sql, report: Declaration): Promise<void> {
+/** Renames discovered columns whose names a history needs, such as `_valid_from`, before the history begins. */
+export async function renameReservedColumns(sql: Sql, report: Declaration): Promise<void> {
   const table = tableOf(report)
   const discovered = await discoveredColumns(sql)
   const own = [table, ...table.children].map(({ name: each }) => ({

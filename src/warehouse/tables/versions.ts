@@ -1,6 +1,6 @@
 /**
- * History: when a row is replaced, the transaction moves its old version to `history.closed_<table>`. The view
- * `history.<table>` adds the present rows as open versions. So the cost depends only on the number of changes.
+ * The history of reports. When a row is replaced, the transaction moves its old version to `history.closed_<table>`.
+ * The view `history.<table>` adds the present rows as open versions. So the cost depends only on the number of changes.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -9,7 +9,7 @@ import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was last switched off. No open version is valid from an earlier time. */
+  /** SQL of the time when the history was last switched off. Every open version is valid from this time or later. */
   readonly closedUntil: string
 }
 
@@ -17,14 +17,14 @@ export const closedName = (table: string): string => `closed_${table}`
 
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
-/** Returns whether the history of the report was ever on. If so, closed versions exist. */
-export async function wasKept(sql: Sql, report: string): Promise<boolean> {
+/** Returns whether the history of the report was ever on. If it was, closed versions exist. */
+export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
   const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
   return rows.length > 0
 }
 
 /** Returns the reports whose history is on. */
-export async function keptReports(sql: Sql): Promise<ReadonlySet<string>> {
+export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>> {
   const rows = await sql.rows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
   return new Set(rows.map(({ report }) => report))
 }
@@ -39,18 +39,18 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Returns SQL of the time from which a stored row is valid: when it, or its deletion, was observed. */
+/** Returns SQL of the time from which a stored row is valid: the time when the row, or its deletion, was observed. */
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** SQL of a query with `tid`, a row's rowid, and `until`, the service's time of the version that replaces it. */
+  /** SQL of a query with `tid` (a row's rowid) and `until` (the service's time of the version that replaces it). */
   readonly rows: string
 }
 
-/** Stores rows as closed versions before they are replaced or deleted. */
+/** Stores rows as closed versions. Call it before the rows are replaced or deleted. */
 export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
@@ -60,8 +60,8 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
-    // The new version may have been observed before the stored one. Then the stored one was valid for no time.
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
+    // The new version was observed before the stored one. So the stored version ends when it begins, not earlier.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
@@ -69,7 +69,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-/** Switches the history on, with the present rows as first open versions, or off, which ends all open versions. */
+/** Switches the history on or off. On: the present rows are the first open versions. Off: all open versions end. */
 export async function switchHistory(
   sql: Sql,
   { report, on, now }: { report: ReportName; on: boolean; now: Instant },
@@ -85,7 +85,7 @@ export async function switchHistory(
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The open versions end now, or when they began, if that time is later.
+    // The open versions end now. If a version begins later than now, it ends when it begins.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
@@ -97,7 +97,7 @@ export async function switchHistory(
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates the history view of a table again. Required after each change of the table's columns. */
+/** Creates the history view of a table again. Call it after each change of the table's columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =
