@@ -34,8 +34,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a row without a flag stays as it was',
     needs: 'summaryShape',
     file: 'src/warehouse/load/merge.ts',
-    from: '${gone ?? held}, false)`',
-    to: '${held}, false)`',
+    from: '${gone ?? staysDeleted}, false)`',
+    to: '${staysDeleted}, false)`',
   },
   {
     name: 'rows without a flag are loaded before the second read',
@@ -208,8 +208,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a run that was overtaken may still commit',
     file: 'src/warehouse/books/fences.ts',
-    from: 'if (newest === undefined || newest.epoch > epoch) throw overtaken(fence, newest)',
-    to: 'if (newest === undefined) throw overtaken(fence, newest)',
+    from: 'if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)',
+    to: 'if (newest === undefined) throw fencedError(fence, newest)',
   },
   {
     name: 'a question that asks for more is taken as answered',

@@ -31,7 +31,7 @@ const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024
 
 /**
  * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, then on a
- * single thread, and last with a limit for long rows. Throws WAREHOUSE_MEMORY if the memory is still not enough.
+ * single thread. The last attempt has a limit for long rows. Throws WAREHOUSE_MEMORY if the memory is still not enough.
  */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {

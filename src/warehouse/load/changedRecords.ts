@@ -1,9 +1,9 @@
 /**
  * Stores in the transaction of a load which rows have changed. Audit reports then read the trails of these rows.
- * `ask_after` is the earliest time at which the trail surely contains the change: the row's modification time plus the
- * settle time or, without a modification time, the time of the response with the row. A row is due until its trail is
- * read after `ask_after`. Every row that the load has written is due, because the service may have shown its change
- * late. If the last read of a trail is in the future, the service's clock was set back, and its row is due too.
+ * `ask_after` is the earliest time at which the trail surely contains the change. It is the row's modification time
+ * plus the settle time or, without a modification time, the time of the response with the row. A row is due until its
+ * trail is read after `ask_after`. Every row that the load has written is due, because the service may have shown its
+ * change late. If the last read of a trail is in the future, the service's clock was set back, and its row is due too.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'

@@ -20,7 +20,7 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns the number of late rows: 0 for a load without rows, null if late rows are not counted. */
+/** Returns how many rows were late: 0 for a load without rows, null if late rows are not counted. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
