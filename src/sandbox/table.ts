@@ -74,7 +74,7 @@ export class Table {
     this.definition = DEFINITIONS[report]
     this.#options = options
     this.initialRows = Math.max(1, Math.floor(events * this.definition.rowsPerEvent))
-    const { keepsDeleted } = this.definition
+    const { keepsDeleted = false } = this.definition
     this.history = new History({ seed, report, rows: this.initialRows, end, keepsDeleted })
     for (let number = 0; number < this.initialRows; number += 1) {
       const modified = this.history.modified(number)

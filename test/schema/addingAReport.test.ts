@@ -50,13 +50,13 @@ describe('the example of docs/ADDING-A-REPORT.md', () => {
   })
 
   it('is served at the declared path, with the declared key, parameters and flags', () => {
-    expect(served.endpoint.path).toBe(declared.path)
-    expect(served.endpoint.envelope).toBe(declared.answer === 'envelope')
+    expect(served.path).toBe(declared.path)
+    expect(served.envelope).toBe(declared.answer === 'envelope')
     expect([served.key]).toEqual(wireKey(declared))
     expect(served.collections.map(({ flag }) => flag)).toEqual(Object.keys(declared.expand))
     const { window, created, filters } = declared
     const wanted = [window.since, window.until, created?.since, created?.until, ...Object.keys(filters)]
-    expect(Object.keys(served.endpoint.parameters)).toEqual(expect.arrayContaining(wanted))
+    expect(Object.keys(served.parameters)).toEqual(expect.arrayContaining(wanted))
   })
 
   it('is formatted as the project formats its code', async () => {

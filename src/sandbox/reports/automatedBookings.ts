@@ -1,33 +1,14 @@
 /** Automated bookings (spec §2, §4). Prices are in the request's `currencyCode`. */
-import type { Range } from '../dice.ts'
-import { booked, bookingTypeOf, approver, conversion, currencyOf, day, money, price, taxRate } from './contents.ts'
-import { booker, created, type Definition, many, modified, paging, plain, stay } from './definition.ts'
-
-const COMMISSIONS: Range = [20, 1_000]
+import { booked, bookingTypeOf, approver, conversion, day, money, price, taxRate } from './contents.ts'
+import { booking, type Definition, many, plain } from './definition.ts'
 
 export const automatedBookings: Definition = {
-  endpoint: {
-    path: '/v1/AutomatedBookingReport/GetAutomatedBookings',
-    scope: 'automatedbookings.read',
-    envelope: true,
-    parameters: {
-      ...paging,
-      status: 'integer[]',
-      bookingTypes: 'integer[]',
-      currencyCode: 'string',
-      reservationId: 'integer',
-      ...booker,
-      ...stay,
-      ...created,
-      ...modified,
-    },
-    required: ['currencyCode'],
-  },
-  key: 'reservationId',
+  path: '/v1/AutomatedBookingReport/GetAutomatedBookings',
+  scope: 'automatedbookings.read',
+  parameters: { ...booking, bookingTypes: 'integer[]', currencyCode: 'string', reservationId: 'integer' },
+  required: ['currencyCode'],
   firstKey: 700_001,
-  rowsPerEvent: 0.5,
   entity: { id: 7, type: 'AutomatedBookings' },
-  keepsDeleted: false,
   amount: 'totalPrice',
   amountEuros: [200, 20_000],
   ...booked({
@@ -37,12 +18,9 @@ export const automatedBookings: Definition = {
     departure: 'endDate',
     guests: 'numberOfPeople',
     amount: 'commission',
-    amountEuros: COMMISSIONS,
-    own: (row) => ({
-      commission: row.dice.amount('amount', COMMISSIONS, currencyOf(row)),
-      commissionCurrency: currencyOf(row),
-      bookingType: bookingTypeOf(row.dice),
-    }),
+    currency: 'commissionCurrency',
+    amountEuros: [20, 1_000],
+    own: (dice) => ({ bookingType: bookingTypeOf(dice) }),
   }),
   collections: [
     many('reservationDays', day),

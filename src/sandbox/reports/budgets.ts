@@ -1,28 +1,24 @@
 /** Budgets. A deleted row has no flag (spec §2), and the total is in the requested currency. */
 import { affiliateOf, companyOf, conversion, currencyOf, eventOf, price, taxRate } from './contents.ts'
-import { type Definition, many, modified, paging, plain } from './definition.ts'
-import { FIRST_EVENT } from './events.ts'
+import { type Definition, many, modified, owner, paging, plain } from './definition.ts'
 
 const FIRST_BUDGET = 500_001
 const KINDS = ['Default', 'Travel', 'Catering', 'Technik', 'Hébergement', 'Marketing', 'Reserve']
 
 export const budgets: Definition = {
-  endpoint: {
-    path: '/v1/BudgetReport/GetBudgetsReport',
-    scope: 'budget.read',
-    envelope: false,
-    parameters: {
-      ...paging,
-      ...modified,
-      companyId: 'integer',
-      affiliateGroupId: 'integer',
-      targetCurrencyCode: 'string',
-      onlyDefaultBudget: 'boolean',
-      eventId: 'integer',
-      includeDeleted: 'boolean',
-    },
-    required: ['modifiedSince', 'targetCurrencyCode'],
+  path: '/v1/BudgetReport/GetBudgetsReport',
+  scope: 'budget.read',
+  envelope: false,
+  parameters: {
+    ...paging,
+    ...modified,
+    ...owner,
+    targetCurrencyCode: 'string',
+    onlyDefaultBudget: 'boolean',
+    eventId: 'integer',
+    includeDeleted: 'boolean',
   },
+  required: ['modifiedSince', 'targetCurrencyCode'],
   key: 'budgetId',
   firstKey: FIRST_BUDGET,
   rowsPerEvent: 1,
@@ -37,7 +33,7 @@ export const budgets: Definition = {
       budgetId: key,
       budgetName: `${dice.pick(KINDS, 'kind')} ${dice.pick(dice.pools.towns, 'town')}`,
       modifiedAt: dice.time('modifiedAt', row.modified),
-      eventId: eventOf(dice, FIRST_EVENT, key - FIRST_BUDGET),
+      eventId: eventOf(dice, key - FIRST_BUDGET),
       companyId: companyOf(dice),
       affiliateGroupId: affiliateOf(dice),
       isDefault: dice.chance(40, 'default'),

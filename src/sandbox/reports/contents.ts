@@ -19,12 +19,11 @@ export const affiliateOf = (dice: Dice): number | null =>
 /** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
-/** Returns the identifier of a random event. With the row's `number`, the event is slightly older than the row. */
-export function eventOf(dice: Dice, firstEvent: number, number?: number): number {
-  const { events } = dice.worldSettings
-  if (number === undefined) return firstEvent + dice.below(Math.max(1, events), 'event')
-  return firstEvent + Math.max(0, Math.min(number, events) - 1 - dice.below(4, 'event'))
-}
+export const FIRST_EVENT = 100_001
+
+/** Returns the identifier of a random event that is slightly older than the row with this number. */
+export const eventOf = (dice: Dice, number: number): number =>
+  FIRST_EVENT + Math.max(0, Math.min(number, dice.worldSettings.events) - 1 - dice.below(4, 'event'))
 
 /** The range of a room's price per night, in euros. */
 export const NIGHT: Range = [60, 380]
@@ -86,20 +85,26 @@ interface BookingReport {
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** Returns the fields that only this report has. */
-  readonly own: (row: RowSource) => Fields
+  /** The name of the amount's field, the range of the amount in euros, and the name of its currency's field. */
   readonly amount: string
   readonly amountEuros: Range
+  readonly currency: string
+  /** Returns the fields that only this report has. */
+  readonly own: (dice: Dice) => Fields
 }
 
 const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the common part of the definition: fields, edits, and the fields that filters are compared with. */
-export function booked(kind: BookingReport): Pick<Definition, 'fields' | 'edits' | 'comparesWith'> {
+/** Returns the common part of the definition, such as fields, edits, and the fields that filters are compared with. */
+export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
+  const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))
   return {
+    key: kind.key,
+    rowsPerEvent: 0.5,
+    envelope: true,
     comparesWith: { startDate: kind.arrival, endDate: kind.departure, bookingTypes: 'bookingType' },
     fields: (row) => {
       const { dice } = row
@@ -116,7 +121,9 @@ export function booked(kind: BookingReport): Pick<Definition, 'fields' | 'edits'
         [kind.arrival]: dice.time(kind.arrival, arrival),
         [kind.departure]: dice.time(kind.departure, arrival + dice.below(6, 'nights') * TICKS_PER_DAY),
         [kind.guests]: 1 + dice.below(299, 'guests'),
-        ...kind.own(row),
+        [kind.amount]: amount(dice, row),
+        [kind.currency]: currencyOf(row),
+        ...kind.own(dice),
         isVip: dice.chance(7, 'vip'),
         notes: dice.chance(55, 'has notes') ? dice.pick(dice.pools.notes, 'notes') : null,
         reference: `R-${dice.below(10 ** 9, 'reference').toString(36)}`,
@@ -132,8 +139,8 @@ export function booked(kind: BookingReport): Pick<Definition, 'fields' | 'edits'
       bookerCompany: (dice) => dice.pick(dice.pools.bookers, 'company').company,
       bookerName: (dice) => dice.pick(dice.pools.bookers, 'name').name,
       [kind.guests]: (dice) => 300 + dice.below(200, 'guests'),
-      [kind.amount]: (dice, row) => dice.amount('amount', kind.amountEuros, currencyOf(row)),
+      [kind.amount]: amount,
       notes: (dice) => dice.pick(dice.pools.notes, 'notes'),
     },
-  }
+  } satisfies Partial<Definition>
 }

@@ -11,15 +11,27 @@ export interface Endpoint {
   /** False if the response is a bare array (a JSON array without an envelope). */
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
-  readonly required: readonly string[]
+  readonly required?: readonly string[]
 }
 
 /** Groups of parameters that several reports share (spec §4). */
 export const paging = { pageNumber: 'integer', pageSize: 'integer' } as const
 export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time' } as const
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
-export const stay = { startDate: 'date-time', endDate: 'date-time' } as const
-export const booker = { bookerEmail: 'string', bookerCompany: 'string', bookerName: 'string' } as const
+export const owner = { companyId: 'integer', affiliateGroupId: 'integer' } as const
+
+/** The parameters that enquiries, automated bookings and office reservations share. */
+export const booking = {
+  ...paging,
+  ...created,
+  ...modified,
+  status: 'integer[]',
+  bookerEmail: 'string',
+  bookerCompany: 'string',
+  bookerName: 'string',
+  startDate: 'date-time',
+  endDate: 'date-time',
+} as const
 
 /** Values by field name. A field whose value is undefined is left out of the row. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -35,8 +47,7 @@ export interface RowSource {
   readonly deleted: boolean
 }
 
-export interface Definition {
-  readonly endpoint: Endpoint
+export interface Definition extends Endpoint {
   /** The name of the field that identifies a row. `firstKey` is that field's value in the first row. */
   readonly key: string
   readonly firstKey: number
@@ -44,7 +55,7 @@ export interface Definition {
   /** The report's `entityId` and `entityType` in audits. The specification defines no numbers, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
-  readonly keepsDeleted: boolean
+  readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
   /** For each field that an edit may change, a function that returns a new value. The row's `modified` is the edit's. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>

@@ -1,34 +1,13 @@
 /** Enquiries (spec §2, §4). Responses have an envelope; deleted enquiries are no longer returned. */
-import type { Range } from '../dice.ts'
 import { booked, affiliateOf, answer, approver, currencyOf, day, NIGHT, place, taxRate } from './contents.ts'
-import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
-
-/** The range of an enquiry's budget, in euros. */
-const BUDGETS: Range = [1_000, 60_000]
+import { booking, type Definition, many, one, owner, plain } from './definition.ts'
 
 export const enquiries: Definition = {
-  endpoint: {
-    path: '/v1/EnquiryReport/GetEnquiriesReport',
-    scope: 'enquiries.read',
-    envelope: true,
-    parameters: {
-      ...paging,
-      status: 'integer[]',
-      enquiryId: 'integer',
-      ...booker,
-      companyId: 'integer',
-      affiliateGroupId: 'integer',
-      ...stay,
-      ...created,
-      ...modified,
-    },
-    required: [],
-  },
-  key: 'enquiryId',
+  path: '/v1/EnquiryReport/GetEnquiriesReport',
+  scope: 'enquiries.read',
+  parameters: { ...booking, ...owner, enquiryId: 'integer' },
   firstKey: 20_001,
-  rowsPerEvent: 0.5,
   entity: { id: 1, type: 'Enquiries' },
-  keepsDeleted: false,
   ...booked({
     key: 'enquiryId',
     statuses: 9,
@@ -36,12 +15,9 @@ export const enquiries: Definition = {
     departure: 'departureDate',
     guests: 'guests',
     amount: 'budgetAmount',
-    amountEuros: BUDGETS,
-    own: (row) => ({
-      budgetAmount: row.dice.amount('amount', BUDGETS, currencyOf(row)),
-      budgetCurrency: currencyOf(row),
-      affiliateGroupId: affiliateOf(row.dice),
-    }),
+    currency: 'budgetCurrency',
+    amountEuros: [1_000, 60_000],
+    own: (dice) => ({ affiliateGroupId: affiliateOf(dice) }),
   }),
   collections: [
     many('enquiryVenues', (dice) => ({

@@ -1,10 +1,8 @@
 /** Events: every field of EventReporting (spec §2), and a few undocumented ones, as real services send them. */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY, TICKS_PER_MINUTE, type Ticks, yearOf } from '../ticks.ts'
-import { affiliateOf, companyOf, currencyOf, money, NIGHT, person, price } from './contents.ts'
-import { type Definition, many, modified, one, paging, plain, type RowSource } from './definition.ts'
-
-export const FIRST_EVENT = 100_001
+import { affiliateOf, companyOf, currencyOf, FIRST_EVENT, money, NIGHT, person, price } from './contents.ts'
+import { type Definition, many, modified, one, owner, paging, plain, type RowSource } from './definition.ts'
 
 const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
 const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
@@ -30,20 +28,11 @@ const statusAt = (now: Ticks, dice: Dice, row: RowSource): string =>
   dice.pick(startOf(row) < now ? OVER : AHEAD, 'status')
 
 export const events: Definition = {
-  endpoint: {
-    path: '/v1/EventReport/GetEventsReport',
-    scope: 'event.read',
-    envelope: false,
-    parameters: {
-      ...paging,
-      ...modified,
-      companyId: 'integer',
-      affiliateGroupId: 'integer',
-      eventId: 'integer',
-      includeDeleted: 'boolean',
-    },
-    required: ['modifiedSince'],
-  },
+  path: '/v1/EventReport/GetEventsReport',
+  scope: 'event.read',
+  envelope: false,
+  parameters: { ...paging, ...modified, ...owner, eventId: 'integer', includeDeleted: 'boolean' },
+  required: ['modifiedSince'],
   key: 'eventId',
   firstKey: FIRST_EVENT,
   rowsPerEvent: 1,

@@ -48,15 +48,15 @@ const AUDITS = {
 export type ReportName = WorldReport | keyof typeof AUDITS
 
 /** An endpoint with the name of its report and the flags of its `expand` object. */
-export interface NamedEndpoint extends Endpoint {
+export interface NamedEndpoint extends Required<Endpoint> {
   readonly report: ReportName
   readonly flags: readonly string[]
 }
 
 export const ENDPOINTS: readonly NamedEndpoint[] = [
   ...WORLD_REPORTS.map((report) => {
-    const { endpoint, collections } = DEFINITIONS[report]
-    return { report, ...endpoint, flags: collections.map(({ flag }) => flag) }
+    const definition = DEFINITIONS[report]
+    return { report, required: [], ...definition, flags: definition.collections.map(({ flag }) => flag) }
   }),
   ...(['audit_entries', 'enquiry_audit_entries'] as const).map((report) => ({
     report,

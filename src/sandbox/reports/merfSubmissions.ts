@@ -1,39 +1,34 @@
 /** MERF submissions: forms that were submitted for an event (spec §1, §2). */
 import { affiliateOf, answer, companyOf, eventOf, person, place } from './contents.ts'
 import { created, type Definition, many, modified, one, paging } from './definition.ts'
-import { FIRST_EVENT } from './events.ts'
 
 const FIRST_SUBMISSION = 900_001
 const FORMS = 15
 const STATES = ['submitted', 'under review', 'approved', 'zurückgestellt', 'refusé']
 
 export const merfSubmissions: Definition = {
-  endpoint: {
-    path: '/v1/MerfReport/GetMerfReport',
-    scope: 'merf.read',
-    envelope: true,
-    parameters: {
-      ...paging,
-      ...modified,
-      ...created,
-      companyId: 'integer',
-      affiliateId: 'integer',
-      formId: 'integer',
-      eventId: 'integer',
-    },
-    required: [],
+  path: '/v1/MerfReport/GetMerfReport',
+  scope: 'merf.read',
+  envelope: true,
+  parameters: {
+    ...paging,
+    ...modified,
+    ...created,
+    companyId: 'integer',
+    affiliateId: 'integer',
+    formId: 'integer',
+    eventId: 'integer',
   },
   key: 'submissionId',
   firstKey: FIRST_SUBMISSION,
   rowsPerEvent: 1,
   entity: { id: 11, type: 'MerfSubmissions' },
-  keepsDeleted: false,
   fields: (row) => {
     const { dice, key, created: submitted } = row
     return {
       submissionId: key,
       formId: 1 + dice.below(FORMS, 'form'),
-      eventId: eventOf(dice, FIRST_EVENT, key - FIRST_SUBMISSION),
+      eventId: eventOf(dice, key - FIRST_SUBMISSION),
       submittedAt: dice.time('submittedAt', submitted),
       state: dice.pick(STATES, 'state'),
       companyId: companyOf(dice),

@@ -1,33 +1,13 @@
 /** Office reservations (spec §2, §4). */
-import type { Range } from '../dice.ts'
 import { booked, bookingTypeOf, currencyOf, day, person, place, price } from './contents.ts'
-import { booker, created, type Definition, many, modified, one, paging, plain, stay } from './definition.ts'
-
-/** The range of a desk's price per day, in euros. */
-const DESKS: Range = [15, 90]
+import { booking, type Definition, many, one, plain } from './definition.ts'
 
 export const officeReservations: Definition = {
-  endpoint: {
-    path: '/v1/OfficeReport/GetOfficeReservations',
-    scope: 'officereservations.read',
-    envelope: true,
-    parameters: {
-      ...paging,
-      status: 'integer[]',
-      bookingTypes: 'integer[]',
-      officeReservationId: 'integer',
-      ...booker,
-      ...stay,
-      ...created,
-      ...modified,
-    },
-    required: [],
-  },
-  key: 'officeReservationId',
+  path: '/v1/OfficeReport/GetOfficeReservations',
+  scope: 'officereservations.read',
+  parameters: { ...booking, bookingTypes: 'integer[]', officeReservationId: 'integer' },
   firstKey: 30_001,
-  rowsPerEvent: 0.5,
   entity: { id: 9, type: 'OfficeReservations' },
-  keepsDeleted: false,
   ...booked({
     key: 'officeReservationId',
     statuses: 5,
@@ -35,12 +15,9 @@ export const officeReservations: Definition = {
     departure: 'endDate',
     guests: 'seats',
     amount: 'deskRate',
-    amountEuros: DESKS,
-    own: (row) => ({
-      deskRate: row.dice.amount('amount', DESKS, currencyOf(row)),
-      deskRateCurrency: currencyOf(row),
-      bookingType: bookingTypeOf(row.dice),
-    }),
+    currency: 'deskRateCurrency',
+    amountEuros: [15, 90],
+    own: (dice) => ({ bookingType: bookingTypeOf(dice) }),
   }),
   collections: [
     many('reservationDays', day),
