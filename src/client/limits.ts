@@ -2,50 +2,39 @@
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 
-export interface ClientLimits {
-  /** Maximum duration of opening a TCP and TLS connection. */
-  readonly connectMs: number
-  /** Maximum time until the first byte of a response. */
-  readonly headersMs: number
-  /** Maximum time between two pieces of a body. After a longer one, the request fails with SERVICE_TIMEOUT. */
-  readonly bodyMs: number
-  /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
-  readonly answerMs: number
-  /** Maximum number of bytes in a response, both compressed and decompressed. */
-  readonly answerBytesMax: number
-  /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
-  readonly attemptsMax: number
-  /** Maximum of the first random delay between attempts. The maximum doubles with each attempt. */
-  readonly retryDelayMsMin: number
-  /** Maximum of all random delays between attempts, even after many attempts. */
-  readonly retryDelayMsMax: number
-  /** The longest `Retry-After` that a request waits for. During a longer one, requests fail until it is over. */
-  readonly retryAfterMsMax: number
-  /** The longest pause. A longer `Retry-After` is shortened to it. */
-  readonly pauseMsMax: number
-}
-
 const MEBIBYTE = 1_024 * 1_024
 
-export const DEFAULT_LIMITS: ClientLimits = {
+export const DEFAULT_LIMITS = {
+  /** Maximum duration of opening a TCP and TLS connection. */
   // A reachable service opens a connection within 1 s, or 4 s if a SYN packet is lost. After 10 s, it is unreachable.
   connectMs: 10 * SECOND_MS,
+  /** Maximum time until the first byte of a response. */
   headersMs: HEAD_MS_MAX,
+  /** Maximum time between two pieces of a body. After a longer one, the request fails with SERVICE_TIMEOUT. */
   // A server that streams sends data often. After half a minute without a byte, the connection is dead.
   bodyMs: 30 * SECOND_MS,
+  /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
   // Enough for the time until the first byte and for the slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
+  /** Maximum number of bytes in a response, both compressed and decompressed. */
   // Enough for 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
+  /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
   // Without Retry-After, the five delays between six attempts last at most 15.5 s in total. The next run tries again.
   attemptsMax: 6,
+  /** Maximum of the first random delay between attempts. The maximum doubles with each attempt. */
   retryDelayMsMin: 500,
+  /** Maximum of all random delays between attempts, even after many attempts. */
   retryDelayMsMax: 30 * SECOND_MS,
+  /** The longest `Retry-After` that a request waits for. During a longer one, requests fail until it is over. */
   // A run waits this long at most. If Retry-After is longer, the run fails, and a run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
+  /** The longest pause. A longer `Retry-After` is shortened to it. */
   // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,
 }
+
+export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS

@@ -96,32 +96,8 @@ export interface Answer<T> {
   bytes: number
 }
 
-export interface ClientCounters {
-  /** Number of report requests sent, including retries. */
-  requests: number
-  tokenRequests: number
-  retries: number
-  /** Number of responses with status 429. */
-  throttled: number
-}
-
-export interface ReportingClient extends AsyncDisposable {
-  /** Sends a request, with retries, and returns the parsed answer. */
-  read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>>
-  /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
-  serviceNow(): Instant | undefined
-  /** True if responses have no Date header, so that our own clock is used. */
-  readonly clockIsOurs: boolean
-  /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
-  token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }>
-  /** Called after an operator has acted. Forgets the refusals of credentials and report (if undefined: of all). */
-  resume(report?: string): Promise<void>
-  /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
-  forgetRefusal(report: string): void
-  readonly counters: Readonly<ClientCounters>
-  /** Cancels all requests and closes the connections. */
-  close(): Promise<void>
-}
+/** What a client can do, without its private fields: a test may pass another object with the same methods. */
+export type ReportingClient = Pick<Client, keyof Client>
 
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
@@ -140,8 +116,9 @@ export function openClient(settings: ClientSettings, dependencies: ClientDepende
   return new Client(settings, dependencies)
 }
 
-class Client implements ReportingClient {
-  readonly counters: ClientCounters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
+class Client implements AsyncDisposable {
+  /** `requests`: report requests sent, including retries. `throttled`: responses with status 429. */
+  readonly counters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
   readonly #settings: ClientSettings
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -178,6 +155,7 @@ class Client implements ReportingClient {
     })
   }
 
+  /** Sends a request, with retries, and returns the parsed answer. */
   async read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>> {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
@@ -185,6 +163,7 @@ class Client implements ReportingClient {
     return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
+  /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
     using linked = linkedSignal([signal, this.#closing.signal])
     using _permit = await this.#permit(linked.signal, 'first')
@@ -192,14 +171,17 @@ class Client implements ReportingClient {
     return { expiresAt, scopes }
   }
 
+  /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
 
+  /** True if responses have no Date header, so that our own clock is used. */
   get clockIsOurs(): boolean {
     return this.#serviceClock.isOurs
   }
 
+  /** Called after an operator has acted. Forgets the refusals of credentials and report (if undefined: of all). */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -207,10 +189,12 @@ class Client implements ReportingClient {
     await this.#tokens.forget()
   }
 
+  /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
 
+  /** Cancels all requests and closes the connections. */
   async close(): Promise<void> {
     this.#closing.abort(cancelled('the client was closed'))
     await this.#transport.close()
