@@ -52,47 +52,37 @@ const TYPES: Record<FieldType, DuckType> = {
   json: 'JSON',
 }
 
+const column = (name: string, type: DuckType, comment: string): Column => ({ name, type, comment })
+
 /** Columns that Tidemark adds to every report and child table (product contract §4). */
 export const SYSTEM_COLUMNS: readonly Column[] = [
-  { name: 'is_deleted', type: 'BOOLEAN', comment: 'Whether the row is known to be deleted' },
-  {
-    name: '_delete_evidence',
-    type: 'VARCHAR',
-    comment: 'How the deletion is known: flag, diff, absence; null: not deleted',
-  },
-  { name: '_deleted_seen_at', type: 'TIMESTAMPTZ', comment: 'Service time at which the deletion was first seen' },
-  { name: '_observed_at', type: 'TIMESTAMPTZ', comment: 'Service time of the response that this version came from' },
-  { name: '_load_id', type: 'BIGINT', comment: 'Load that wrote this version (tidemark.loads)' },
-  { name: '_extra', type: 'JSON', comment: 'Undocumented values that have no column, as sent; null when none' },
-  { name: '_row_hash', type: 'UBIGINT', comment: 'Fingerprint of what was sent; an equal row is not written again' },
+  column('is_deleted', 'BOOLEAN', 'Whether the row is known to be deleted'),
+  column('_delete_evidence', 'VARCHAR', 'How the deletion is known: flag, diff, absence; null: not deleted'),
+  column('_deleted_seen_at', 'TIMESTAMPTZ', 'Service time at which the deletion was first seen'),
+  column('_observed_at', 'TIMESTAMPTZ', 'Service time of the response that this version came from'),
+  column('_load_id', 'BIGINT', 'Load that wrote this version (tidemark.loads)'),
+  column('_extra', 'JSON', 'Undocumented values that have no column, as sent; null when none'),
+  column('_row_hash', 'UBIGINT', 'Fingerprint of what was sent; an equal row is not written again'),
 ]
 
 /** Columns of the tables in schema `history`, in addition to the columns of the report's table. */
 export const VERSION_COLUMNS: readonly Column[] = [
-  { name: '_valid_from', type: 'TIMESTAMPTZ', comment: 'Service time at which this version was first seen' },
-  {
-    name: '_valid_to',
-    type: 'TIMESTAMPTZ',
-    comment: 'Service time at which the next version was seen; null: the present version',
-  },
+  column('_valid_from', 'TIMESTAMPTZ', 'Service time at which this version was first seen'),
+  column('_valid_to', 'TIMESTAMPTZ', 'Service time at which the next version was seen; null: the present version'),
 ]
 
 export const CHILD_COLUMNS: readonly Column[] = [
-  {
-    name: '_child_key',
-    type: 'VARCHAR',
-    comment: "The item's id if it is unique in its collection, else its position",
-  },
-  { name: '_position', type: 'INTEGER', comment: 'Position in the collection, from 0' },
-  { name: '_payload', type: 'JSON', comment: 'The item as it was sent' },
+  column('_child_key', 'VARCHAR', "The item's id if it is unique in its collection, else its position"),
+  column('_position', 'INTEGER', 'Position in the collection, from 0'),
+  column('_payload', 'JSON', 'The item as it was sent'),
 ]
 
 /** The column with the number of an audit entry within its record: the service's entries have no identifier. */
-export const ENTRY_NUMBER: Column = {
-  name: 'entry_number',
-  type: 'BIGINT',
-  comment: 'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
-}
+export const ENTRY_NUMBER = column(
+  'entry_number',
+  'BIGINT',
+  'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
+)
 
 /** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. Acronyms are one word. */
 export function snakeCase(name: string): string {

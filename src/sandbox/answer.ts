@@ -18,6 +18,10 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 
+/** Returns the response with status 400 of the token endpoint, which lists errors in another format. */
+export const invalidToken = (failures: readonly { property: string; message: string }[]): Answer =>
+  json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
+
 export const unauthorised = (reason: string, error = 'invalid_token'): Answer =>
   json(401, { title: 'Unauthorized', status: 401, detail: reason }, { 'WWW-Authenticate': `Bearer error="${error}"` })
 

@@ -1,7 +1,7 @@
 /** The authentication interface (spec §5): issues short-lived JWTs, limits token requests, checks Bearer headers. */
 import { randomBytes } from 'node:crypto'
-import { jwtVerify, SignJWT } from 'jose'
-import { forbidden, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'
+import { SignJWT } from 'jose'
+import { forbidden, invalidToken, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'
 import type { Faults } from './faults.ts'
 import type { SandboxClient, Settings } from './options.ts'
 import type { NamedEndpoint } from './reports/index.ts'
@@ -11,10 +11,7 @@ const MINUTE_MS = 60_000
 const REMEMBERED_MAX = 10_000
 
 export interface AuthOptions {
-  readonly settings: Pick<
-    Settings,
-    'clients' | 'strictParameters' | 'tokenLifetimeSeconds' | 'tokenRequestsPerMinute' | 'clock'
-  >
+  readonly settings: Settings
   readonly faults: Faults
   /** Returns the service's clock in whole seconds since 1970. */
   readonly nowSeconds: () => number
@@ -25,6 +22,7 @@ interface Bearer {
   readonly scopes: ReadonlySet<string>
   readonly expiresAtSeconds: number
   uses: number
+  isRevoked: boolean
 }
 
 /** The result of the authentication: the admitted client, or the response that rejects the request. */
@@ -35,8 +33,8 @@ export type Admission =
 export class Auth {
   readonly #options: AuthOptions
   readonly #key = randomBytes(32)
-  readonly #verified = new Map<string, Bearer>()
-  readonly #revoked = new Set<string>()
+  /** The issued tokens, oldest first. The key is random, so no other token can be valid. */
+  readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0
 
@@ -50,7 +48,7 @@ export class Auth {
     if (retryAfter !== undefined) return tooMany(retryAfter)
     const failures = PROPERTIES.flatMap((property) => failureOf(property, body[property]))
     if (this.#options.settings.strictParameters) failures.push(...Object.keys(body).flatMap(strayOf))
-    if (failures.length > 0) return json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
+    if (failures.length > 0) return invalidToken(failures)
     const client = this.#options.settings.clients.find(
       (known) => known.clientId === body['clientId'] && known.clientSecret === body['clientSecret'],
     )
@@ -67,7 +65,7 @@ export class Auth {
   }
 
   /** Checks the token (spec §5). Rejects an invalid token or a missing scope with 401, a forbidden report with 403. */
-  async admit(authorization: string | undefined, endpoint: NamedEndpoint): Promise<Admission> {
+  admit(authorization: string | undefined, endpoint: NamedEndpoint): Admission {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)
       return { refusal: unauthorised('The token was revoked.') }
@@ -75,8 +73,8 @@ export class Auth {
       return { refusal: unauthorised('The token is not accepted.') }
     const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
     if (token === undefined) return { refusal: unauthorised('A Bearer token is required.', 'invalid_request') }
-    const bearer = await this.#bearer(token)
-    if (bearer === undefined || this.#hasExpired(token, bearer, endpoint))
+    const bearer = this.#bearers.get(token)
+    if (bearer === undefined || this.#hasExpired(bearer, endpoint))
       return { refusal: unauthorised('The token is invalid or has expired.') }
     const { client } = bearer
     if (!bearer.scopes.has(endpoint.scope))
@@ -87,48 +85,27 @@ export class Auth {
   }
 
   async #sign(client: SandboxClient, scopes: readonly string[]): Promise<string> {
-    const now = this.#options.nowSeconds()
+    const iat = this.#options.nowSeconds()
+    const exp = iat + this.#options.settings.tokenLifetimeSeconds
     this.#issued += 1
-    return await new SignJWT({ client_id: client.clientId, scope: scopes.join(' ') })
+    const claims = { iss: ISSUER, sub: client.clientId, jti: String(this.#issued), iat, exp }
+    const token = await new SignJWT({ client_id: client.clientId, scope: scopes.join(' '), ...claims })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-      .setIssuer(ISSUER)
-      .setSubject(client.clientId)
-      .setJti(String(this.#issued))
-      .setIssuedAt(now)
-      .setExpirationTime(now + this.#options.settings.tokenLifetimeSeconds)
       .sign(this.#key)
+    const [oldest = ''] = this.#bearers.keys()
+    if (this.#bearers.size >= REMEMBERED_MAX) this.#bearers.delete(oldest)
+    this.#bearers.set(token, { client, scopes: new Set(scopes), expiresAtSeconds: exp, uses: 0, isRevoked: false })
+    return token
   }
 
-  async #bearer(token: string): Promise<Bearer | undefined> {
-    const known = this.#verified.get(token)
-    if (known !== undefined) return known
-    try {
-      const currentDate = new Date(this.#options.nowSeconds() * 1_000)
-      const { payload } = await jwtVerify(token, this.#key, { issuer: ISSUER, algorithms: ['HS256'], currentDate })
-      const client = this.#options.settings.clients.find((each) => each.clientId === payload.sub)
-      if (client === undefined) return undefined
-      const bearer = {
-        client,
-        scopes: new Set(String(payload['scope']).split(' ')),
-        expiresAtSeconds: payload.exp ?? 0,
-        uses: 0,
-      }
-      if (this.#verified.size >= REMEMBERED_MAX) this.#verified.clear()
-      this.#verified.set(token, bearer)
-      return bearer
-    } catch {
-      return undefined
-    }
-  }
-
-  #hasExpired(token: string, bearer: Bearer, endpoint: NamedEndpoint): boolean {
+  #hasExpired(bearer: Bearer, endpoint: NamedEndpoint): boolean {
     bearer.uses += 1
     const usesMax = this.#options.faults.peek('expire', endpoint.report)
-    if (usesMax !== undefined && bearer.uses > Number(usesMax) && !this.#revoked.has(token)) {
+    if (usesMax !== undefined && bearer.uses > Number(usesMax) && !bearer.isRevoked) {
       this.#options.faults.take('expire', endpoint.report)
-      this.#revoked.add(token)
+      bearer.isRevoked = true
     }
-    return this.#revoked.has(token) || this.#options.nowSeconds() >= bearer.expiresAtSeconds
+    return bearer.isRevoked || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
   /** Counts a token request. Returns the seconds to wait if the limit per minute is reached; otherwise undefined. */

@@ -26,14 +26,6 @@ interface Target {
   readonly row: Row
 }
 
-interface ItemsChange {
-  readonly action: string
-  /** The collection to change; undefined for a random one. */
-  readonly field: string | undefined
-  readonly needsItems: boolean
-  readonly next: (items: readonly string[], newItem: () => string) => readonly string[]
-}
-
 /** Kinds of random changes with cumulative percentages. Example: `editChild` has 62 − 40 = 22 %. */
 const TICK_SHARES = [
   ['edit', 40],
@@ -99,26 +91,16 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: Object.fromEntries(own) }), action: 'putRow' }
   }
 
-  editChild(report: WorldReport, key: number, field?: string): WorldChange {
-    const next = (items: readonly string[]): readonly string[] => {
-      const at = this.#below(items.length)
-      return items.map((item, index) => (index === at ? nextRevision(item) : item))
-    }
-    return this.#changeItems(report, key, { action: 'editChild', field, needsItems: true, next })
-  }
+  readonly editChild = this.#childChange('editChild', (items) => {
+    const at = this.#below(items.length)
+    return items.with(at, nextRevision(items[at] as string))
+  })
 
-  addChild(report: WorldReport, key: number, field?: string): WorldChange {
-    return this.#changeItems(report, key, { action: 'addChild', field, needsItems: false, next: withNewItem })
-  }
+  readonly addChild = this.#childChange('addChild', (items, newItem) => [...items, newItem()])
 
-  removeChild(report: WorldReport, key: number, field?: string): WorldChange {
-    const next = (items: readonly string[]): readonly string[] => items.toSpliced(this.#below(items.length), 1)
-    return this.#changeItems(report, key, { action: 'removeChild', field, needsItems: true, next })
-  }
+  readonly removeChild = this.#childChange('removeChild', (items) => items.toSpliced(this.#below(items.length), 1))
 
-  clearChildren(report: WorldReport, key: number, field?: string): WorldChange {
-    return this.#changeItems(report, key, { action: 'clearChildren', field, needsItems: true, next: () => [] })
-  }
+  readonly clearChildren = this.#childChange('clearChildren', () => [])
 
   /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`; other deleted rows never. */
   softDelete(report: WorldReport, key: number): WorldChange {
@@ -182,7 +164,7 @@ export class Changes {
     return { ...change, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Sets fields and modification times of a row and adds an audit entry. Items are changed by `#changeItems`. */
+  /** Sets fields and modification times of a row and adds an audit entry. Items are changed by `#childChange`. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -196,21 +178,24 @@ export class Changes {
     return { report: table.report, key: row.key, action: 'edit' }
   }
 
-  #changeItems(report: WorldReport, key: number, { action, needsItems, next, ...change }: ItemsChange): WorldChange {
-    const { table, row } = this.#target(report, key)
-    const field = change.field ?? this.#collectionOf({ table, row }, needsItems)
-    const items = table.items(row, field)
-    const newItem = (): string => table.newItem(row, field)
-    // If the row has no item to change, an item is added; otherwise only the modification time would change.
-    const after = needsItems && items.length === 0 ? [newItem()] : next(items, newItem)
-    const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
-    table.setItems(row, field, holdsOne ? after.slice(-1) : after)
-    const at = this.#nowTicks() - this.#clock.back()
-    if (report !== 'events') row.modified = at
-    row.aggregate = at
-    table.change(row)
-    this.audit.record(report, row.number, { at, action: 'Updated', payload: { source: 'live', collection: field } })
-    return { report, key, action, field }
+  /** Returns a method that changes one collection of a row: the named one, or a random one. */
+  #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
+    return (report: WorldReport, key: number, named?: string): WorldChange => {
+      const { table, row } = this.#target(report, key)
+      const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
+      const items = table.items(row, field)
+      const newItem = (): string => table.newItem(row, field)
+      // If the row has no item to change, an item is added; otherwise only the modification time would change.
+      const after = items.length === 0 ? [newItem()] : next(items, newItem)
+      const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
+      table.setItems(row, field, holdsOne ? after.slice(-1) : after)
+      const at = this.#nowTicks() - this.#clock.back()
+      if (report !== 'events') row.modified = at
+      row.aggregate = at
+      table.change(row)
+      this.audit.record(report, row.number, { at, action: 'Updated', payload: { source: 'live', collection: field } })
+      return { report, key, action, field }
+    }
   }
 
   /** Returns the name of a random collection. If the change needs items, prefers a collection that has items. */
@@ -257,8 +242,6 @@ export class Changes {
     return limit <= 1 ? 0 : uniformInt(this.#random, 0, limit - 1)
   }
 }
-
-const withNewItem: ItemsChange['next'] = (items, newItem) => [...items, newItem()]
 
 const nextRevision = (item: string): string =>
   item.replace(/"revision":(\d+)/, (_, count: string) => `"revision":${Number(count) + 1}`)

@@ -136,7 +136,7 @@ const PORTION_CHANGES_MAX = 5_000
 class Pace {
   readonly #clock: Clock
   readonly #change: () => void
-  #perSecond = 0
+  perSecond = 0
   #pending = 0
   #lastMs = 0
   #cancel: (() => void) | undefined
@@ -146,37 +146,24 @@ class Pace {
     this.#change = change
   }
 
-  get perSecond(): number {
-    return this.#perSecond
-  }
-
   set(perSecond: number): void {
-    this.stop()
-    this.#perSecond = perSecond
+    this.#cancel?.()
+    this.#cancel = undefined
+    this.perSecond = perSecond
     this.#pending = 0
     this.#lastMs = this.#clock.monotonicMs()
     if (perSecond > 0) this.#schedule()
   }
 
-  stop(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.#perSecond = 0
-  }
-
   #schedule(): void {
     this.#cancel = this.#clock.after(PORTION_MS, () => {
-      this.#portion()
+      const nowMs = this.#clock.monotonicMs()
+      this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.perSecond
+      this.#lastMs = nowMs
+      const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
+      this.#pending -= Math.floor(this.#pending)
+      for (let i = 0; i < due; i += 1) this.#change()
       this.#schedule()
     })
-  }
-
-  #portion(): void {
-    const nowMs = this.#clock.monotonicMs()
-    this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.#perSecond
-    this.#lastMs = nowMs
-    const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
-    this.#pending -= Math.floor(this.#pending)
-    for (let i = 0; i < due; i += 1) this.#change()
   }
 }

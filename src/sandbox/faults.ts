@@ -70,11 +70,7 @@ const RULES = {
 
 export type FaultName = keyof typeof RULES
 
-export const faultNames: readonly {
-  readonly name: FaultName
-  readonly does: string
-  readonly argument: string | undefined
-}[] = Object.entries(RULES).map(([name, rule]) => ({
+export const faultNames = Object.entries(RULES).map(([name, rule]) => ({
   name: name as FaultName,
   does: rule.does,
   argument: 'argument' in rule ? String(rule.argument) : undefined,
@@ -107,7 +103,9 @@ export function parseFault(text: string): Fault {
       `Write @token or one of: ${REPORTS.join(', ')}.`,
     )
   }
-  if (argument !== undefined && !fits(rule, argument)) {
+  const takesText = typeof rule.argument === 'string'
+  const takesNumber = typeof rule.argument === 'number' && Number.isFinite(Number(argument))
+  if (argument !== undefined && !takesText && !takesNumber) {
     throw refused(`fault '${text}' has an argument that does not fit`, `${name}: ${rule.does}.`)
   }
   return {
@@ -117,11 +115,6 @@ export function parseFault(text: string): Fault {
     argument: argument ?? String(rule.argument ?? ''),
     left: count === undefined ? (name === '401-once' ? 1 : Number.POSITIVE_INFINITY) : Number(count),
   }
-}
-
-function fits(rule: FaultRule, argument: string): boolean {
-  if (rule.argument === undefined) return false
-  return typeof rule.argument === 'string' || Number.isFinite(Number(argument))
 }
 
 const refused = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })

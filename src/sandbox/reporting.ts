@@ -21,17 +21,14 @@ import type { ReportRequest } from './validate.ts'
 import type { World } from './world.ts'
 
 type Values = ReportRequest['values']
+type Parts = { readonly world: World; readonly settings: Settings; readonly faults: Faults }
 
 export class Reporting {
-  readonly #world: World
-  readonly #settings: Settings
-  readonly #faults: Faults
+  readonly #parts: Parts
   #requests = 0
 
-  constructor({ world, settings, faults }: { world: World; settings: Settings; faults: Faults }) {
-    this.#world = world
-    this.#settings = settings
-    this.#faults = faults
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
   /** Returns the response to a report request. `enquiryId` is the number in the path of the enquiry audit. */
@@ -42,9 +39,12 @@ export class Reporting {
   }
 
   #rows(report: WorldReport, endpoint: NamedEndpoint, request: ReportRequest): Answer {
-    const rows = select(this.#world.tables[report], request.values)
-    const page = this.#page(endpoint, request, rows.length)
-    const refused = page.isBeyond ? this.#faults.takeNumber('beyond', report) : undefined
+    const rows = select(this.#parts.world.tables[report], request.values)
+    const page = pageOf(
+      { values: request.values, total: rows.length, limits: this.#parts.settings, report },
+      this.#parts.faults,
+    )
+    const refused = page.isBeyond ? this.#parts.faults.takeNumber('beyond', report) : undefined
     if (refused !== undefined) return json(refused, { title: 'There is no such page', status: refused })
     const write = this.#writer(report, request)
     const items = this.#onPage(rows, page, report).map(write)
@@ -59,9 +59,10 @@ export class Reporting {
     const recordId = enquiryId ?? Number(values.get('entityRecordId'))
     const refusal = this.#refusalOf(recordId, endpoint)
     if (refusal !== undefined) return refusal
-    const trail = this.#world.auditEntries(entityId, recordId)
+    const trail = this.#parts.world.auditEntries(entityId, recordId)
     const entries = trail.filter(isIn(values, 'since', 'until'))
-    const page = this.#page(endpoint, request, entries.length)
+    const limits = this.#parts.settings
+    const page = pageOf({ values, total: entries.length, limits, report: endpoint.report }, this.#parts.faults)
     const report = reportOfEntity(entityId)
     const entityType = report === undefined ? 'Unknown' : DEFINITIONS[report].entity.type
     const items = entries.slice(page.start, page.start + page.count).map((entry) =>
@@ -79,42 +80,41 @@ export class Reporting {
 
   /** Returns the response of `record-403` or `record-404` if the fault names the record; otherwise undefined. */
   #refusalOf(recordId: number, { report }: NamedEndpoint): Answer | undefined {
-    const isOf = (fault: FaultName) => Number(this.#faults.peek(fault, report)) === recordId
-    if (isOf('record-403') && this.#faults.take('record-403', report) !== undefined) return forbidden('this record')
-    if (isOf('record-404') && this.#faults.take('record-404', report) !== undefined)
+    const isOf = (fault: FaultName) => Number(this.#parts.faults.peek(fault, report)) === recordId
+    if (isOf('record-403') && this.#parts.faults.take('record-403', report) !== undefined)
+      return forbidden('this record')
+    if (isOf('record-404') && this.#parts.faults.take('record-404', report) !== undefined)
       return plainStatus(404, 'There is no such record')
     return undefined
   }
 
-  #page({ report }: NamedEndpoint, { values }: ReportRequest, total: number): Page {
-    return pageOf({ values, total, limits: this.#settings, report }, this.#faults)
-  }
-
   #onPage(rows: readonly Row[], page: Page, report: WorldReport): readonly Row[] {
-    const isShuffled = this.#faults.take('unordered', report) !== undefined
+    const isShuffled = this.#parts.faults.take('unordered', report) !== undefined
     const onPage = isShuffled
       ? shuffled(rows.length, page, this.#requests).map((place) => rows[place] as Row)
       : rows.slice(page.start, page.start + page.count)
     const [first] = onPage
-    return first === undefined || this.#faults.take('duplicate-row', report) === undefined ? onPage : [...onPage, first]
+    return first === undefined || this.#parts.faults.take('duplicate-row', report) === undefined
+      ? onPage
+      : [...onPage, first]
   }
 
   #writer(report: WorldReport, { values, flags }: ReportRequest): (row: Row) => string {
-    const table = this.#world.tables[report]
+    const table = this.#parts.world.tables[report]
     const currency = (values.get('targetCurrencyCode') ?? values.get('currencyCode') ?? 'EUR') as Currency
-    const every = this.#faults.takeNumber('bad-rows', report)
+    const every = this.#parts.faults.takeNumber('bad-rows', report)
     return (row) => {
       if (every !== undefined && row.number % every === 0)
         return table.text(row, { flags, currency, damage: damageOf(table, row.number / every) })
-      const isSummary = report === 'events' && hasSummaryShape(this.#settings.eventShape, row)
-      return isSummary ? summaryText(this.#world, row, values) : table.text(row, { flags, currency })
+      const isSummary = report === 'events' && hasSummaryShape(this.#parts.settings.eventShape, row)
+      return isSummary ? summaryText(this.#parts.world, row, values) : table.text(row, { flags, currency })
     }
   }
 
   /** Changes rows between two pages of a walk, so that rows move to other pages. Only with the fault `drift`. */
   #drift(report: WorldReport): void {
-    const changes = this.#faults.takeNumber('drift', report) ?? 0
-    for (let i = 0; i < changes; i += 1) this.#world.tick(report)
+    const changes = this.#parts.faults.takeNumber('drift', report) ?? 0
+    for (let i = 0; i < changes; i += 1) this.#parts.world.tick(report)
   }
 }
 

@@ -17,13 +17,11 @@ const BODY_CHARS_MAX = 4_096
 export class RequestLog {
   readonly #kept: LoggedRequest[] = []
   readonly #counts = new Map<string, number>()
-  #total = 0
 
   add(request: LoggedRequest): void {
     this.#counts.set(request.path, this.count(request.path) + 1)
     this.#kept.push({ ...request, body: request.body.slice(0, BODY_CHARS_MAX) })
     if (this.#kept.length > KEPT_MAX) this.#kept.shift()
-    this.#total += 1
   }
 
   /** Returns the last `KEPT_MAX` requests, oldest first. */
@@ -32,7 +30,7 @@ export class RequestLog {
   }
 
   get total(): number {
-    return this.#total
+    return [...this.#counts.values()].reduce((total, count) => total + count, 0)
   }
 
   count(path: string): number {
@@ -46,6 +44,5 @@ export class RequestLog {
   clear(): void {
     this.#kept.length = 0
     this.#counts.clear()
-    this.#total = 0
   }
 }

@@ -31,8 +31,6 @@ export interface SenderOptions {
 
 export class Sender {
   readonly #options: SenderOptions
-  #dateSeconds = -1
-  #date = ''
 
   constructor(options: SenderOptions) {
     this.#options = options
@@ -43,7 +41,7 @@ export class Sender {
     const body = await this.#encode(this.#padded(answer, place), delivery)
     response.sendDate = false
     if (this.#options.faults.take('no-date', place ?? 'token') === undefined)
-      response.setHeader('Date', this.#dateText())
+      response.setHeader('Date', new Date(this.#options.nowSeconds() * 1_000).toUTCString())
     response.setHeader('Content-Type', answer.contentType ?? 'application/json; charset=utf-8')
     for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value)
     response.statusCode = answer.status
@@ -98,15 +96,6 @@ export class Sender {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')
     this.#options.clock.after(everyMs, () => this.#drip(response, { body, at: at + 1, everyMs }))
-  }
-
-  #dateText(): string {
-    const seconds = this.#options.nowSeconds()
-    if (seconds !== this.#dateSeconds) {
-      this.#dateSeconds = seconds
-      this.#date = new Date(seconds * 1_000).toUTCString()
-    }
-    return this.#date
   }
 }
 

@@ -1,5 +1,5 @@
 /** Responds to a request, in this order: faults that replace the response, authentication, validation, rows. */
-import { forbidden, invalid, json, plainStatus, tooMany, type Answer } from './answer.ts'
+import { forbidden, invalid, invalidToken, plainStatus, tooMany, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace, Faults } from './faults.ts'
 import { parseExact } from './money.ts'
@@ -44,23 +44,21 @@ export class Service {
   }
 
   async token({ method, body }: ReceivedRequest): Promise<ServedResponse> {
-    if (method !== 'POST') return refused(notAllowed())
-    const replaced = await this.#replacedBy('token')
+    const replaced = await this.#replacedBy('token', method)
     if (replaced !== undefined) return refused(replaced)
     const denied = this.#tokenDenied()
     if (denied !== undefined) return refused(denied)
     const parsed = parseBody(body)
     const client = parsed.ok ? parsed.body['clientId'] : undefined
-    const answer = parsed.ok ? await this.#parts.auth.requestToken(parsed.body) : tokenBodyInvalid()
+    const answer = parsed.ok ? await this.#parts.auth.requestToken(parsed.body) : invalidToken([NO_OBJECT])
     return { answer, problems: [], ...(typeof client === 'string' ? { client } : {}) }
   }
 
   async report(route: Route, received: ReceivedRequest): Promise<ServedResponse> {
     const { endpoint } = route
-    if (received.method !== 'POST') return refused(notAllowed())
-    const replaced = await this.#replacedBy(endpoint.report)
+    const replaced = await this.#replacedBy(endpoint.report, received.method)
     if (replaced !== undefined) return refused(replaced)
-    const admitted = await this.#parts.auth.admit(received.authorization, endpoint)
+    const admitted = this.#parts.auth.admit(received.authorization, endpoint)
     const client = admitted.client?.clientId
     const served = 'refusal' in admitted ? refused(admitted.refusal) : this.#answer(route, received.body)
     return client === undefined ? served : { ...served, client }
@@ -92,8 +90,9 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response of a fault that replaces the service's response; undefined if no such fault is active. */
-  async #replacedBy(place: FaultPlace): Promise<Answer | undefined> {
+  /** Returns the response to a wrong method, or of a fault that replaces the service's response; else undefined. */
+  async #replacedBy(place: FaultPlace, method: string): Promise<Answer | undefined> {
+    if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)
     if (waitMs !== undefined) await settings.clock.sleep(waitMs, closing)
@@ -108,6 +107,8 @@ export class Service {
   }
 }
 
+const NO_OBJECT = { property: '$', message: 'The request body must be a JSON object.' }
+
 const HTML: Answer = {
   status: 200,
   contentType: 'text/html; charset=utf-8',
@@ -116,26 +117,17 @@ const HTML: Answer = {
 
 const refused = (answer: Answer): ServedResponse => ({ answer, problems: [] })
 
-const notAllowed = (): Answer => plainStatus(405, 'Method not allowed', { Allow: 'POST' })
-
 function parseBody(text: string): ParsedBody {
   if (text === '') return { ok: false, answer: invalid({ $: ['A non-empty request body is required.'] }) }
   try {
     const body = parseExact(text)
     if (typeof body === 'object' && body !== null && !Array.isArray(body))
       return { ok: true, body: body as Record<string, unknown> }
-    return { ok: false, answer: invalid({ $: ['The request body must be a JSON object.'] }) }
+    return { ok: false, answer: invalid({ $: [NO_OBJECT.message] }) }
   } catch {
     return { ok: false, answer: invalid({ $: ['The request body is not valid JSON.'] }) }
   }
 }
-
-const tokenBodyInvalid = (): Answer =>
-  json(400, {
-    title: 'Validation failed',
-    status: 400,
-    ValidationFailure: [{ property: '$', message: 'The request body must be a JSON object.' }],
-  })
 
 /** Returns the enquiry's number from the path. Adds an error if the body contains a different number. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {

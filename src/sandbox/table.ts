@@ -141,13 +141,10 @@ export class Table {
   /** Returns the JSON text of each item of a collection. */
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
-    const content = this.#isWithout(row, kind) ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
+    // The row may lack this collection in its present status.
+    const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
+    const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content
-  }
-
-  /** Returns whether the row lacks this collection in its present status. */
-  #isWithout(row: Row, { onlyIn }: CollectionKind): boolean {
-    return onlyIn !== undefined && this.value(row, 'status') !== onlyIn
   }
 
   setItems(row: Row, field: string, content: Content): void {

@@ -15,8 +15,6 @@ export const TICKS_PER_SECOND = 1_000 * TICKS_PER_MS
 export const TICKS_PER_MINUTE = 60 * TICKS_PER_SECOND
 export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 
-const MS_PER_DAY = 86_400_000
-
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
@@ -42,28 +40,13 @@ export function parseTicks(text: string): Ticks | undefined {
 /** Returns the date-time as text, with seven fractional digits unless it is a whole second. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
-  const day = Math.floor(local / TICKS_PER_DAY)
-  const ofDay = local - day * TICKS_PER_DAY
-  const second = Math.floor(ofDay / TICKS_PER_SECOND)
-  const rest = ofDay - second * TICKS_PER_SECOND
-  const minute = Math.floor(second / 60)
-  const hour = Math.floor(minute / 60)
-  const time = `${TWO_DIGITS[hour]}:${TWO_DIGITS[minute - hour * 60]}:${TWO_DIGITS[second - minute * 60]}`
-  return `${dateText(day)}T${time}${rest === 0 ? '' : fractionText(rest)}${ZONES[style]}`
+  const second = Math.floor(local / TICKS_PER_SECOND)
+  const rest = local - second * TICKS_PER_SECOND
+  const time = new Date(EPOCH_MS + second * 1_000).toISOString().slice(0, 19)
+  return `${time}${rest === 0 ? '' : fractionText(rest)}${ZONES[style]}`
 }
 
 const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bare: '' }
-const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
-const dates = new Map<number, string>()
-
-/** Returns the date (`2026-01-31`) of a day since 2020. Dates are cached, because many rows have the same day. */
-function dateText(day: number): string {
-  const known = dates.get(day)
-  if (known !== undefined) return known
-  const text = new Date(EPOCH_MS + day * MS_PER_DAY).toISOString().slice(0, 10)
-  dates.set(day, text)
-  return text
-}
 
 const fractionText = (ticks: number): string => `.${String(ticks + TICKS_PER_SECOND).slice(1)}`
 
