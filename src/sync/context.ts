@@ -1,4 +1,4 @@
-/** What a run needs: client, warehouse, clock and others. The caller opens these; a simulation may replace them. */
+/** The dependencies of a run: client, warehouse, clock and others. The caller opens them, or a simulation does. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
@@ -10,10 +10,10 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Where staged rows go: into the warehouse or, in a process that does not own it, into the hand-over to its owner. */
+/** The target of staged rows: the warehouse or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** Everything that is needed to read windows and to prove them complete. */
+/** The dependencies for reading windows and proving them complete. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -21,9 +21,9 @@ export interface WalkContext {
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
-  /** The priority of requests that wait for a permit: those of incremental runs are sent before those of a backfill. */
+  /** The priority of requests that wait for a permit. Requests of incremental runs come before those of a backfill. */
   readonly priority?: Priority | undefined
-  /** The run's number, which each commit compares with that of the newest run. Undefined until the run has taken it. */
+  /** The run's right to commit. Each commit checks that no newer run has taken it. Undefined until the run takes it. */
   readonly fence?: Fence | undefined
   /** Called around each run, walk and load, for metrics and traces. */
   readonly observe?: Observe | undefined
@@ -54,7 +54,7 @@ export interface Progress {
   readonly rows: number
   /** The total in the service's responses; undefined if they have none. */
   readonly rowsExpected?: number | undefined
-  /** Only in backfills, as is `windows`: the identifier of the backfill. */
+  /** Backfills only: the identifier of the backfill. Likewise `windows`. */
   readonly backfillId?: string | undefined
   readonly windows?: WindowsProgress | undefined
 }
@@ -78,8 +78,8 @@ export const identityOf = (service: { readonly clientId: string; readonly scopes
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
 /**
- * Returns the context with a fence for this run: from now on, earlier runs of the same kind and report can't commit. If
- * the context already has a fence of this kind and report, returns it unchanged.
+ * Returns the context with a fence for this run. From then on, earlier runs of the same kind and report can't commit.
+ * If the context already has a fence of this kind and report, returns it unchanged.
  */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context

@@ -1,8 +1,8 @@
 /**
- * Compares the total of a report with the number of its stored rows after an incremental run (product contract §4,
+ * After an incremental run, compares the total of a report with the number of its stored rows (product contract §4,
  * §5.1). If they differ, totals of ranges of creation time show where, and these ranges are read again. This finds rows
  * that no window has read, and rows that the service no longer has. Marks do not move. If a total proves to be wrong,
- * comparisons stop for a day, and the reason is recorded.
+ * comparisons stop for a day, and the reason is stored.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
@@ -15,13 +15,14 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Maximum number of ranges that one run reads again. Next: after how many comparisons without a result they stop. */
+/** Maximum number of ranges that one run reads again. */
 const RANGES_MAX = 8
+/** After this number of comparisons without a result, comparisons stop for `STOPPED_MS`. */
 const FAILURES_MAX = 3
-/** For how long comparisons stop, for example after a total has proved to be wrong. */
+/** Time (ms) for which comparisons stop. */
 const STOPPED_MS = DAY_MS
 
-/** Compares the counts and reads the ranges that differ. Returns whether any was read. Throws MASS_DELETE_STOPPED. */
+/** Compares the counts and reads the ranges that differ. Returns whether it read any. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -44,11 +45,11 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If each run compares counts, the previous run did. The beginning of this window shows the time of that comparison.
+  // If each run compares counts, the previous run did too. The start of this window shows when.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
-  const comparison = new Comparison(context, reading, { since: window.since, comparedAt })
+  const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
-    // Without this record, each run would read these ranges again, only to be stopped by the brake again.
+    // Without this record, each run would read these ranges again, and the brake would stop it again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -57,7 +58,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // A row never gets a creation time later, so further comparisons are useless and stop at once.
+  // A row without a creation time never gets one later. So further comparisons are useless and stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -67,12 +68,12 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
 const UNDATED = 'rows without a time of creation'
 type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'totals that change' | typeof UNDATED
 
-class Comparison {
+class CountComparison {
   readonly #context: SyncContext
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
-  /** The service's clock at the previous comparison. It did not count the rows that are missing now. */
+  /** The service's clock at the previous comparison. Rows that are missing now were not in its total. */
   readonly #comparedAt: Instant | undefined
   #absent = 0
 
@@ -132,7 +133,7 @@ class Comparison {
     return totalNow(this.#reading, { created: { since: undefined, until } })
   }
 
-  /** Reads the range in slices of about a page and records their counts: a later comparison can then read less. */
+  /** Reads the range in slices of about a page and stores their counts, so that a later comparison reads less. */
   async #read(range: CreationNote): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading

@@ -1,4 +1,4 @@
-/** Reads all rows of a report without bounds of time: in its first run, and after some changes of the configuration. */
+/** Reads all rows of a report without time bounds: in its first run, and after some changes of the configuration. */
 import { KeySet } from '../plan/keySet.ts'
 import { splitAt } from '../plan/spans.ts'
 import { WALK_POLICIES } from '../plan/walkPolicy.ts'
@@ -6,9 +6,9 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 
 /**
- * Yields all rows as one slice without bounds, since rows that were never edited may match no modification filter. If
+ * Yields all rows as one slice without bounds, because rows that were never edited may match no modification filter. If
  * one response can't have all rows, reads them by creation time, which never changes. Totals then show whether all rows
- * have a creation time. If some have none, reads all pages by number.
+ * have a creation time. If some rows have none, reads all pages by number.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -28,7 +28,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are compared only if there are few rows: millions of keys need much memory. Otherwise totals are compared.
+  // Keys are compared only if there are few rows, because millions of keys need much memory. Else totals are compared.
   const isSmall = (total ?? Infinity) <= loadRowsMax
   // Rows can only leave the part before `youngFrom`, so it can be proven page by page. The younger part can't.
   const spans = splitAt(everything, youngFrom) ?? [everything]
@@ -40,7 +40,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // If the total without bounds was equal to the number of read rows before and after the read, no row was left out.
+  // No row was left out if the total without bounds was equal to the number of read rows, before and after the read.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')

@@ -1,4 +1,4 @@
-/** Finds the audit reports that follow a report, and the prefixes of the scopes of their records' marks. */
+/** Finds the audit reports that follow a report, and the scope prefixes of their records. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/changedRecords.ts'

@@ -1,6 +1,6 @@
 /**
- * Turns scanned pages into committed loads. Pages are written to a spool, and a full segment is loaded while the next
- * one is filled. A window is closed by the load with its last row, or by a later load.
+ * Turns scanned pages into committed loads. Pages are written to a spool. While a full segment is loaded, the next one
+ * is filled. The load with the last row of a window, or a later load, closes the window.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -33,14 +33,14 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of all key columns of a row. The key of a deleted row may be followed by the stamp of that version. */
+/** The values of all key columns of a row. For a deleted row, the stamp of the deleted version may follow. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-/** Why rows are read, which decides how a load treats them. */
+/** The reason why rows are read. It decides how a load treats them. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>
@@ -52,27 +52,27 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
-  /** Keys of deleted rows, which a second read has shown; undefined if all rows have a deletion flag. */
+  /** Keys of deleted rows, found by a second read; undefined if all rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and the span whose stored entries are replaced by those of the window. */
+  /** Audit reports only: the record and the span. The window's entries replace the stored entries of this span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
 
-/** A page, with the service's times at its request and its response. */
+/** A page, and the service's times at its request and its response. */
 export interface ReadPage {
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
 }
 
-/** The errors of a load whose staged file is missing. Which one it is depends on the statement that reads it. */
-const UNREADABLE: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
+/** The errors of a load whose staged file is missing. The statement that reads the file decides which one is thrown. */
+const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** Why rows are read. It applies to whole loads, so the caller commits all added rows before changing it. */
+  /** The reason why rows are read. It applies to whole loads: before it changes, the caller commits all added rows. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
@@ -80,7 +80,7 @@ export class Intake implements AsyncDisposable {
   /** Proven windows that no load has closed yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows of the open window lack a deletion flag. Only at the window's end is it known which were deleted. */
+  /** True if rows of the open window lack a deletion flag. The end of the window shows which of them were deleted. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -103,7 +103,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the present end of the spool. If a walk ends without a proof, `takeBack` drops the rows after it. */
+  /** Returns the present end of the spool. If a walk ends without proof, `takeBack` drops the rows after this point. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }
@@ -112,14 +112,14 @@ export class Intake implements AsyncDisposable {
     return this.#spool.takeBack(point)
   }
 
-  /** Closes a window after its last row was added. The next load records the window in its transaction. */
+  /** Closes a window after its last row was added. The transaction of the next load stores the window. */
   async close(proven: ProvenWindow): Promise<void> {
     this.#proven.push(proven)
     this.#awaitsDifference = false
     await this.#loadFullSegments()
   }
 
-  /** Loads all rows that were not loaded yet. The last load also writes the record of the run. */
+  /** Loads all rows that are not loaded yet. The last load also writes the record of the run. */
   async commit(run?: RunRecord): Promise<void> {
     const segments = await this.#spool.takeRest()
     await this.#loading
@@ -138,8 +138,8 @@ export class Intake implements AsyncDisposable {
   }
 
   /**
-   * Returns whether a load may end in the middle of a window. It must not if rows lack a deletion flag, since the
-   * deleted ones are known only at the window's end. Nor may loads of audit entries, which replace whole windows.
+   * Returns whether a load may end in the middle of a window. False if rows lack a deletion flag: only the end of the
+   * window shows which were deleted. Also false for audit entries, because their loads replace whole windows.
    */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
@@ -151,7 +151,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If the next segment is full before, the walk waits. */
+  /** Loads full segments during the walk, one at a time. If the next segment is full too early, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -207,8 +207,9 @@ export class Intake implements AsyncDisposable {
     try {
       return await this.#context.warehouse.load(input)
     } catch (error) {
-      // If a file is missing, `checkSegment` throws that as the cause instead of the database's error.
-      if (input.segment !== undefined && UNREADABLE.includes(asSyncError(error).code)) await checkSegment(input.segment)
+      // If a file is missing, `checkSegment` throws STAGED_MISSING in place of the database's error.
+      if (input.segment !== undefined && FILE_ERRORS.includes(asSyncError(error).code))
+        await checkSegment(input.segment)
       throw error
     }
   }
@@ -250,7 +251,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** Part of the names of this process's folders. Another process may stage rows of the same run. */
+/** A part of the names of this process's folders, because another process may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

@@ -1,6 +1,6 @@
 /**
  * One run of one report and its record in the books: `running` from the first load on, then `done`, `failed` or
- * `stopped`. A run without loads is recorded only at its end. A permanent refusal by the service pauses the report.
+ * `stopped`. A run without loads is stored only at its end. A permanent refusal by the service pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
@@ -24,7 +24,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Calls `work`, which does the work of a run. If `work` throws, records the error and returns it in the outcome. */
+/** Calls `work`, the work of a run. If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -41,7 +41,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // A full disk, for example, may also prevent this record. The caller must then see the original error.
+  // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -67,7 +67,10 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Calls `work`, which does the work of a run and records its success. Returns an error of `work` in the outcome. */
+/**
+ * Calls `work`. If `work` throws, returns an outcome with state `failed` and the error. After an abort, the error is
+ * the reason of the abort. Never throws.
+ */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -4,33 +4,33 @@ import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { SyncContext, SyncSettings } from './context.ts'
 
-const PAUSING: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
+const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN', 'CREDENTIALS_REFUSED']
 
 /** The errors that pause a report, and the error of a report that an operator has paused. */
-export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING, 'REPORT_PAUSED']
+export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
 /** Ends pauses that began with another client or other OAuth scopes. Returns the reports that are still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
-  // True if the pause stays: an operator made it, or the service refused the report to the present client.
+  // The pause stays if an operator made it, or if the service refused the report to the present client.
   const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !holds(pause))
   const names = outdated.map(({ report }) => report)
-  // An operator may have paused one of these reports in the meantime. `onlyRefused` keeps that pause.
+  // An operator may have paused one of these reports meanwhile. `onlyRefused` keeps such a pause.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const held = paused.filter(holds)
   const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
   // All reports use the same credentials, so all of them are paused while the service refuses these credentials.
   const refused = held.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause, but this process still remembers the service's refusal.
+    // Another process may have ended a pause. This process still remembers the refusal and must forget it.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the stored error if the report is paused by a refusal. For commands that send requests outside of runs. */
+/** Throws the stored error if a refusal has paused the report. For commands that send requests outside of runs. */
 export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
   const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
   const one =
@@ -38,7 +38,7 @@ export function refuseAgain(held: readonly Pause[], report: ReportName, { identi
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** The error of an existing pause. It was thrown without a new request to the service. */
+/** The error of an existing pause. It is thrown without a new request to the service. */
 class PauseError extends SyncError {}
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
@@ -46,11 +46,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if further requests are useless. Ignores a `PauseError`, since the report is already paused. */
+/** Pauses the report if further requests are useless. Ignores a `PauseError`: the report is paused already. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
-  if (!PAUSING.includes(error.code) || error instanceof PauseError) return
+  if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // A pause by an operator is not replaced: a successful `check` would end the new pause, but not the operator's.
+  // A pause by an operator is not replaced: a successful `check` would end the new pause, but must not end this one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -9,7 +9,7 @@ import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 
-/** Returns what removes or hashes private values in a report's pages; undefined if nothing is private. */
+/** Returns the object that hashes or drops private values in a report's pages; undefined if nothing is private. */
 export function privatePagesOf({ reports, hashKey }: Settings, report: Declaration): PrivatePages | undefined {
   const rules = rowRules(report, reports[report.name as ReportName].privacy)
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
@@ -19,7 +19,7 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 
-/** Returns the settings that a load needs: the contract, `settle`, and whether the original texts are stored. */
+/** Returns the rules for a load: the contract, `settle`, and whether the original texts are stored. */
 export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({
   contract,
   settleMs,

@@ -1,7 +1,7 @@
 /**
- * A reconcile compares a whole report with the service. It begins with an incremental run, so that new rows do not
- * count as differences, and then reads all rows. Rows that differ are stored and counted: their number is Tidemark's
- * own error rate. A row that two successive reconciles do not find is marked as deleted.
+ * Compares a whole report with the service. A reconcile begins with an incremental run, so that new rows do not count
+ * as differences, and then reads all rows. Rows that differ are stored and counted: their number is Tidemark's own
+ * error rate. A row that two reconciles in a row do not find is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -18,13 +18,13 @@ import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
-/** How far into the future rows are requested. A wrong clock may have stamped rows with a future time. */
+/** Rows are requested up to this time (ms) in the future, because a wrong clock may have stamped them. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Does the incremental run before the reconcile. A worker's function also waits for a scheduled incremental run. */
+  /** Makes the incremental run before the reconcile. In a worker, it also waits for a scheduled incremental run. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -33,14 +33,14 @@ export interface ReconcileFound {
   readonly rows: number
   /** Number of rows that the warehouse lacked. */
   readonly missed: number
-  /** Number of stored rows that differed from the service's, although both have the same modification time. */
+  /** Number of stored rows with other values than the service's row of the same modification time. */
   readonly differed: number
-  /** Number of stored rows that the service did not return for the first time. The next reconcile may delete them. */
+  /** Number of stored rows that the service did not return, for the first time. The next reconcile may delete them. */
   readonly absent: number
   readonly deleted: number
 }
 
-/** Reconciles all scopes of a windowed report. Throws the errors of a run, and MASS_DELETE_STOPPED. */
+/** Reconciles all scopes of a report with windows. Throws the errors of a run, and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -98,7 +98,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Reads all rows: first in slices of time, then again the rows that were changed during that read. */
+/** Reads all rows in slices of time. Then reads the rows that were changed during that read. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
@@ -115,13 +115,13 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   // The total without bounds shows whether the slices had all rows.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // Rows that were added or removed meanwhile change the total too. If all rows have a creation time, none was missed.
+  // Rows that were added or removed meanwhile also change the total. If all rows have a creation time, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
 /**
- * Reads spans by creation time, if the report has that filter: it never changes, so no row moves from slice to slice. A
- * slice that ends after the service's clock is complete only up to that clock.
+ * Reads spans by creation time, if the report has that filter. Creation time never changes, so no row moves from slice
+ * to slice. A slice that ends after the service's clock is complete only up to that clock.
  */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'

@@ -1,4 +1,4 @@
-/** Reads rows again, newest first, after a change of the configuration. Each part is recorded; marks do not move. */
+/** Reads rows again after a change of the configuration, newest part first. Each part is stored; marks do not move. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type ReadSettings, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -7,16 +7,16 @@ import { privacyTextOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
 
-/** The rows to read again: all that were modified at `until` or before. */
+/** The rows to read again: all rows with a modification time of `until` or before. */
 export interface Refill {
   readonly until: Instant
-  /** Records that only rows modified up to this time remain to be read again; undefined: none. */
+  /** Stores that only rows modified up to this time must still be read again; undefined: no rows. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
 /**
- * Compares the present configuration with that of the rows up to `mark`. Must be called before the run reads anything.
- * Returns the rows to read again because the configuration changed; undefined if there are none.
+ * Compares the present configuration with that of the rows up to `mark`. Call it before the run reads rows. Returns the
+ * rows that the change of configuration requires to read again; undefined if there are none.
  */
 export async function openCoverage(
   context: SyncContext,
@@ -26,32 +26,32 @@ export async function openCoverage(
   const { warehouse, fence } = context
   const place = { report: config.name, scope, fence }
   const held = await warehouse.coverage(place)
-  const coverage = nextCoverage(held, wantedOf(context, config.name), mark)
+  const coverage = nextCoverage(held, presentSettings(context, config.name), mark)
   if (coverage !== held) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
   return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
 }
 
 /**
- * Records the configuration before a backfill stores rows of a scope that no run has read yet. The first run then knows
- * under which privacy rules they were stored. Removes stored values that have become private.
+ * Stores the configuration before a backfill stores rows of a scope that no run has read yet. The first run then knows
+ * the privacy rules of these rows. Removes stored values that have become private.
  */
-export async function rememberQuestion(context: SyncContext, report: ReportName, scope: string): Promise<void> {
+export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
   if (mark !== undefined) return
   const held = await warehouse.coverage({ report, scope })
-  const wanted = wantedOf(context, report)
+  const wanted = presentSettings(context, report)
   if (held !== undefined && held.asked.columns === wanted.columns) return
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(held, wanted, undefined))
 }
 
-function wantedOf({ settings }: SyncContext, report: ReportName): ReadSettings {
+function presentSettings({ settings }: SyncContext, report: ReportName): ReadSettings {
   const { start, filters, expand } = settings.reports[report]
   return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-/** Reads the rows again in parts, newest first. As `reread` rows, they neither move the mark nor count as late. */
+/** Reads the rows again in parts, newest first. The rows neither move the mark nor count as late. */
 export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
   const { config, declaration } = reading.plan
   await reading.intake.commit()

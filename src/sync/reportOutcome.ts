@@ -1,4 +1,4 @@
-/** What one run has done for one report, with the sums of its loads. */
+/** The outcome of one run of one report, with the sums of its loads. */
 import type { ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
@@ -6,11 +6,11 @@ export interface ReportOutcome {
   readonly report: ReportName
   /** Identifier of the run; undefined if the report did not run. */
   readonly runId?: string | undefined
-  /** `paused`: did not run, since the service or an operator paused the report. `error` has the reason and the cure. */
+  /** `paused`: the service or an operator paused the report, so it did not run. `error` has the reason and the cure. */
   readonly state: 'done' | 'failed' | 'off' | 'paused'
   readonly pages: number
   readonly figures: Figures
-  /** Why the report is switched off; only if the state is `off`. */
+  /** The reason why the report is switched off; set only in state `off`. */
   readonly offReason?: string
   readonly error?: SyncError
   readonly elapsedMs: number
@@ -33,9 +33,9 @@ export interface Figures {
    * reported once. Example: `['events.colour']`.
    */
   frozen: readonly string[]
-  /** Number of rows that were returned only now, although an earlier window had requested their time. */
+  /** Number of rows that were first returned now, although an earlier window had requested their time. */
   late: number
-  /** The largest delay of the late rows, in ms from modification to visibility. The true delay may be longer. */
+  /** The largest delay (ms) of the late rows, from modification to visibility. The true delay may be longer. */
   latenessMs: number
 }
 

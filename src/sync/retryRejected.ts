@@ -1,6 +1,6 @@
 /**
- * Loads rejected rows again, for instance after their declaration was corrected. They count as read when the service
- * returned them, so a newer stored version stays. A row that is rejected again is kept once, with the new reason.
+ * Loads rejected rows again, for example after a correction of their declaration. A row counts as read when the service
+ * returned it, so a newer stored version stays. A row that is rejected again is stored once, with the new reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -26,29 +26,29 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** The number of rejected rows that are not retried: only a fingerprint is stored (`exclude_payload`). Unset: 0. */
+  /** The number of rejected rows that can't be loaded again, because only a fingerprint is stored. Unset: 0. */
   readonly withheld?: number
 }
 
-/** The part of a sync context that a retry needs. */
+/** The dependencies of a retry. */
 export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rejected rows to read from the warehouse at once, which limits the rows of a page. */
+/** The number of rejected rows to read from the warehouse at once. It limits the rows of a page. */
 const ROWS_AT_ONCE = 500
-/** A batch takes no further load's rows once it has this many. Rows that one load rejected are never separated. */
+/** A batch with this number of rows gets no more loads. All rows that one load has rejected are in one batch. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
-/** Loads the rejected rows of a report again. Other loads may run meanwhile, but no second retry of the report. */
+/** Loads the rejected rows of a report again. Other loads may run meanwhile, but not a second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
   const kept = async () => {
     const loads = await context.warehouse.books.rejectingLoads(report)
     return { loads, rows: loads.reduce((sum, { rows }) => sum + rows, 0) }
   }
   const storedPrivacyRules = await context.warehouse.books.storedPrivacyRules(report)
-  if (storedPrivacyRules.some((text) => text !== privacyTextOf(context.settings, report))) throw otherColumns(report)
+  if (storedPrivacyRules.some((text) => text !== privacyTextOf(context.settings, report))) throw privacyChanged(report)
   const before = await kept()
   for (let tries = 1; ; tries += 1) {
     const { loads } = tries === 1 ? before : await kept()
@@ -65,7 +65,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded again. False if other loads removed some: the caller must list them again. */
+/** Returns whether all rows were loaded again. If false, other loads removed some: the caller must list them again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,
@@ -87,8 +87,8 @@ async function allLoadedAgain(
   }
 }
 
-/** Returns the error for rows that were rejected under other privacy rules: some of their values may now be private. */
-const otherColumns = (report: ReportName): SyncError =>
+/** Returns the error for rows that were rejected under other privacy rules: some values may be private now. */
+const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
     cure: `Run "tidemark sync ${report}" first: it forgets the rows that were refused before and reads them again.`,
@@ -119,7 +119,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Fewer rows than expected: other loads have removed some, and the offsets of the rows after them are smaller now.
+  // If there are fewer rows than expected, other loads have removed some. The offsets of the rows after them are wrong.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -151,7 +151,7 @@ class Restaging implements AsyncDisposable {
     this.#spool = new Spool(directory, catalog, unbounded)
   }
 
-  /** Adds rows. Those with the same scope and time form one page, as in the response that had them. */
+  /** Adds rows. Rows with the same scope and time form one page, as in the response that contained them. */
   async add(rows: readonly RejectedRow[]): Promise<void> {
     for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
       const [{ scope, observedAt }] = page as [RejectedRow]
@@ -172,7 +172,7 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Returns the keys of the rows that were deleted at the service when they were rejected. */
+  /** Returns the keys of the rows that the service had deleted when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }
@@ -190,7 +190,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the columns that a response lacks because the request names them: the currency or the audited record. */
+  /** Returns the values of columns that the request fills and not the response: the currency or the audited record. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

@@ -1,4 +1,4 @@
-/** Removes staged files of processes that have died. Processes share the directory, so only the files' age decides. */
+/** Removes staged files of dead processes. Processes share the directory, so only the age of a file decides. */
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
@@ -25,7 +25,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns when the file was modified. Infinity, which keeps it, if another process has removed it in the meantime. */
+/** Returns the time (ms) of the last change; Infinity, which means "keep", if another process has removed the file. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

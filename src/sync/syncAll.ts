@@ -1,4 +1,4 @@
-/** Runs each enabled report once, audit reports after those that they follow. A failed run does not stop the others. */
+/** Runs each enabled report once. Audit reports run after those that they follow. A failed run stops no other. */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
@@ -12,7 +12,7 @@ import { syncReport } from './syncReport.ts'
 
 export type { ReportOutcome } from './reportOutcome.ts'
 
-/** Number of reports that run at the same time. More would use more memory; fewer would only wait for the service. */
+/** Number of reports that run at the same time. More need more memory; fewer would only wait for the service. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome has the error. */
@@ -53,7 +53,7 @@ function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
   return offReason === undefined ? off : { ...off, offReason }
 }
 
-/** Records which reports are enabled, and dismisses old rejected rows. Commands without a worker do both, too. */
+/** Stores which reports are enabled, and dismisses old rejected rows, as a worker does. */
 async function recordStates(context: SyncContext): Promise<void> {
   const now = context.client.serviceNow() ?? context.clock.now()
   await context.warehouse.dismissRejected({ lastSeenBefore: minusMs(now, context.settings.rejectedKeepMs) }, now)

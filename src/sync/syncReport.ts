@@ -1,4 +1,4 @@
-/** One incremental run of one windowed report. The mark moves in the transaction of the last row before it. */
+/** One incremental run of a report with windows. The transaction with the last row before the new mark moves it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -41,17 +41,17 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
 interface ScopePull {
   readonly declaration: Declaration
   readonly scope: string
-  /** The run with the figures of the scopes that were read before this one. */
+  /** The run, with the sums of the scopes that were read before this one. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
 
-/** Reads a scope's changes, then rows to read again after a change of configuration. The last load records the run. */
+/** Reads a scope's changes, then rows to read again after a change of configuration. The last load stores the run. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
-  // Our clock is read after the request for the service's clock. The elapsed time then includes that request.
+  // Our clock is read after the request for the service's clock, so that the elapsed time includes that request.
   const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
@@ -65,7 +65,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Computes the window from the service's clock, and prepares to read it. */
+/** Computes the window from the service's clock, and opens the reading. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,

@@ -1,4 +1,4 @@
-/** Compares a past window with the published copy. Reads the window again into a temporary warehouse for that. */
+/** Compares a past window with the published copy. For this, reads the window again into a temporary warehouse. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
@@ -33,7 +33,7 @@ export interface ComparedScope {
 }
 
 export interface CompareAsk extends ComparedScope {
-  /** The mark of the scope. Later changes may be missing in the copy. */
+  /** The mark of the scope. The copy may lack changes after it. */
   readonly mark: Instant
 }
 
@@ -61,7 +61,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // After a later edit, the service does not return a row for this window. Reads later edits, so the row is not extra.
+  // The service does not return a row for this window if it was edited later. So later edits are read too.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })

@@ -10,7 +10,7 @@ import { type RecordParameters, bodyOf, pathOf, type Question } from '../../plan
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/malformedJson.ts'
 import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
-import { orUnlessRefused, refusedPage } from '../../sync/walk/pageSource.ts'
+import { readOrElse, undefinedIfRefused } from '../../sync/walk/pageSource.ts'
 import { counted, duration, grouped } from '../layout.ts'
 import { fail, type Finding, ok, skip, warn } from './finding.ts'
 
@@ -69,7 +69,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     const first = (number: number) => ({ declaration, question, size: 1, number })
     const readFirst = (number: number) => readPage(context, first(number)).then(() => number)
     // A service that numbers its pages from 0 may refuse page 1, so page 0 is read then.
-    const number = await orUnlessRefused(
+    const number = await readOrElse(
       () => readFirst(1),
       () => readFirst(0),
     )
@@ -142,7 +142,7 @@ async function clampOf(context: CheckContext, asked: PageRequest, page: ScannedP
   if (asked.declaration.answer === 'envelope') return undefined
   // A bare array has no total. If page 2 has rows that page 1 lacks, the service returns fewer rows than requested.
   const seen = new Set(page.keys)
-  const next = await readPage(context, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+  const next = await readPage(context, { ...asked, number: asked.number + 1 }).catch(undefinedIfRefused)
   return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
 }
 
@@ -153,7 +153,7 @@ const PAGING_TRIES = 3
 async function repeatsPages(context: CheckContext, asked: PageRequest): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const first = await readPage(context, asked)
-    const second = await readPage(context, { ...asked, number: asked.number + 1 }).catch(refusedPage)
+    const second = await readPage(context, { ...asked, number: asked.number + 1 }).catch(undefinedIfRefused)
     if (second === undefined || second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
   }
   return true

@@ -1,7 +1,7 @@
 /**
- * The configuration with which the audit trails of each followed entity were read. If the present one requests more, or
- * if an entity is configured again, all trails of the entity are read again from the start. Each run reads some of
- * them, after the trails of changed records (product contract §3).
+ * Stores the configuration with which the audit trails of each followed entity were read. If the present configuration
+ * requests more, or if an entity is configured again, all trails of the entity are read again from the start. Each run
+ * reads some of them, after the trails of changed records (product contract §3).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
@@ -9,15 +9,15 @@ import { type ReadSettings, type Coverage, nextCoverage } from '../../plan/cover
 import { privacyTextOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/** The audit trails of one followed entity that have to be read again. */
+/** The audit trails of one followed entity that must be read again. */
 export interface TrailRefill {
-  /** Trails that were last requested at this time or before have to be read again. */
+  /** Trails that were last read at this time or before must be read again. */
   readonly askedUntil: Instant
-  /** Records that all trails of the entity were read again; otherwise each run would repeat it. */
+  /** Stores that all trails of the entity were read again, so that no later run reads them again. */
   readonly done: () => Promise<void>
 }
 
-/** Returns the entities whose trails have to be read again, by the prefix that the scopes of their records have. */
+/** Returns the entities whose trails must be read again. The key is the scope prefix of the entity's records. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -47,8 +47,8 @@ export async function openAuditCoverage(
 }
 
 /**
- * Returns an entity's coverage. All trails have to be read again if the entity was missing from the configuration. The
- * trail of a new record is read from the present start, so an earlier start of before does not count.
+ * Returns an entity's coverage. If the entity was missing from the configuration, all its trails must be read again.
+ * Trails of new records are read from the present start, so the start of an earlier configuration does not count.
  */
 function auditCoverage(held: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = held === undefined && askedUntil !== undefined

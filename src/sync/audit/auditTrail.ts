@@ -1,6 +1,6 @@
 /**
  * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read,
- * and replaces the stored entries of the requested time. Many records share a load; each has its own mark.
+ * and replaces the stored entries of the requested time. A load has many records, each with its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -27,11 +27,11 @@ import type { ReportRun } from '../syncReport.ts'
 /** Maximum number of records per load. Each record adds a window and a mark to the load. */
 const RECORDS_A_LOAD_MAX = 2_000
 /** Maximum number of trails that one run reads again after a change of configuration, so that runs stay short. */
-const AGAIN_A_RUN_MAX = 2_000
-/** If this many records fail and none succeeds, the run tests whether the service returns the trail of any record. */
-const FAILED_AT_FIRST_MAX = 20
-/** Errors that may concern only the requested record. The run then skips the record. */
-const OF_ONE_RECORD: readonly ErrorCode[] = [
+const TRAILS_AGAIN_MAX = 2_000
+/** If this number of records fail before any succeeds, the run tests whether any trail can be read. */
+const FAILED_BEFORE_TEST = 20
+/** Errors that may concern only the requested record. The run then skips this record. */
+const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
   'STATUS_UNEXPECTED',
@@ -48,8 +48,8 @@ interface Subject {
 }
 
 /**
- * Runs the report: reads the trails of changed records, then trails that have to be read again. Skips a record that the
- * service refuses, as long as another record can be read. Throws the error if none can be read.
+ * Runs the report: reads the trails of changed records, then trails that must be read again. Skips a record that the
+ * service refuses, as long as another record can be read. If no record can be read, throws the error of the first.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -60,7 +60,7 @@ export async function syncAudit(given: SyncContext, report: ReportName, runId: s
   const subjects = subjectsOf(report, context.settings.reports[report])
   const coverage = await openAuditCoverage(context, report, subjects)
   for (const subject of subjects) await trail.follow(subject, coverage.get(subject.scopePrefix))
-  for (const subject of subjects) await trail.askAgain(subject, coverage.get(subject.scopePrefix))
+  for (const subject of subjects) await trail.readAgain(subject, coverage.get(subject.scopePrefix))
   const { pages } = trail
   await trail.finish({ runId, report, startedAt })
   return { runId, report, startedAt, pages, figures: intake.figures }
@@ -83,10 +83,10 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Resolves when the last record was added. Records are added one by one, so that no load has half of a trail. */
-  #taking: Promise<void> = Promise.resolve()
+  /** Resolves when the last record was added. Records are added one by one, so that no load has half a trail. */
+  #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested. `#failed` has the errors of records that could not be read. */
+  /** Scopes of the records that this run has requested. `#failed`: errors of records that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
@@ -105,21 +105,21 @@ class Trail {
   async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     this.#followed.add(subject)
     const { dueRecords } = this.#context.warehouse.books
-    await this.#askAll(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
+    await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads some of the trails that have to be read again. After the last one, records that none is left. */
-  async askAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
+  /** Reads some of the trails that must be read again. After the last one, stores that none is left. */
+  async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()
-    const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: AGAIN_A_RUN_MAX }
+    const ask = { ...this.#recordsOf(subject), again: again.askedUntil, limit: TRAILS_AGAIN_MAX }
     const records = await this.#context.warehouse.books.recordsToReadAgain(ask)
-    await this.#askAll(
+    await this.#readTrails(
       subject,
       records.filter(({ scope }) => !this.#asked.has(scope)),
     )
     await this.#intake.commit()
-    const isLast = records.length < AGAIN_A_RUN_MAX
+    const isLast = records.length < TRAILS_AGAIN_MAX
     if (isLast && records.every(({ scope, waits }) => !waits && !this.#failed.has(scope))) await again.done()
   }
 
@@ -129,16 +129,16 @@ class Trail {
     return { report, follows, keyColumn: reportOf(follows).key[0] ?? '', scopePrefix, again, now }
   }
 
-  async #askAll(subject: Subject, records: readonly DueRecord[]): Promise<void> {
+  async #readTrails(subject: Subject, records: readonly DueRecord[]): Promise<void> {
     const due = records.filter(({ waits }) => !waits)
     for (let from = 0; from < due.length; from += RECORDS_A_LOAD_MAX) {
       const some = due.slice(from, from + RECORDS_A_LOAD_MAX)
-      await eachBounded(some, this.#context.settings.concurrency, (record) => this.#ask(subject, record))
+      await eachBounded(some, this.#context.settings.concurrency, (record) => this.#readTrail(subject, record))
       if (from + RECORDS_A_LOAD_MAX < due.length) await this.#intake.commit()
     }
   }
 
-  /** Loads the remaining entries. Records the skipped records and the end of the run. */
+  /** Loads the remaining entries. Stores the skipped records and the end of the run. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const { inserted, updated, deleted, rejected, misfits } = this.#intake.figures
@@ -150,28 +150,28 @@ class Trail {
   async #skipFailed(report: ReportName): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     await this.#intake.commit()
-    await this.#checkOthers()
+    await this.#checkAnyReadable()
     const skipped = [...this.#failed].map(([scope, { code, message }]) => ({ scope, code, reason: message }))
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws the error if no record can be read. First tries the records that were last read successfully. */
-  async #checkOthers(): Promise<void> {
+  /** Throws the error of a record if no record can be read. First tests records that were read successfully before. */
+  async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
       const other = await this.#context.warehouse.books.lastReadRecord(this.#recordsOf(subject))
-      if (other !== undefined && !this.#asked.has(other.scope)) await this.#ask(subject, other, false)
+      if (other !== undefined && !this.#asked.has(other.scope)) await this.#readTrail(subject, other, false)
     }
     const errors = [...this.#failed.values()]
     if (!this.#isAnyRead) throw errors.find(({ code }) => code === 'REPORT_FORBIDDEN') ?? errors[0]
   }
 
-  async #ask(subject: Subject, due: DueRecord, maySkip = true): Promise<void> {
+  async #readTrail(subject: Subject, due: DueRecord, maySkip = true): Promise<void> {
     const record = subject.record(due.recordId)
     this.#asked.add(due.scope)
     try {
       const clock = await serviceClock(this.#context, this.#declaration, { record })
-      const { since = this.#config.start, until } = nextWindow(this.#before(due), clock, {
+      const { since = this.#config.start, until } = nextWindow(this.#previousWindow(due), clock, {
         ...this.#config,
         sinceRequired: true,
       })
@@ -179,28 +179,34 @@ class Trail {
       const read = await this.#prove(record, span, clock)
       this.#isAnyRead = true
       const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
-      this.#taking = this.#taking.then(() => this.#take(taken))
-      await this.#taking
+      this.#adding = this.#adding.then(() => this.#addTrail(taken))
+      await this.#adding
     } catch (error) {
-      if (!(error instanceof SyncError) || !OF_ONE_RECORD.includes(error.code)) throw error
+      if (!(error instanceof SyncError) || !ERRORS_OF_ONE_RECORD.includes(error.code)) throw error
       if (!maySkip) return
       this.#failed.set(due.scope, error)
-      if (!this.#isAnyRead && this.#failed.size >= FAILED_AT_FIRST_MAX) await this.#checkOthers()
+      if (!this.#isAnyRead && this.#failed.size >= FAILED_BEFORE_TEST) await this.#checkAnyReadable()
     }
   }
 
-  /** Returns the previous window of a record's trail; `FIRST` if the trail has to be read again from the start. */
-  #before({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
+  /** Returns the previous window of a record's trail; `FIRST` if the trail must be read again from the start. */
+  #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  /** Reads a record's entries and proves them: by one response, or by two walks with the same entries. */
+  /** Reads a record's entries and proves them complete: by one response, or by two walks with the same entries. */
   async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
-    const plan = { report: this.#declaration, pageSize, catalog: this.#intake.catalog, profile, forbidsOnlyThis: true }
+    const plan = {
+      report: this.#declaration,
+      pageSize,
+      catalog: this.#intake.catalog,
+      profile,
+      forbidsOnlyRecord: true,
+    }
     const pages = new PageSource(this.#context, plan)
     const { answer } = this.#declaration
     const rows = new RecordPages()
@@ -230,7 +236,7 @@ class Trail {
     return { proven: outcome, pages: rows.pages, asked: pages.pages, firstServedAt: pages.firstServedAt ?? clock }
   }
 
-  async #take({ due, record, span, clock, proven, pages, asked }: CollectedTrail): Promise<void> {
+  async #addTrail({ due, record, span, clock, proven, pages, asked }: CollectedTrail): Promise<void> {
     const values = Object.values(record)
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const page of pages) await this.#intake.add(page, columns)
@@ -249,7 +255,7 @@ class Trail {
   }
 }
 
-/** Keeps a record's entries in memory until its walk is proven. Otherwise a load could have half a trail. */
+/** Keeps a record's entries in memory until their walk is proven. Otherwise a load could have half a trail. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 

@@ -1,12 +1,12 @@
 /**
- * Runs one backfill: plans and records its windows, reads several at once, newest first, and loads them. A backfill
- * that was stopped can continue, because it does not read `done` windows again. It moves no mark (product contract §7).
+ * Runs one backfill: plans and stores its windows, reads several at once (newest first), and loads them. A stopped
+ * backfill can continue, because `done` windows are not read again. A backfill moves no mark (product contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
-import { type BackfillOutcome, ended, outcomeOf, stopped } from './backfillEnd.ts'
+import { type BackfillOutcome, recordEnd, outcomeOf, recordStop } from './backfillEnd.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
 import { type BackfillProgress, BackfillTally } from './backfillTally.ts'
@@ -17,13 +17,13 @@ import { loadPulled } from './loadPulled.ts'
 import { pausedReports } from '../pauses.ts'
 import { privacyTextOf } from '../privacy.ts'
 import type { Pull } from './pullWindow.ts'
-import { rememberQuestion } from '../refill.ts'
+import { storeSettings } from '../refill.ts'
 
 export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
 export type { BackfillProgress } from './backfillTally.ts'
 
 export interface BackfillOptions {
-  /** Identifier of the backfill, its run and its loads. If the books have it, that backfill continues. */
+  /** The identifier of the backfill, its run and its loads. If the books have this backfill, it continues. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
@@ -34,8 +34,8 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that every other window would meet too, so they stop the whole backfill. */
-const STOPPING: readonly ErrorCode[] = [
+/** Errors that every other window would also cause. So they stop the whole backfill. */
+const STOPPING_ERRORS: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
   'CONFIG_INVALID',
@@ -50,8 +50,8 @@ const STOPPING: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** Number of attempts per window and run. Only temporary errors lead to another attempt. */
-const TRIES = 2
+/** Number of attempts per window and run. Only a temporary error leads to another attempt. */
+const ATTEMPTS_MAX = 2
 
 /**
  * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and each error that stops all windows,
@@ -60,23 +60,23 @@ const TRIES = 2
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
-  // Does not compare the end with the clock again: the clock may have been set back since the request.
+  // The end is not compared with the clock again, because the clock may have been set back since the request.
   checkRange(options, { start, now: options.to })
   const known = await given.warehouse.backfills.book(holder)
   if (known?.state === 'done' || known?.state === 'cancelled') return outcomeOf(given, known)
   const context = await withFence(given, { report, kind: 'backfill', holder })
   const startedAt = context.clock.now()
   try {
-    await refuseWhilePaused(context, report)
+    await throwIfPaused(context, report)
     await startOrContinue(context, options)
-    await eachWindow(context, options)
-    return await ended(context, { options, startedAt })
+    await runWindows(context, options)
+    return await recordEnd(context, { options, startedAt })
   } catch (thrown) {
-    return await stopped(context, { options, startedAt, thrown })
+    return await recordStop(context, { options, startedAt, thrown })
   }
 }
 
-/** Starts the backfill or continues it. A new one is planned and recorded first. */
+/** Starts the backfill or continues it. A new backfill is first planned and stored. */
 async function startOrContinue(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -85,10 +85,10 @@ async function startOrContinue(context: SyncContext, { backfillId, report, from,
   }
   await backfills.start(backfillId, context.fence, context.clock.now())
   const scopes = new Set((await backfills.windows(backfillId)).map(({ scope }) => scope))
-  for (const scope of scopes) await rememberQuestion(context, report, scope)
+  for (const scope of scopes) await storeSettings(context, report, scope)
 }
 
-async function eachWindow(context: SyncContext, options: BackfillOptions): Promise<void> {
+async function runWindows(context: SyncContext, options: BackfillOptions): Promise<void> {
   const { backfillId, lanes } = options
   const windows = await context.warehouse.backfills.windows(backfillId)
   const tally = new BackfillTally(windows, { options, clock: context.clock })
@@ -98,12 +98,12 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   const pending = windows.filter(({ state }) => state === 'pending')
   await eachBounded(pending, lanes, async (window) => {
     try {
-      await refuseWhilePaused(context, options.report)
-      const pulled = await oneWindow({ ...context, signal }, options, window)
+      await throwIfPaused(context, options.report)
+      const pulled = await runWindow({ ...context, signal }, options, window)
       tally.done(window, pulled)
     } catch (thrown) {
       const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
-      if (STOPPING.includes(error.code)) {
+      if (STOPPING_ERRORS.includes(error.code)) {
         stopping.abort(error)
         throw error
       }
@@ -113,22 +113,22 @@ async function eachWindow(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Reads and loads one window. Tries once more after a temporary error. */
-async function oneWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
+/** Reads and loads one window. After a temporary error, tries once more. */
+async function runWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {
-      const pulled = await options.pull(await askFor(context, options, window), context.signal)
+      const pulled = await options.pull(await pullRequest(context, options, window), context.signal)
       await loadPulled(context, pulled)
       return pulled
     } catch (thrown) {
       context.signal.throwIfAborted()
       const error = asSyncError(thrown)
-      if (error.retry === 'never' || STOPPING.includes(error.code) || tried >= TRIES) throw error
+      if (error.retry === 'never' || STOPPING_ERRORS.includes(error.code) || tried >= ATTEMPTS_MAX) throw error
     }
   }
 }
 
-async function askFor(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
+async function pullRequest(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PullAsk> {
   const { backfillId, report } = options
   const { scope, number, since, until } = window
   const { warehouse, fence, settings } = context
@@ -141,7 +141,7 @@ async function askFor(context: SyncContext, options: BackfillOptions, window: Bo
   return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }
 }
 
-async function refuseWhilePaused(context: SyncContext, report: ReportName): Promise<void> {
+async function throwIfPaused(context: SyncContext, report: ReportName): Promise<void> {
   const paused = (await pausedReports(context)).get(report)
   if (paused !== undefined) throw paused
 }

@@ -1,4 +1,4 @@
-/** Ends a backfill. Its figures are sums from the books, so windows that were read before a restart count too. */
+/** Stores the end of a backfill. Its figures are sums from the books, so windows read before a restart count too. */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -28,7 +28,7 @@ export const cancelBackfill = (
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the report of a backfill that is already cancelled, so that cancelling it again succeeds; else undefined. */
+/** Returns the report of a cancelled backfill, so that a second cancellation succeeds; undefined if not cancelled. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -44,13 +44,13 @@ export const wasCancelled = (report?: ReportName): SyncError =>
     ...(report && { report }),
   })
 
-export interface Ending {
+export interface BackfillEnd {
   readonly options: { readonly backfillId: string; readonly report: ReportName }
   readonly startedAt: Instant
 }
 
-/** Records the end of the backfill and of its run in one transaction. Returns the outcome. */
-export async function ended(context: SyncContext, { options, startedAt }: Ending): Promise<BackfillOutcome> {
+/** Stores the end of the backfill and of its run in one transaction. Returns the outcome. */
+export async function recordEnd(context: SyncContext, { options, startedAt }: BackfillEnd): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
   const figures = await backfills.figures(backfillId)
@@ -75,7 +75,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. Its message includes the error of the latest such window. */
+/** Returns the error of a backfill with failed windows. The message has the error of the latest such window. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -86,12 +86,15 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-interface Stopped extends Ending {
+interface BackfillStop extends BackfillEnd {
   readonly thrown: unknown
 }
 
-/** Records an error that stopped the whole backfill, and throws it. Returns the outcome of a cancelled backfill. */
-export async function stopped(context: SyncContext, { options, startedAt, thrown }: Stopped): Promise<BackfillOutcome> {
+/** Stores an error that stopped the whole backfill, and throws it. For a cancelled backfill, returns the outcome. */
+export async function recordStop(
+  context: SyncContext,
+  { options, startedAt, thrown }: BackfillStop,
+): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
@@ -99,7 +102,7 @@ export async function stopped(context: SyncContext, { options, startedAt, thrown
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report. This run must not change the books.
   if (error.code === 'FENCED') throw error
-  // A full disk, for example, may also prevent writing the books. The caller must then see the original error.
+  // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
   await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error
@@ -108,7 +111,7 @@ export async function stopped(context: SyncContext, { options, startedAt, thrown
 /** Returns the parts of an error that are stored in the books. */
 const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
 
-function failedRun({ options, startedAt }: Ending, endedAt: Instant, error: SyncError): RunRecord {
+function failedRun({ options, startedAt }: BackfillEnd, endedAt: Instant, error: SyncError): RunRecord {
   const { backfillId: runId, report } = options
   const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
   return {

@@ -26,19 +26,19 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** Queries on the warehouse or on its published copy: stored rows, paging profiles and pauses. */
+  /** Reads facts from the warehouse or its published copy: stored rows, paging profiles and pauses. */
   readonly basis: BackfillBasis
 }
 
 export interface BackfillPlan {
   readonly windows: readonly PlannedWindow[]
-  /** Number of requests that planning has sent. */
+  /** The number of requests that the planning has sent. */
   readonly asked: number
 }
 
-/** Maximum number of requests for totals. Small ranges use fewer: one per `PAGES_A_QUESTION` pages of rows. */
-const QUESTIONS_MAX = 16
-const PAGES_A_QUESTION = 4
+/** Maximum number of requests for totals. Small ranges use fewer: one per `PAGES_PER_TOTAL` pages of rows. */
+const TOTALS_MAX = 16
+const PAGES_PER_TOTAL = 4
 
 /** Plans the windows without writing anything. Throws the client's errors. */
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
@@ -55,7 +55,7 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<
   return { windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })), asked: planning.asked }
 }
 
-interface PlanningParts {
+interface PlanningContext {
   readonly ask: PlanAsk
   readonly declaration: Declaration
   readonly profile: PagingProfile
@@ -64,10 +64,10 @@ interface PlanningParts {
 
 class Planning {
   readonly #context: WalkContext
-  readonly #parts: PlanningParts
+  readonly #parts: PlanningContext
   readonly #reader: PageSource
 
-  constructor(context: WalkContext, parts: PlanningParts) {
+  constructor(context: WalkContext, parts: PlanningContext) {
     this.#context = context
     this.#parts = parts
     this.#reader = new PageSource(
@@ -108,14 +108,14 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Returns the range in parts with the number of rows in each. Halves the largest part until all are small enough. */
+  /** Returns the parts of the range with their numbers of rows. Halves the largest part until all are small enough. */
   async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
     const parts = [whole]
     const rowsEach = this.#rowsAWindow(rowsIn(whole))
-    const worth = Math.ceil(rowsIn(whole) / (PAGES_A_QUESTION * this.#parts.pageRows))
-    for (let asked = 1; asked < Math.min(QUESTIONS_MAX, worth); asked += 1) {
+    const worth = Math.ceil(rowsIn(whole) / (PAGES_PER_TOTAL * this.#parts.pageRows))
+    for (let asked = 1; asked < Math.min(TOTALS_MAX, worth); asked += 1) {
       const at = parts.reduce(
         (best, part, index) => (rowsIn(part) > rowsIn(parts[best] as CountedRange) ? index : best),
         0,
@@ -155,7 +155,7 @@ export interface BackfillPreview {
   readonly named: NamedBackfill
   /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
-  /** The estimated number of requests of the backfill, with those of `planning`. */
+  /** The estimated number of requests of the backfill, including those in `planning`. */
   readonly requests: number
   /** The number of requests that planning the windows takes. */
   readonly planning: number
@@ -167,7 +167,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview; of an open backfill, only windows that are not done. Throws USAGE_INVALID and client errors. */
+/** Returns the preview. An open backfill has only windows that are not done. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -1,4 +1,4 @@
-/** Turns an operator's request into a backfill. A request for the range of an open backfill continues that backfill. */
+/** Finds the backfill that an operator requests. A request for the range of an open one continues that backfill. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'
@@ -18,13 +18,13 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True if this is an open backfill, which continues. */
+  /** True for an open backfill: it continues. False for a new one. */
   readonly goesOn: boolean
 }
 
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
-export interface RequestParts {
+export interface RequestContext {
   /** The books of backfills; undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
@@ -34,7 +34,7 @@ export interface RequestParts {
 /** Returns the backfill to run: an open one, or a new one. Throws USAGE_INVALID for an impossible range. */
 export async function nameBackfill(
   asked: BackfillRequest,
-  { books, start, now }: RequestParts,
+  { books, start, now }: RequestContext,
 ): Promise<NamedBackfill> {
   const { report } = asked
   const from = asked.from ?? start

@@ -1,4 +1,4 @@
-/** Counts the windows of a backfill that were read, and estimates how long the remaining ones take. */
+/** Counts the windows of a backfill that were read, and estimates the time for the remaining windows. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Clock } from '../../clock.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
@@ -10,7 +10,7 @@ export interface BackfillProgress extends Progress {
   readonly windows: WindowsProgress
 }
 
-export interface TallyParts {
+export interface TallyContext {
   readonly options: {
     readonly backfillId: string
     readonly report: ReportName
@@ -20,18 +20,18 @@ export interface TallyParts {
 }
 
 export class BackfillTally {
-  readonly #parts: TallyParts
+  readonly #parts: TallyContext
   readonly #windows: number
   readonly #startedMs: number
   #done: number
   #failed = 0
   #rows: number
   #pages: number
-  /** Planned numbers of requests: for the windows that this run has read, and for those that remain. */
+  /** Planned number of requests of the windows that this run has read. `#plannedLeft`: of the remaining windows. */
   #plannedDone = 0
   #plannedLeft: number
 
-  constructor(windows: readonly BookedWindow[], parts: TallyParts) {
+  constructor(windows: readonly BookedWindow[], parts: TallyContext) {
     const before = windows.filter(({ state }) => state === 'done')
     const left = windows.filter(({ state }) => state === 'pending')
     this.#parts = parts

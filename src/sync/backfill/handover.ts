@@ -1,6 +1,6 @@
 /**
- * Hands a pulled window to the process that owns the warehouse, as a staging folder with a manifest of all that a load
- * needs. `Handover` can replace a warehouse as the target of loads, so owner and pullers read windows by the same code.
+ * Hands a pulled window to the process that owns the warehouse: a staging folder, and a manifest with the input of each
+ * load. `Handover` replaces a warehouse as the target of loads, so owner and pullers read windows by the same code.
  */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ import type { ReportConfig } from '../../config/config.ts'
 import type { Instant } from '../../instant.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
 
-/** The manifest's version. If a manifest has another one, its window is pulled again. */
+/** The manifest's version. A window whose manifest has another version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
@@ -29,7 +29,7 @@ export interface PulledLoad {
   readonly gone?: BackfillLoad['gone']
 }
 
-/** One window that was pulled and proven; its rows are in files. All values are plain, so it can be sent as JSON. */
+/** A window that was pulled and proven. Its rows are in files. All values are plain, so that it can be sent as JSON. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
@@ -44,7 +44,7 @@ export interface PulledWindow {
   readonly rows: number
 }
 
-export interface Pulled {
+export interface PullResult {
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
   readonly pages: number
@@ -66,7 +66,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Moves the files of a load into the window's folder, and keeps the rest for the manifest. Nothing is loaded yet. */
+  /** Moves the files of a load into the window's folder. Keeps its input for the manifest. Nothing is loaded yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -84,8 +84,8 @@ export class Handover implements Loader {
     }
   }
 
-  /** Writes the manifest, after which another process can load the window. Returns the window. */
-  async finish({ catalog, profile, pages }: Pulled): Promise<PulledWindow> {
+  /** Writes the manifest. From then on, another process can load the window. Returns the window. */
+  async finish({ catalog, profile, pages }: PullResult): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
       ask: this.#ask,
@@ -147,7 +147,7 @@ export const stagedSegment = (staging: string, pulled: PulledWindow, segment: St
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Throws STAGED_MISSING if a staged file is missing, or if its size differs from the size at writing. */
+/** Throws STAGED_MISSING if a staged file is missing or has another size than was written. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
@@ -168,16 +168,16 @@ export interface PullAsk {
   readonly number: number
   readonly since: Instant
   readonly until: Instant
-  /** The backfill's right to commit rows: no newer run may have taken over its report. */
+  /** The backfill's right to commit. It ends when a newer run takes over the report. */
   readonly fence: Fence
-  /** Fingerprint of the settings that change requests (`questionOf`). A worker with other settings refuses the job. */
+  /** Fingerprint of the settings that change requests. A worker with other settings refuses the job. */
   readonly question: string
   /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has its own. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
-/** Returns a fingerprint of the request and privacy settings. The filters as such may contain names of persons. */
+/** Returns a fingerprint of the request and privacy settings. The filters themselves may contain names of persons. */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])

@@ -1,6 +1,6 @@
 /**
- * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also
- * records the window as proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
+ * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also sets
+ * the window to proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -13,7 +13,7 @@ import { checkStaged, discardPulled, type PulledWindow, stagedSegment, questionO
 import { loadRules, privacyTextOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/** Loads the window, and removes its files even after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
+/** Loads the window. Removes its files, even after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings } = context
   const { staging } = settings
@@ -25,14 +25,14 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
     if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
     await checkStaged(staging, pulled)
     for (const input of loadsOf(context, pulled)) await loadOne(context, pulled, input)
-    await learned(context, pulled)
+    await storeProfile(context, pulled)
   } finally {
     await discardPulled(staging, pulled)
   }
 }
 
-/** Stores the paging profile if the window has changed it. Most windows do not, and each commit has a cost. */
-async function learned({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
+/** Stores the paging profile if the window has changed it. Most windows do not, and each commit takes time. */
+async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(bothSeen(ask.profile, profile), ask.profile)) return
   await warehouse.learnPagingProfile({ report, pageSize: settings.reports[report].pageSize, fence }, profile)
@@ -69,7 +69,7 @@ async function loadOne(
   try {
     await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
   } catch (error) {
-    // The database's error does not name a missing file, so `checkStaged` throws STAGED_MISSING in that case.
+    // DuckDB's error does not show whether a file is missing, so `checkStaged` throws STAGED_MISSING in that case.
     if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
     throw error
   }

@@ -7,7 +7,7 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Reads a window in this process or in one that shares the staging directory. Rejects when the signal aborts. */
+/** Reads a window, in this process or in one with the same staging directory. Rejects when the signal aborts. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 /** Returns a `Pull` that reads windows in this process. */
@@ -33,7 +33,7 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
   const { report, since, until, backfillId: runId, scope, profile } = ask
   const declaration = reportOf(report)
   const config = context.settings.reports[report]
-  if (questionOf(config, privacyTextOf(context.settings, report)) !== ask.question) throw askedOtherwise(report)
+  if (questionOf(config, privacyTextOf(context.settings, report)) !== ask.question) throw settingsDiffer(report)
   const clock = await serviceClock(context, declaration, { currency: scope })
   const window = { since, until, clock }
   const reason = { kind: 'backfill' } as const
@@ -44,7 +44,7 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
   return await handover.finish({ catalog: reading.intake.catalog, profile: pages.profile, pages: reading.pages })
 }
 
-function askedOtherwise(report: string): SyncError {
+function settingsDiffer(report: string): SyncError {
   return new SyncError('CONFIG_INVALID', `${report} is configured otherwise here than where its backfill was started`, {
     report,
     cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,

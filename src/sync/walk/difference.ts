@@ -1,8 +1,8 @@
 /**
- * Finds deleted budgets (spec §3): the service can return deleted rows but does not mark them. A slice is read first
- * with deleted rows, then without them. A row that is created in between is only in the second read and can't look
- * deleted. A row that is edited in between may leave the slice. So a third read, with deleted rows, has to show a missing
- * row with the same stamp as the first one: then the row was not edited, and the second read lacks it as it is deleted.
+ * Finds deleted budgets (spec §3): the service can return deleted rows, but without a flag. A slice is read first with
+ * deleted rows and then without them. A row that is created in between is only in the second read and can't look
+ * deleted. A row that is edited in between may leave the slice. So a third read, with deleted rows, must show the
+ * missing row with the same stamp as the first: the row was then not edited but deleted.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -27,9 +27,9 @@ export interface DifferencePlan {
 
 export class Difference {
   readonly #plan: DifferencePlan
-  /** The source of the first read, which includes deleted rows. */
+  /** The source of the first read. This read includes deleted rows. */
   readonly #first: SliceSource
-  /** The pages of the other reads. Only keys and stamps are needed: the pages have no collections and are not staged. */
+  /** The pages of the other reads. They have no collections and are not staged: only keys and stamps are needed. */
   readonly #pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -56,12 +56,14 @@ export class Difference {
     const missing = unflaggedKeys.filter((key) => !live.some((part) => part.has(key)))
     if (missing.length === 0) return []
     const { declaration, scope } = this.#plan
-    const third = new SeenStamps(declaration)
+    const third = new StampCollector(declaration)
     await this.#keysOf(slice, third)
     return missing.map((key) => [...wholeKey(declaration, key, scope), ...(third.stamps.get(key) ?? [''])])
   }
 
-  /** Returns the keys of the slice's rows that are not deleted, or of all rows, which `withDeleted` then receives. */
+  /**
+   * Returns the keys of the slice's rows that are not deleted; with `withDeleted`, which receives them, of all rows.
+   */
   async #keysOf({ span, rows: rowsExpected }: ProvenSlice, withDeleted?: RowSink): Promise<KeySet[]> {
     const first = this.#first
     const pages = this.#pages
@@ -77,8 +79,8 @@ export class Difference {
   }
 }
 
-/** Keeps each row's stamp; none of a rejected row. Walks without a proof show stamps as well, so nothing is dropped. */
-class SeenStamps implements RowSink {
+/** Keeps the stamps of all rows except rejected ones. Rows of walks without a proof stay: their stamps are valid. */
+class StampCollector implements RowSink {
   readonly stamps = new Map<RowKey | undefined, readonly string[]>()
   readonly #report: Declaration
 

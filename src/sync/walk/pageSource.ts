@@ -18,13 +18,13 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True if a 403 concerns only the requested record, such as in audit reports (spec §7), and not the whole report. */
-  readonly forbidsOnlyThis?: boolean
+  /** True if a 403 concerns only the requested record, as in audit reports (spec §7), and not the whole report. */
+  readonly forbidsOnlyRecord?: boolean
 }
 
 export interface FetchedPage {
   readonly number: number
-  /** The page number as sent, which is one less than `number` if the service's first page is 0. */
+  /** The page number in the request. It is one less than `number` if the service's first page is 0. */
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
@@ -33,18 +33,18 @@ export interface FetchedPage {
   readonly refusal?: SyncError
 }
 
-/** After this many pages, a run tests once whether the service obeys the lower bound of a request. */
+/** After this number of pages, a run tests once whether the service respects the lower bound of a request. */
 const PAGES_BEFORE_TEST = 200
 /** An instant at which no row was modified or created. */
 const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
 export class PageSource {
   readonly pageSize: number
-  /** What the responses so far have shown about how the service pages. */
+  /** The paging profile, as the responses so far have shown. */
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in its first response. Rows that were modified later may be missing on the pages after it. */
+  /** The service's clock in its first response. Later pages may lack rows that were modified after it. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -67,12 +67,12 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** Returns how many more pages may be read before WALK_TOO_LONG is thrown. */
+  /** Returns the number of pages that may still be read before WALK_TOO_LONG is thrown. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. Pages count from 1 here, also if the service counts from 0. May throw WALK_TOO_LONG. */
+  /** Reads a page. `number` counts from 1, even if the service counts from 0. May throw WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
@@ -87,13 +87,13 @@ export class PageSource {
       this.profile = sawFirstNumber(this.profile, firstNumber === 0 ? undefined : 0)
       return this.read(question, 1, size)
     }
-    return orUnlessRefused(() => this.read(question, 1, size), otherwise).catch((error: unknown) => {
+    return readOrElse(() => this.read(question, 1, size), otherwise).catch((error: unknown) => {
       this.profile = sawFirstNumber(this.profile, firstNumber)
       throw error
     })
   }
 
-  /** Reads the page with this number in the request, from 0 or 1 as the service counts. May throw BOUNDS_IGNORED. */
+  /** Reads the page with this number in the request: 0 or 1 is the first page. May throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -104,7 +104,7 @@ export class PageSource {
         path: pathOf(report, question),
         body: bodyOf(report, question, { number: sent, size }),
         scope: report.scope,
-        forbids: this.#plan.forbidsOnlyThis === true ? 'request' : 'report',
+        forbids: this.#plan.forbidsOnlyRecord === true ? 'request' : 'report',
         priority: this.#context.priority,
         parse: (bytes) => this.#parse(bytes),
       },
@@ -118,7 +118,7 @@ export class PageSource {
   }
 
   /** Reads a page after the first. If the service refuses the page, returns an empty page with the refusal. */
-  async readBehind(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
+  async readLaterPage(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     try {
       return await this.read(question, number, size)
     } catch (error) {
@@ -138,7 +138,7 @@ export class PageSource {
     if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
   }
 
-  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. Passes if the service refuses it. */
+  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. Ignores a refusal of this request. */
   async #testBounds(question: Question): Promise<void> {
     const { name: report, window, created = window } = this.#plan.report
     const [axis, { since }] =
@@ -146,7 +146,7 @@ export class PageSource {
     if (question[axis] === undefined) return
     this.#hasTestedBounds = true
     const instant = { ...question, [axis]: { since: NO_ROWS_AT, until: NO_ROWS_AT } }
-    const answer = await this.read(instant, 1).catch(refusedPage)
+    const answer = await this.read(instant, 1).catch(undefinedIfRefused)
     if (answer === undefined || answer.page.rowCount === 0) return
     throw new SyncError('BOUNDS_IGNORED', `the service ignores ${since}: it returned rows of other times`, {
       report,
@@ -186,8 +186,8 @@ export class PageSource {
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read` or, if the service refuses the page, `otherwise`. If it refuses both, throws the first refusal. */
-export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
+/** Calls `read`. If the service refuses its page, calls `otherwise`; if it refuses both, throws the first refusal. */
+export async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (refusal) {
@@ -198,7 +198,7 @@ export async function orUnlessRefused<T>(read: () => Promise<T>, otherwise: () =
   }
 }
 
-/** Returns undefined if the service refused the page, and throws any other error. An argument for `catch`. */
-export function refusedPage(error: unknown): undefined {
+/** Returns undefined if the service refused the page, and throws any other error. To be passed to `catch`. */
+export function undefinedIfRefused(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

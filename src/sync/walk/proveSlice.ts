@@ -1,4 +1,4 @@
-/** Proves one slice: reads what the judge (src/plan/judge.ts) requires, until the slice is proven or must be cut. */
+/** Proves one slice: reads the pages that the judge (src/plan/judge.ts) requires, until it is proven or must be cut. */
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { unobserved } from '../../observe.ts'
@@ -11,7 +11,7 @@ import type { Overfull } from '../../plan/spanQueue.ts'
 import type { Span } from '../../plan/spans.ts'
 import type { Proof, Walk } from '../../plan/walk.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
-import { type FetchedPage, refusedPage } from './pageSource.ts'
+import { type FetchedPage, undefinedIfRefused } from './pageSource.ts'
 import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
 import { type FoundPage, probeLastPage, probeUncounted } from './probes/lastPage.ts'
 import { probeNarrower } from './probes/narrower.ts'
@@ -26,7 +26,7 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice has to be cut. `pages`: some first pages; the times of their rows show where to cut. */
+/** The slice must be cut. `pages`: its first pages. The times of their rows show where to cut. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>
@@ -40,21 +40,21 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   const facts =
     span === undefined ? {} : { since: span.since && formatInstant(span.since), until: formatInstant(span.until) }
   return observe({ what: 'walk', report: pages.report.name, facts }, async (note) => {
-    const outcome = await judged(await SliceReading.begin(source, slice))
+    const outcome = await followVerdicts(await SliceReading.begin(source, slice))
     note(outcome.kind === 'cut' ? { outcome: 'split' } : { outcome: outcome.proof, rows: outcome.rows })
     return outcome
   })
 }
 
-/** Executes one verdict after the other, by reading or probing, until the slice is proven, has to be cut or fails. */
-async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
+/** Executes one verdict after the other, by reads or probes, until the slice is proven, must be cut, or fails. */
+async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
     const { verdict, profile } = judge(reading.case)
     pages.profile = profile
     switch (verdict.kind) {
       case 'proven': {
-        await reading.keepHeld(verdict.walk)
+        await reading.keepPage1(verdict.walk)
         const { rows, totalCount, keys } = verdict.walk
         return { kind: 'proven', proof: verdict.by, rows, totalCount, keys }
       }
@@ -76,7 +76,7 @@ async function judged(reading: SliceReading): Promise<ProvenRows | CutSlice> {
         reading.seen = { ...reading.seen, claim: 'unknown' }
         break
       case 'give up':
-        throw unstable(reading.case, pages.report.name, verdict.why)
+        throw unstableError(reading.case, pages.report.name, verdict.why)
     }
   }
 }
@@ -110,8 +110,8 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds page 1 to the rows, if it is still only in memory and if `walk`, which is proven, has it. */
-  async keepHeld(walk: Walk): Promise<void> {
+  /** Adds page 1 to the rows, if it is still only in memory and belongs to `walk`, which is proven. */
+  async keepPage1(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
   }
@@ -126,9 +126,9 @@ class SliceReading {
       this.firstPages.push(await walk.page(2))
       this.seen = { ...this.seen, stage: 'page 2' }
     } else if (order === 'last page to first') {
-      await this.#count()
+      await this.#walkBack()
     } else {
-      // A walk back from the last page may have added rows before, but has proved nothing.
+      // A walk back from the last page may have added rows without proving them.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isHeld = false
@@ -142,7 +142,7 @@ class SliceReading {
     const { source, slice, seen } = this
     const walk = new PageWalk(source, slice.span, rowsAsked)
     const isLarger = rowsAsked > source.terms.pageSize
-    const first = await (isLarger ? walk.page(1).catch(refusedPage) : walk.page(1))
+    const first = await (isLarger ? walk.page(1).catch(undefinedIfRefused) : walk.page(1))
     if (first === undefined) {
       this.seen = { ...seen, isRefused: true }
       return
@@ -169,7 +169,7 @@ class SliceReading {
   }
 
   /** Reads all pages from the last one back to page 1. If the last page is short, its earlier response is used. */
-  async #count(): Promise<void> {
+  async #walkBack(): Promise<void> {
     const { source, slice } = this
     const last = this.#last as FoundPage
     const walk = new PageWalk(source, slice.span)
@@ -222,7 +222,7 @@ interface BegunWalk {
   readonly first: FetchedPage
 }
 
-function unstable({ slice: { span }, terms, seen: { walk } }: Case, report: string, reason?: string): SyncError {
+function unstableError({ slice: { span }, terms, seen: { walk } }: Case, report: string, reason?: string): SyncError {
   const { repeats, rows, totalCount: total } = walk
   const where =
     span === undefined

@@ -10,21 +10,21 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** The proof of the slice. For the rows of several slices, all their proofs, such as `single+total`. */
+  /** The proof of the slice. If several slices are joined, all their proofs. Example: `single+total`. */
   readonly proof: string
 }
 
-/** If the old part of a span is this many times longer than the young one, it is read alone, to count its pages. */
+/** If the old part of a span is this many times longer than the young part, it is read alone to count its pages. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice once it is proven. `rowsExpected`: the number of rows that an earlier read has returned. */
+/** Yields each slice when it is proven. `rowsExpected`: the number of rows that an earlier read has returned. */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],
   rowsExpected?: number,
 ): AsyncGenerator<ProvenSlice, void> {
   const { terms, pages } = source
-  const parts = terms.answer === 'array' ? spans.flatMap((span) => apart(span, terms.youngFrom)) : spans
+  const parts = terms.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, terms.youngFrom)) : spans
   const queue = new SpanQueue(parts, {
     pageRows: rowsAPage(pages.profile, pages.pageSize),
     wholeUntil: terms.youngFrom,
@@ -45,8 +45,8 @@ export async function* provenSlices(
   }
 }
 
-/** Returns the span cut at `youngFrom` if nearly all of it is old, as in a first run. Otherwise returns the span. */
-function apart(span: Span, youngFrom: Instant): readonly Span[] {
+/** Returns the span in two parts, cut at `youngFrom`, if nearly all of it is old, as in a first run; else the span. */
+function cutOffOld(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]
 }

@@ -22,12 +22,12 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Number of pages and rows that the run has read in other scopes. Reported progress includes them. */
+  /** Pages and rows that the run has read in other scopes. They count in the reported progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** What the load of a closed slice records in the same transaction as the rows. */
-export interface Closing {
+/** The facts about a closed slice that its load stores in the same transaction as the rows. */
+export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
   /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
   readonly knownUntil?: Instant
@@ -77,7 +77,7 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages so far, including those that were read again without deleted rows. */
+  /** Returns the number of pages so far. Pages that were read again without deleted rows count too. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
@@ -87,23 +87,23 @@ export class Reading implements AsyncDisposable {
     return this.#rows.added
   }
 
-  /** Returns whether rows are also requested by creation time: never edited rows may match no modification filter. */
+  /** Returns whether rows are also requested by creation time: rows without edits may match no modification filter. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Returns the service's clock in its first response. Rows of later times may be missing, even in the window. */
+  /** Returns the service's clock in its first response. Rows modified after this time may be missing. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans, which are requested by modification time (`window`) or by creation time. */
+  /** Yields the proven slices of the spans. `axis`: the time that requests filter by, modification or creation. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** If rows may lack a modification time, reads the span by creation time. Then yields slices by modification time. */
+  /** Yields slices by modification time. If rows may lack this time, first reads the span by creation time. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -121,7 +121,7 @@ export class Reading implements AsyncDisposable {
     if (recent.size > RECENT_MAX) this.#recent = undefined
   }
 
-  /** Reads all rows without bounds: by two walks that agree, or by one response if the policy requires that. */
+  /** Reads all rows without bounds: by two walks that agree or, if the policy requires it, by one response. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -129,7 +129,10 @@ export class Reading implements AsyncDisposable {
   }
 
   /** Closes the slice: the next load stores it in the books, with the number of pages since the previous slice. */
-  async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: Closing = {}): Promise<void> {
+  async close(
+    slice: ProvenSlice,
+    { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
+  ): Promise<void> {
     const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
     this.#rows.unflagged = new KeySet()
     const { proof, rows, totalCount, span } = slice
@@ -162,7 +165,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Keys of the open slice's rows without a deletion flag, and of such rows that were dropped again. */
+  /** Keys of rows of the open slice that lack a deletion flag, even if the rows were dropped again. */
   unflagged = new KeySet()
   #point: SpoolPoint | undefined
 
@@ -194,7 +197,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the service's present total, of all rows or of those within `bounds`. Requests only one row for that. */
+/** Returns the service's present total, of all rows or of those within `bounds`. The request is for one row only. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -215,7 +218,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // The total without bounds is requested before and after: a removed row must not offset one without creation time.
+    // The total without bounds is requested before and after: a removed row must not balance one without creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

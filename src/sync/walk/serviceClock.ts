@@ -1,6 +1,6 @@
 /**
- * The service's clock (product contract §5.5), from the Date header of its responses. Before the first response,
- * requests one row without collections. Its window is one second long, because a service may refuse equal bounds.
+ * Reads the service's clock (product contract §5.5) from the Date header of its responses. Before the first response,
+ * requests one row without collections. Its window has one second, because a service may refuse equal bounds.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -8,9 +8,9 @@ import { type Instant, plusMs } from '../../instant.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
-import { orUnlessRefused } from './pageSource.ts'
+import { readOrElse } from './pageSource.ts'
 
-/** Returns a time that is not later than the service's present time. Throws the client's errors. */
+/** Returns the service's time: its present time or slightly earlier. Throws the client's errors. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,
@@ -33,7 +33,7 @@ export async function serviceClock(
       context.signal,
     )
   // If the service's first page has the number 0, the service may refuse page 1.
-  const answer = await orUnlessRefused(
+  const answer = await readOrElse(
     () => read(1),
     () => read(0),
   )

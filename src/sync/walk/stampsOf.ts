@@ -1,4 +1,4 @@
-/** Reads the modification times of a page's rows. Slow, because it parses whole rows: used only for cuts and probes. */
+/** Reads the modification times of a page's rows. Slow, because it parses whole rows. Used only for cuts and probes. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { parseInstant } from '../../instant.ts'
@@ -8,11 +8,11 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 /** The field with the time of an audit entry. */
 const ENTRY_STAMP = ['timestamp']
 
-/** Returns each row's modification times, in the page's order, without rejected rows. */
+/** Returns the modification times of each row, in the page's order. Rejected rows are left out. */
 export const stampsOf = (report: Declaration, page: ScannedPage): readonly RowStamps[] =>
   stampTexts(report, page).map((texts) => texts.map((text) => (text === undefined ? undefined : parseInstant(text))))
 
-/** Returns each row's modification times as the service sent them, in the page's order, without rejected rows. */
+/** Returns the modification times of each row as the service sent them, in page order. Leaves out rejected rows. */
 export function stampTexts(report: Declaration, page: ScannedPage): readonly (readonly (string | undefined)[])[] {
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
@@ -32,7 +32,7 @@ function rowFrom(line: string): Record<string, unknown> {
   try {
     return JSON.parse(line) as Record<string, unknown>
   } catch {
-    // A row that can't be parsed has no times here. The load of the row reports the error.
+    // A row that can't be parsed has no times here. The load of the row will report the error.
     return {}
   }
 }

@@ -1,4 +1,4 @@
-/** Reads and records the pages of one walk over a slice. src/plan/judge.ts decides what the pages prove. */
+/** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what the pages prove. */
 import type { Observe } from '../../observe.ts'
 import type { WalkTerms } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
@@ -9,23 +9,23 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice. Those of an unproven walk are dropped again. */
+/** Receives the rows of a slice. Rows of a walk without a proof are dropped again. */
 export interface RowSink {
-  /** Remembers where a slice begins. `drop` removes the rows that were added since. */
+  /** Remembers where a slice begins. `drop` removes all rows that were added after this point. */
   begin(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop(): Promise<void>
 }
 
-/** All that walks over the slices of a report have in common: requests, policy, and where rows go. */
+/** The settings of all walks over the slices of a report: requests, policy, and the target of rows. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
-  /** The time by which rows are requested: modification (`window`) or creation. */
+  /** The time by which requests filter: modification (`window`) or creation. */
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** Where the rows go; undefined if only their keys are needed, as in the second read of budgets. */
+  /** The target of the rows; undefined if only their keys are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined
@@ -40,7 +40,7 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
 
 export class PageWalk {
   readonly walk: Walk
-  /** Of the pages with rows, the one with the highest number. */
+  /** The page with the highest number among those with rows. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -59,13 +59,13 @@ export class PageWalk {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
 
-  /** Reads a page and adds it to the walk. If the service refuses a later page than 1, adds an empty page. */
+  /** Reads a page and adds it to the walk. If the service refuses a page after page 1, adds an empty page. */
   async page(number: number): Promise<FetchedPage> {
     const { pages } = this.#source
     const size = this.walk.rowsAsked
     const fetched = await (number === 1
       ? pages.readFirst(this.#question, size)
-      : pages.readBehind(this.#question, number, size))
+      : pages.readLaterPage(this.#question, number, size))
     this.record(fetched, this.#repeatsLast(fetched) && !(await this.#isOtherPage(fetched)))
     return fetched
   }
@@ -79,22 +79,22 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total requires, several at once. If rows may still follow, reads further pages. */
+  /** Reads the pages that the total requires, several at once. If rows may follow, reads further pages. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
-    await this.#sideBySide(Array.from({ length: last - 1 }, (_, n) => n + 2))
+    await this.#readAtOnce(Array.from({ length: last - 1 }, (_, n) => n + 2))
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and all before it, several at once. Stops if a row is repeated: rows then move between pages. */
+  /** Reads page `from` and all pages before it, several at once. Stops at a repeated row: rows have moved then. */
   async back(from: number): Promise<void> {
-    await this.#sideBySide(
+    await this.#readAtOnce(
       Array.from({ length: from }, (_, n) => from - n),
       () => this.walk.repeats === 0,
     )
   }
 
-  /** Reads page after page, from `from` on, until a page is empty or has no new row. */
+  /** Reads one page after the other, beginning with `from`, until a page is empty or has no new row. */
   async toTheEnd(from: number): Promise<void> {
     for (let number = from; !this.walk.isAtEnd(this.#source.pages.profile); number += 1) {
       const fetched = await this.page(number)
@@ -102,7 +102,7 @@ export class PageWalk {
     }
   }
 
-  #sideBySide(numbers: readonly number[], goesOn = () => true): Promise<void> {
+  #readAtOnce(numbers: readonly number[], goesOn = () => true): Promise<void> {
     const { concurrency, rows } = this.#source
     return eachBounded(numbers, concurrency, async (number) => {
       if (!goesOn()) return
@@ -112,8 +112,8 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether this page repeats the previous one. False for pages of one row with a key: in an unsorted response
-   * they may repeat, and the key shows whether the row is new.
+   * Returns whether this page repeats the previous one. False for pages of one row with a key: an unsorted response may
+   * repeat a row, and the key shows whether the row is new.
    */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
@@ -125,7 +125,7 @@ export class PageWalk {
 
   /**
    * Returns whether a page that looks like the previous one has other rows, such as equal audit entries of one instant.
-   * False for rows with a key. True if the total requires this page, and the page after the last one is empty: then the
+   * False for rows with a key. True if the total requires this page and the page after the last one is empty: then the
    * service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {

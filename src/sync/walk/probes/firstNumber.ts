@@ -1,13 +1,13 @@
 /**
- * Finds whether the first page has the number 0 or 1 (undefined in spec §4, rule 2). For an envelope, page 0 is tried
- * if walks from page 1 lack rows of the total. For a bare array, one row is requested: it must be on the first page.
+ * Finds whether the first page has the number 0 or 1 (undefined in spec §4, rule 2). For an envelope, page 0 is read if
+ * walks from page 1 lack rows of the total. For a bare array, one row is requested: it must be on the first page.
  */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
 import type { Span } from '../../../plan/spans.ts'
 import type { Walk } from '../../../plan/walk.ts'
-import { type FetchedPage, refusedPage } from '../pageSource.ts'
+import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
@@ -17,7 +17,7 @@ export async function probePageZero(
   span: Span | undefined,
   walk: Walk,
 ): Promise<0 | 1 | undefined> {
-  const read = reading(source, { span, size: walk.rowsAsked })
+  const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
   const isNone = zero === undefined || zero.page.rowCount === 0
   if (isNone || isSame(zero, await read(1))) return 1
@@ -30,28 +30,28 @@ export async function probeFirstNumber(
   span: Span | undefined,
   first: FetchedPage,
 ): Promise<0 | 1 | undefined> {
-  if (first.page.rowCount === 0) return numberOfEmpty(reading(source, { span }))
+  if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
   for (const near of NEAR_MICROS) {
     const at = loneStamp(stamps, near)
     const apart = at && { since: (at - near) as Instant, until: (at + near) as Instant }
-    const shown = apart && (await numberByRow(reading(source, { span: apart }), first))
+    const shown = apart && (await numberByRow(readerOf(source, { span: apart }), first))
     if (shown === 'shown again') break
     if (shown !== undefined) return shown
   }
   const again = () => source.pages.readSent(questionFor(source, span), 1)
-  return numberBySmallPages(reading(source, { span, size: 1 }), first, again)
+  return numberBySmallPages(readerOf(source, { span, size: 1 }), first, again)
 }
 
 type Read = (number: number) => Promise<FetchedPage>
 
 /** Returns a function that reads the page with exactly this number in the request. */
-const reading =
+const readerOf =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length of the window around a row's time, in µs. The longer one is for services without fractions. */
+/** Half the length (µs) of the window around a row's time. The longer one is for services without fractions. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 /** Called if page 1 has no rows. Returns the first page's number; undefined if rows were added in the meantime. */
@@ -62,20 +62,21 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page with the row. If page 2 has it, the service repeats its last page for higher numbers, or
- * ignores numbers. Page 2 is requested first: a row that page 1 has afterwards was not missing from page 2 by an edit.
+ * Returns the number of the page with the row. If page 2 has the row, the service repeats its last page for higher
+ * numbers, or ignores numbers. Page 2 is requested first. If page 1 then has the row, page 2 did not lack it because of
+ * an edit.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
-  const isOnPage = async (number: number) => isOn(await read(number).catch(refusedPage))
+  const isOnPage = async (number: number) => isOn(await read(number).catch(undefinedIfRefused))
   if (await isOnPage(2)) return 'shown again'
   if (await isOnPage(1)) return 1
   return isOn(await pageZero(read)) && !(await isOnPage(1)) ? 0 : undefined
 }
 
 /**
- * Finds the first number by pages of one row, so that there are several pages. A single row leaves it unclear. `again`
- * reads the first page again: rows that are still there were there in between.
+ * Finds the first number with pages of one row, so that there are several pages. A single row is not enough. `again`
+ * reads the first page again: rows that are on it both times were there all the time.
  */
 async function numberBySmallPages(
   read: Read,
@@ -107,7 +108,7 @@ async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
   } catch (error) {
-    if (!(error instanceof SyncError && FAILURES.includes(error.code))) return refusedPage(error)
+    if (!(error instanceof SyncError && FAILURES.includes(error.code))) return undefinedIfRefused(error)
     await read(1)
     return undefined
   }
@@ -119,8 +120,8 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
 }
 
 /**
- * Returns 0 if page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as it lacks. Returns 1
- * if the walk has all of its keys. Undefined if rows have moved since.
+ * Returns 0 if page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as are missing.
+ * Returns 1 if the walk has all keys of page 0. Undefined if rows have moved since.
  */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined

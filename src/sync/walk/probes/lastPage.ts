@@ -1,6 +1,6 @@
 /**
- * Finds the last page of an old span without a total. The page's number limits the number of rows, and rows can only
- * leave an old span. So a walk back from the last page that has as many rows is complete (docs/PROOFS.md, `total`).
+ * Finds the last page of an old span without a total. Its number limits the number of rows, and rows can only leave an
+ * old span. So a walk back from the last page is complete if it has as many rows (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -8,23 +8,26 @@ import type { Overfull } from '../../../plan/spanQueue.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
-import { type FetchedPage, refusedPage } from '../pageSource.ts'
+import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. If it is short, the walk back from it uses this response; a full last page is read again. */
+/** The last page. If it is short, the walk back uses this response. A full last page is read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** Two parts into which to cut a span of several loads, with their probable rows. The first part is about one load. */
+/** The two parts into which a span of several loads is cut, and their probable rows. The first is about one load. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** The planned rows of a part, as a share of a load. It may get more: a row with two times may be in both parts. */
+/** The planned rows of a part, as a share of a load. This leaves room: a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** Returns the page number to request first (`guess`), and the number of the page that fills a load (`stop`). */
-function whereToLook({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
+/**
+ * Returns the page number to request first (`guess`) and the last page number to try (`stop`): the pages up to `stop`
+ * fill about one load. `stop` is undefined if the whole slice fits into one load.
+ */
+function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
   const guess = Math.ceil(rowsExpected / pageRows)
@@ -37,20 +40,20 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or where to cut if the pages fill more than a load; undefined if no last page is found. */
+/** Returns the last page, or the parts if its pages fill more than a load; undefined if there is no sure last page. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
 ): Promise<FoundPage | LoadAhead | undefined> {
   const { pages, terms } = source
   const pageRows = first.page.rowCount
-  const { guess, stop } = whereToLook(slice, terms, pageRows)
+  const { guess, stop } = pagesToProbe(slice, terms, pageRows)
   const search = new LastPageSearch(guess, stop)
   let full = first
   let short: FetchedPage | undefined
   for (let number = search.next(); number !== undefined; number = search.next()) {
     if (number > pages.pagesLeft) return undefined
-    const seen = await walk.look(number).catch(refusedPage)
+    const seen = await walk.look(number).catch(undefinedIfRefused)
     // The service may refuse high numbers before the last page, so a refusal does not show where the pages end.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
@@ -58,7 +61,7 @@ export async function probeLastPage(
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // If the service returns the last page for higher numbers too, the lowest of these numbers is the right one.
+    // If the service also returns the last page for higher numbers, the lowest of these numbers is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
@@ -71,8 +74,8 @@ export async function probeLastPage(
 
 /**
  * Returns whether rows exist that the walk back lacks. A row that entered the span has moved others to later pages, so
- * the end of the last page is read again. The service may also end its pages early and without an error: so this requests
- * rows later than those of the first and the last page, or earlier ones if pages go backwards in time.
+ * the end of the last page is read again. The service may also end its pages early without an error. So rows later than
+ * those of the first and last page are requested, or earlier ones if pages go backwards in time.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
@@ -82,7 +85,9 @@ export async function probeUncounted(
   const { pages } = source
   const isNew = ({ page }: FetchedPage) => page.keys.some((key) => !counted.keys.has(key))
   if (number > 1 || !isShort) {
-    const end = await pages.read(questionFor(source, slice.span), isShort ? number : number + 1).catch(refusedPage)
+    const end = await pages
+      .read(questionFor(source, slice.span), isShort ? number : number + 1)
+      .catch(undefinedIfRefused)
     const rows = isShort ? last.page.rowCount : 0
     if (end !== undefined && (end.page.rowCount > rows || isNew(end))) return true
   }

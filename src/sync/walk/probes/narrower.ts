@@ -1,6 +1,6 @@
 /**
- * Tests whether a response lacks rows although it seems complete: a service may ignore page numbers and clamp every
- * response. It returns all rows of a smaller part of the span, if these are fewer than the rows of this response. So
+ * Tests whether a response lacks rows although it seems complete: a service may ignore page numbers and shorten every
+ * response. Such a service returns all rows of a part of the span if the part has fewer rows than this response. So
  * requests for parts of the span return the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
@@ -16,7 +16,7 @@ import type { ProbedSlice } from './lastPage.ts'
 /** The maximum number of requests in one test for missing rows. */
 const REQUESTS_MAX = 16
 
-/** Requests both halves of the span. If the response for a half is not shorter than the span's, halves it again. */
+/** Requests both halves of the span. A half whose response is not shorter than that of the span is halved again. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page

@@ -8,8 +8,8 @@ import type { ProbedSlice } from './lastPage.ts'
 
 /**
  * Returns whether the totals of `parts` add up to the span's total: to `before`, to its present total, or to a number
- * between them, as rows may be removed meanwhile. If they do, the walks lack rows: the service ends its pages early but
- * counts all rows. If the total is wrong, the totals of the parts are wrong too, and add up to another number.
+ * in between, because rows may be removed meanwhile. If so, the walks lack rows: the service ends its pages early but
+ * counts all rows. A wrong total also makes the totals of the parts wrong, and they add up to another number.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
@@ -41,7 +41,7 @@ export async function probeOutside(source: SliceSource, span: Span, seen: readon
   for (const edge of edges) {
     if (edge.since !== undefined && edge.since > edge.until) continue
     const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
-    // A service that rounds the bounds may return the first or the last entry again. Such an entry does not count.
+    // A service that rounds the bounds may return the first or the last entry again. Such an entry is not new.
     if (shown.some((at) => at < begun || at > ended)) return true
   }
   return false
