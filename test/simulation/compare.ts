@@ -62,7 +62,7 @@ async function reportDifferences(rows: Rows, comparison: Comparison, { report, s
     const place = `${report} ${scope} ${record.key}`
     found.push(...recordDifferences(comparison, { report, scope, place, record, row, children }))
   }
-  for (const key of byKey.keys()) found.push(`1: ${report} ${scope} ${key} is held and never was`)
+  for (const key of byKey.keys()) found.push(`1: ${report} ${scope} ${key} is in the table, and never existed`)
   return found
 }
 
@@ -96,7 +96,7 @@ function recordDifferences(
     .map((cell) => asSent(report, version, cell))
   const found = cells.flatMap((cell) => {
     if (isDrifted(cell, record, isReadAgain) || sameValue(cell, row)) return []
-    return [`1: ${place} ${cell.column}: ${show(cell.value)} is sent, ${show(row[cell.column])} is held`]
+    return [`1: ${place} ${cell.column}: ${show(cell.value)} was sent, ${show(row[cell.column])} is stored`]
   })
   if ((row['is_deleted'] === 'true') !== version.deleted) found.push(`5: ${place}: is_deleted is ${row['is_deleted']}`)
   for (const { table, of, flag } of ROWS[report].collections) {
@@ -112,7 +112,7 @@ const isDrifted = (cell: Cell, record: ModelRecord, isReadAgain: boolean): boole
 
 function childDifferences(place: string, sent: readonly string[], held: readonly Row[]): string[] {
   const live = held.filter((row) => row['is_deleted'] !== 'true')
-  if (live.length !== sent.length) return [`1: ${place}: ${sent.length} children are sent, ${live.length} are held`]
+  if (live.length !== sent.length) return [`1: ${place}: ${sent.length} children were sent, ${live.length} are stored`]
   return sent.flatMap((text, position) => {
     const row = live[position] as Row
     const child = JSON.parse(text) as { id?: number; label: string; size: number }
@@ -122,7 +122,7 @@ function childDifferences(place: string, sent: readonly string[], held: readonly
       row['_child_key'] === String(child.id ?? position) &&
       row['label'] === child.label &&
       sameNumber(String(child.size), row['size'])
-    return isSame ? [] : [`1: ${place}[${position}]: ${text} is sent, ${JSON.stringify(row)} is held`]
+    return isSame ? [] : [`1: ${place}[${position}]: ${text} was sent, ${JSON.stringify(row)} is stored`]
   })
 }
 

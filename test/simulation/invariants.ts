@@ -149,7 +149,7 @@ export class Invariants {
       const tells = report === 'events' && !faults.has('shapeSwitched') && !faults.has('summaryShape')
       const wasDeleted = tells ? version?.deleted : record?.versions.some((each) => each.deleted)
       if (wasDeleted !== true) {
-        this.#break(`5: ${report} ${scope} ${key} is marked as deleted at revision ${revision}, and never was`)
+        this.#break(`5: ${report} ${scope} ${key} is marked as deleted at version ${revision}, and never was`)
       }
     }
   }
@@ -169,9 +169,9 @@ export class Invariants {
       const row = held.get(record.key)
       if (row === undefined || row.revision < version.revision) {
         if (this.#mayBeHidden(report, scope, version)) continue
-        const held = row === undefined ? 'nothing is held' : `revision ${row.revision} is held`
+        const held = row === undefined ? 'is in no table' : `has version ${row.revision}`
         this.#break(
-          `2: ${report} ${scope} ${record.key}: ${held}, mark ${time(mark)}, shown were ${versionsText(record)}`,
+          `2: key ${record.key} of ${`${report} ${scope}`.trim()} ${held}; mark ${time(mark)}; the service had ${versionsText(record)}`,
         )
       }
     }
@@ -228,7 +228,11 @@ const time = (micros: Micros | undefined): string =>
 const versionsText = ({ versions }: ModelRecord): string =>
   versions
     .map(({ revision, stamp, committedAt, deleted, broken }) =>
-      [`#${revision} of ${time(stamp)} from ${time(committedAt)}`, deleted ? 'deleted' : '', broken ?? '']
+      [
+        `version ${revision} with stamp ${time(stamp)} since ${time(committedAt)}`,
+        deleted ? 'deleted' : '',
+        broken ?? '',
+      ]
         .join(' ')
         .trim(),
     )

@@ -17,14 +17,14 @@ export interface Mutant {
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'the stamp decides also where the service was asked later',
+    name: 'a later stamp that is stored wins over a version that was requested later',
     needs: 'stampsBack',
     file: 'src/warehouse/load/merge.ts',
     from: 'WHEN ${isLaterSql(fresh, held, settleMs)} OR',
     to: 'WHEN',
   },
   {
-    name: 'the stamp decides also where the service was asked before',
+    name: 'a later stamp wins over a stored version that was requested later',
     needs: 'stampsBack',
     file: 'src/warehouse/load/merge.ts',
     from: 'WHEN ${isLaterSql(held, fresh, settleMs)} AND',
@@ -72,7 +72,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     // Two independent checks prevent this mistake (learned page sizes, and the request after the longest page). Both
     // are removed.
-    name: 'a short page is taken as the last',
+    name: 'a short page counts as the last one',
     file: 'src/plan/pagingProfile.ts',
     from: `  if (!holdsEverything(profile, rows, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
@@ -94,7 +94,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: '  walk.rows >= 0 && profile !== undefined',
   },
   {
-    name: 'every bare array counts its pages from 1',
+    name: 'every bare array is read from page 1',
     file: 'src/plan/judge.ts',
     from: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown &&",
     to: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
@@ -106,7 +106,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: '      if (error !== undefined) throw error\n      this.pages += 1',
   },
   {
-    name: 'young spans are counted too',
+    name: 'young spans are counted by their last page too',
     file: 'src/plan/judge.ts',
     from: 'isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
     to: 'isArrayStart(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
@@ -120,7 +120,7 @@ export const MUTANTS: readonly Mutant[] = [
     for (let n = last.isShort ? last.number - 1 : last.number; n > 1; n -= 1) await source.rows?.add(await walk.page(n))`,
   },
   {
-    name: 'fewer rows than the place of the last page leaves room for are enough',
+    name: 'fewer rows than the pages up to the last one have room for are enough',
     file: 'src/plan/caseFacts.ts',
     from: 'counted.brings(total) &&',
     to: 'counted.distinct <= total &&',
@@ -157,13 +157,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: `await this.#execute('COMMIT').catch(() => this.#execute('ROLLBACK').catch(() => undefined))`,
   },
   {
-    name: 'the first run asks by modification',
+    name: 'the first run requests rows by modification time',
     file: 'src/plan/window.ts',
     from: 'since: rules.sinceRequired ? rules.start : undefined',
     to: 'since: rules.start',
   },
   {
-    name: 'rows that were never edited are not asked for by creation',
+    name: 'rows that were never edited are not requested by time of creation',
     file: 'src/sync/walk/reading.ts',
     from: 'return this.plan.config.askCreated && this.plan.declaration.created !== undefined',
     to: 'return this.plan.config.askCreated && this.plan.declaration.created === undefined',
@@ -188,13 +188,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'SELECT c.* REPLACE (c.is_deleted AS is_deleted,',
   },
   {
-    name: 'audit entries that are there are added again',
+    name: 'audit entries that are stored are added again',
     file: 'src/warehouse/load/auditEntries.ts',
     from: '      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)',
     to: '      WHERE true`)',
   },
   {
-    name: 'a token is asked for at every request',
+    name: 'a token is requested for each request',
     file: 'src/client/tokens.ts',
     from: 'return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined',
     to: 'return token !== undefined && this.#dependencies.clock.monotonicMs() > token.renewAtMs ? token : undefined',
@@ -206,67 +206,67 @@ export const MUTANTS: readonly Mutant[] = [
     to: '    if (this.#answered) return this.#clock.now()\n    if (!this.#answered) return undefined\n',
   },
   {
-    name: 'a run that was overtaken may still commit',
+    name: 'a run may still commit after a newer run has begun',
     file: 'src/warehouse/books/fences.ts',
     from: 'if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)',
     to: 'if (newest === undefined) throw fencedError(fence, newest)',
   },
   {
-    name: 'a question that asks for more is taken as answered',
+    name: 'a configuration that requests more rows does not read old rows again',
     needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
     from: '  if (changes.length > 0) {\n    const before',
     to: '  if (changes.length > 9) {\n    const before',
   },
   {
-    name: 'collections that were off for a while count as read',
+    name: 'collections that were switched off for a while count as read',
     needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
     from: 'return isSame ? held : ',
     to: 'return isSame || start === held.asked.start ? held : ',
   },
   {
-    name: 'what is owed after a change of the question is forgotten when the run fails',
+    name: 'after a change of the configuration, a failed run forgets which rows to read again',
     needs: 'questionChanged',
     file: 'src/sync/refill.ts',
     from: '    for await (const slice of part === undefined',
     to: '    await record(undefined)\n    for await (const slice of part === undefined',
   },
   {
-    name: 'a currency begins at the mark of another',
+    name: 'a currency begins at the mark of another one',
     needs: 'questionChanged',
     file: 'src/warehouse/books/books.ts',
     from: 'WHERE m.report = $1 AND m.scope = $2 AND ${IS_READ_UP_TO}',
     to: "WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND ${IS_READ_UP_TO}",
   },
   {
-    name: 'a backfill calls windows done that it did not load',
+    name: 'a backfill records windows as done that it did not load',
     file: 'src/sync/backfill/loadPulled.ts',
     from: 'for (const input of loadsOf(context, pulled)) await',
     to: 'for (const { segment: _, ...input } of loadsOf(context, pulled)) await',
   },
   {
-    name: 'a slice that overfills its page hardly gets shorter',
+    name: 'a slice with too many rows becomes only a little shorter',
     file: 'src/plan/spanQueue.ts',
     from: 'return Math.max(1, Math.min(length - 1, Math.floor(bounded)))',
     to: 'return Math.max(1, length - 1)',
   },
   // The following mutants put back defects that the simulation has found.
   {
-    name: 'found: the last page shown again counts as rows that came twice',
+    name: 'found: the last page, returned again for a higher number, counts as rows that were returned twice',
     file: 'src/plan/walk.ts',
     from: 'else if (isRepeat) this.#sawAgain(page)',
     to: 'else if (isRepeat && pageNumber < 0) this.#sawAgain(page)',
   },
   {
-    name: 'found: a late change with a stamp from before a wrong one was seen is ignored',
+    name: 'found: a late change is ignored if its stamp is before a wrong stamp',
     needs: 'futureStamp',
     file: 'src/warehouse/load/rowVersion.ts',
     from: '`CASE WHEN ${isWrong} THEN',
     to: '`CASE WHEN ${isWrong} AND false THEN',
   },
   {
-    name: 'found: a row with the same field twice is taken for one without a key',
+    name: 'found: a row that has a field twice counts as a row without a key',
     needs: 'malformedRows',
     file: 'src/staging/scanPage.ts',
     from: 'if (own !== undefined) this.#keys.push(own)',
@@ -294,27 +294,27 @@ export const MUTANTS: readonly Mutant[] = [
     to: '    this.#discovered = discovered\n    const place',
   },
   {
-    name: 'rows that the question leaves out count as absent',
+    name: 'rows that the configuration leaves out count as absent',
     needs: 'questionChanged',
     file: 'src/warehouse/load/reconcile.ts',
     from: "  if (Object.keys(asked.filters).length > 0) return 'false'\n",
     to: "  if (Object.keys(asked.filters).length > 9) return 'false'\n",
   },
   {
-    name: 'a page that comes again is all there is',
+    name: 'a page that is returned again counts as all rows',
     needs: 'pageNumberIgnored',
     file: 'src/plan/judge.ts',
     from: 'mayHideRows(c) && c.seen.found.narrower === undefined &&',
     to: "mayHideRows(c) && c.seen.found.narrower === 'moved' &&",
   },
   {
-    name: 'page 0 is not tried where page 1 is refused',
+    name: 'page 0 is not requested after page 1 was refused',
     file: 'src/sync/walk/pageSource.ts',
     from: 'if (!isRefusal(refusal)) throw refusal',
     to: 'if (refusal !== undefined) throw refusal',
   },
   {
-    name: 'counts that differ are left to the reconcile',
+    name: 'only reconciles look at counts that differ',
     file: 'src/sync/counting.ts',
     from: 'const isEqual = total === undefined ||',
     to: 'const isEqual = total !== undefined ||',
