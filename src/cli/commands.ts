@@ -194,7 +194,7 @@ can't be verified, or was never read.`,
   },
   {
     name: 'status',
-    summary: 'show how fresh each report is, and what stands in the way',
+    summary: 'show how fresh each report is, and what prevents new runs',
     options: [CONFIG, JSON_DOCUMENT],
     examples: `  $ tidemark status
   $ tidemark status --json | jq '.reports[] | select(.lag_seconds > 3600) | .report'

@@ -87,7 +87,7 @@ function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): st
     const read =
       covered.length === 0
         ? []
-        : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}${asked ? '' : '; not asked for any more'}`]
+        : [`${name}: covered ${coveredText(covered)}${gapsText(gaps)}${asked ? '' : '; no longer requested'}`]
     return [...read, ...(again === null ? [] : [`${name}: ${againText(again)}`])]
   })
 }
@@ -108,7 +108,7 @@ function gapsText(gaps: readonly Span[]): string {
 
 function againText({ since, until, because, records }: ReadingAgain): string {
   const reason = reasonOf(because) ?? 'the configuration'
-  if (records !== null) return `asking again about ${counted(records, 'record')} because ${reason} changed`
+  if (records !== null) return `reading the trails of ${counted(records, 'record')} again because ${reason} changed`
   const from = since === null ? 'everything up to' : `${wholeSeconds(since)} …`
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }

@@ -54,7 +54,7 @@ function encodingsOf({ encoding, report }: BodySource): string[] {
 
 async function decompressed(bytes: Buffer, encoding: string, source: BodySource): Promise<Buffer> {
   const unpack = unpackerOf(encoding)
-  if (unpack === undefined) throw unreadable('a content encoding that was not asked for', source.report)
+  if (unpack === undefined) throw unreadable('a content encoding that was not requested', source.report)
   try {
     return await unpack(bytes, { maxOutputLength: source.bytesMax })
   } catch (error) {

@@ -77,7 +77,7 @@ function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | u
     }
     case 429:
       return failure('TOKEN_RATE_LIMITED', request, {
-        message: 'the service limits how often tokens may be asked for (429)',
+        message: 'the service limits how often tokens may be requested (429)',
         cure: 'Wait, then start it again; look for other programs that ask for tokens with the same client id.',
         data,
       })

@@ -31,7 +31,7 @@ const service = z
     ).optional(),
     client_id: text('Client identifier (REPORTING_CLIENT_ID)').optional(),
     client_secret_file: text(
-      'File that holds the client secret (REPORTING_CLIENT_SECRET_FILE, or the secret itself in REPORTING_CLIENT_SECRET); never in this file',
+      'File with the client secret (REPORTING_CLIENT_SECRET_FILE, or the secret itself in REPORTING_CLIENT_SECRET); never in this file',
     ).optional(),
     scopes: z
       .array(z.string().min(1))
@@ -72,7 +72,7 @@ const notify = z
       'Address that notices are posted to: https, or http on this machine (TIDEMARK_NOTIFY_WEBHOOK)',
     ).optional(),
     secret_file: text(
-      'File that holds the secret that notices are signed with (TIDEMARK_NOTIFY_SECRET_FILE, or the secret itself in TIDEMARK_NOTIFY_SECRET); never in this file',
+      'File with the secret that notices are signed with (TIDEMARK_NOTIFY_SECRET_FILE, or the secret itself in TIDEMARK_NOTIFY_SECRET); never in this file',
     ).optional(),
     lag: checked(lagProblem, 'A notice is sent when a mark is further behind than this (TIDEMARK_NOTIFY_LAG)').default(
       '1h',
@@ -169,7 +169,7 @@ export const RawConfig = z
       'How long a rejected row is listed after the service last sent it (TIDEMARK_REJECTED_KEEP)',
     ).default('90d'),
     hash_key_file: text(
-      'File that holds the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
+      'File with the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
     ).optional(),
     notify,
     currencies: unique(

@@ -47,7 +47,7 @@ export class Errands {
       error: null,
     }
     this.#errands.set(errand.id, errand)
-    this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'asked for in the console')
+    this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'requested in the console')
     const [oldest] = this.#errands.keys()
     if (this.#errands.size > ERRANDS_MAX && oldest !== undefined) this.#errands.delete(oldest)
     const done = this.#carryOut(backend, request, errand)
@@ -74,7 +74,7 @@ export class Errands {
     const { id, what, state, error } = errand
     this.#log.info(
       { errand: id, what, state, ...(error !== null && { code: error.code }) },
-      'what the console asked for has ended',
+      'the work that the console requested has ended',
     )
   }
 }

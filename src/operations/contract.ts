@@ -75,7 +75,7 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
 /** Returns WORKER_LOST. `what` completes its message "the worker that owns the warehouse …". */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
-    cure: 'Look at its log, or restart it: what was asked for goes on when it is back. "tidemark status" shows where it is.',
+    cure: 'Look at its log, or restart it: the work continues when it is back. "tidemark status" shows where it is.',
   })
 
 /** Returns the error for a request or an answer that its receiver does not understand. */

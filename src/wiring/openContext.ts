@@ -100,9 +100,9 @@ function logClientEvent(log: Log, event: ClientEvent): void {
     case 'token refreshed':
       return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'a new token')
     case 'secret changed':
-      return log.info('the file with the client secret holds another one: a token is asked for with that')
+      return log.info('the file with the client secret has changed: the next token request uses the new secret')
     case 'clock is ours':
-      return log.warn("the service's answers carry no Date: this machine's clock stands in for the service's")
+      return log.warn("the service's answers carry no Date: this machine's clock is used instead")
   }
 }
 

@@ -56,7 +56,7 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
 
 const noOwnerError = (): SyncError =>
   new SyncError('WORKER_LOST', 'no worker owns the warehouse now', {
-    cure: 'Start a worker with the role load, or wait: one that stands by takes over within seconds.',
+    cure: 'Start a worker with the role load, or wait: a standby takes over within seconds.',
   })
 
 /** Milliseconds that the console waits for the warehouse during a load. After them, it reads the published copy. */

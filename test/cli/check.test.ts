@@ -63,7 +63,7 @@ describe('tidemark check', () => {
   it('warns of scopes that were asked for and not given', async () => {
     const { code, of } = await checked([], { REPORTING_SCOPES: 'event.read,enquiries.read' })
     expect({ code, token: of('token')?.found }).toMatchObject({
-      token: expect.stringContaining('asked for event.read'),
+      token: expect.stringContaining('requested event.read'),
     })
     const { of: withheld } = await checked([], { REPORTING_SCOPES: 'event.read,audit.write' })
     expect(withheld('token')?.result).toMatch(/warn|fail/)

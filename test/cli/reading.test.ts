@@ -210,7 +210,7 @@ describe('tidemark status', () => {
     expect(JSON.parse((await world.run('status', '--json')).stdout)).toEqual({ from: null, path: null, reports: [] })
   })
 
-  it('shows mark, lag, rows and what stands in the way of each report', { tags: 'long' }, async () => {
+  it('shows mark, lag, rows and what prevents new runs of each report', { tags: 'long' }, async () => {
     await using world = await aWorld({ settings: { currencies: [] }, sandbox: { faults: ['403@enquiries'] } })
     await world.run('sync')
     const { code, stdout } = await world.run('status')

@@ -57,7 +57,7 @@ it('status shows what is covered, a gap, and what is read again because the conf
   )
   expect(stdout).toMatch(/^events: reading again 1999-01-01T00:00:00Z … 20\d\d-\S+Z because start changed$/m)
   expect(stdout).toMatch(/^enquiries: reading again everything up to 20\d\d-\S+Z because start changed$/m)
-  expect(stdout).toMatch(/^enquiry_audit_entries: asking again about \d+ records because start changed$/m)
+  expect(stdout).toMatch(/^enquiry_audit_entries: reading the trails of \d+ records again because start changed$/m)
   const told = await statusOf(world)
   expect(told('events')?.coverage).toMatchObject([
     { covered: [{}, {}], gaps: [{}, {}], reading_again: { because: ['start'], records: null } },
@@ -86,7 +86,7 @@ it('a currency that is asked for no more holds back neither mark nor lag, and st
   expect(await days()).toBe(0)
   const { stdout } = await world.run('status')
   expect(stdout).toMatch(/^budgets EUR: covered 2000\S+ … 20\d\d-\S+Z$/m)
-  expect(stdout).toMatch(/^budgets USD: covered 2000\S+ … 20\d\d-\S+Z; not asked for any more$/m)
+  expect(stdout).toMatch(/^budgets USD: covered 2000\S+ … 20\d\d-\S+Z; no longer requested$/m)
   expect(stdout).not.toContain('again')
   const told = await world.run(
     'query',
@@ -98,7 +98,7 @@ it('a currency that is asked for no more holds back neither mark nor lag, and st
   await world.configure(settings)
   await world.run('sync', 'budgets')
   expect(await days()).toBe(0)
-  expect((await world.run('status')).stdout).not.toContain('any more')
+  expect((await world.run('status')).stdout).not.toContain('no longer requested')
 })
 
 it('status does not take a report with hashed columns for one that is read again', { tags: 'long' }, async () => {

@@ -7,7 +7,7 @@ it('says why a report holds no rows, and that nothing reads by itself without a 
   await using world = await aWorld({ settings: { reports: { events: { filters: { companyId: 987_654_321 } } } } })
   await world.run('sync', 'events', '--quiet')
   const { stdout } = await world.run('status')
-  expect(stdout).toMatch(/^events: 0 rows because the service showed none for what is asked\./m)
+  expect(stdout).toMatch(/^events: 0 rows because the service returned none that the configuration requests\./m)
   expect(stdout).toMatch(
     /^audit_entries is off: no entities are configured\n {2}what to do: .*reports\.audit_entries\.entities/m,
   )

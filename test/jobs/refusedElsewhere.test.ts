@@ -56,7 +56,7 @@ it('a worker with a wrong secret runs again after its cure was followed', { ...L
   await writeFile(`${shop.folder}/secret`, SECRET_TEXT)
   expect((await shop.run('check')).stdout).toMatch(/resumed .*its secret unless that is in a file/)
   await until(() => linesOf(worker).some(({ report, state }) => report === 'events' && state === 'done'))
-  expect(hasSaid(worker, 'the file with the client secret holds another one')).toBe(true)
+  expect(hasSaid(worker, 'the file with the client secret has changed')).toBe(true)
   await stop(worker)
   expect(worker.said()).not.toContain('not-the-secret')
   expect(worker.said()).not.toContain('marked-hunter2')

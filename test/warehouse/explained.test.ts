@@ -60,7 +60,9 @@ describe('freshness in words', () => {
     expect(trail).toMatch(/^0 rows because no record that it follows is here yet, or none has an entry\. Entries are/)
     await tide.sync('events')
     await tide.warehouse.rows(empty)
-    expect(await explained(tide, 'events')).toContain('0 rows because the service showed none for what is asked.')
+    expect(await explained(tide, 'events')).toContain(
+      '0 rows because the service returned none that the configuration requests.',
+    )
   })
 
   it('counts rows that could not be stored and fields without a column', { tags: 'long' }, async () => {

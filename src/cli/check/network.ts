@@ -84,7 +84,7 @@ const CURES: Readonly<Record<string, string>> = {
 }
 
 const NO_TLS =
-  'What answers there speaks no TLS: check the port in service.base_url, and what stands before the service.'
+  'What answers there speaks no TLS: check the port in service.base_url, and the proxy in front of the service.'
 const UNTRUSTED = 'The certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE adds an authority.'
 
 function unreachable(host: string, thrown: unknown): SyncError {

@@ -43,8 +43,8 @@ async function checkToken({ client, clock, signal, config }: CheckContext): Prom
     const { expiresAt, scopes } = await client.token(signal)
     const livesMs = millisBetween(clock.now(), expiresAt)
     const { scopes: asked = [] } = config.service
-    const given = scopes === undefined ? 'scopes not told' : `scopes ${scopes.join(' ')}`
-    const found = `lives ${duration(livesMs)}; ${given}${asked.length === 0 ? '' : `; asked for ${asked.join(' ')}`}`
+    const given = scopes === undefined ? 'scopes unknown' : `scopes ${scopes.join(' ')}`
+    const found = `lives ${duration(livesMs)}; ${given}${asked.length === 0 ? '' : `; requested ${asked.join(' ')}`}`
     const withheld = scopes === undefined ? [] : asked.filter((scope) => !scopes.includes(scope))
     if (withheld.length > 0) {
       const cure = "Ask the service's owner to grant them to this client, or take them out of service.scopes."
@@ -163,13 +163,13 @@ const pagingFinding = (report: ReportName): Finding =>
   warn(
     report,
     'may be read; every page is the first one again: the service ignores pageNumber',
-    `Nothing is lost: windows are cut until one page holds them, at the price of many requests. Set a larger page_size for ${report}, and tell the service's owner.`,
+    `Nothing is lost: windows are cut until one page has all their rows, which takes many requests. Set a larger page_size for ${report}, and tell the service's owner.`,
   )
 
 const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding =>
   warn(
     name,
-    `may be read; asked for ${counted(pageSize, 'row')} a page, got ${grouped(clamp)}`,
+    `may be read; ${counted(pageSize, 'row')} a page were requested, ${grouped(clamp)} were returned`,
     `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
   )
 
@@ -195,7 +195,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
     return warn(
       'clock',
       "the service's answers carry no Date header",
-      "This machine's clock stands in for it: keep it synchronised (NTP), or have the proxy pass the header on.",
+      "This machine's clock is used instead: keep it synchronised (NTP), or have the proxy pass the header on.",
     )
   }
   return skewFinding(millisBetween(service, clock.now()))

@@ -56,7 +56,7 @@ function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
   if (quote !== undefined && isPlain && parseEnv(`A=${quote}${text}${quote}`)['A'] === text) return quote + text + quote
-  throw new SyncError('USAGE_INVALID', 'the secret holds characters that can not be written into .env', {
+  throw new SyncError('USAGE_INVALID', 'the secret has characters that can not be written into .env', {
     cure: 'Put it into a file of its own, and name that in REPORTING_CLIENT_SECRET_FILE.',
   })
 }
