@@ -1,5 +1,6 @@
 /** Sends one POST without redirects or retries. A deadline also ends a body that arrives byte by byte. */
-import { type Dispatcher, Pool } from 'undici'
+import type { Socket } from 'node:net'
+import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { SyncError, asSyncError, filesExhausted, isOutOfFiles } from '../errors.ts'
 import { fromMillis, type Instant, millisBetween } from '../instant.ts'
@@ -127,15 +128,37 @@ export class Transport {
 }
 
 function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
+  const connect = buildConnector({ timeout: limits.connectMs, allowH2: false })
   return new Pool(baseUrl.origin, {
     connections,
-    connectTimeout: limits.connectMs,
+    connect: (options, callback) =>
+      connect(options, (...result) => {
+        if (result[1] !== null) readPastContinue(result[1])
+        callback(...result)
+      }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
     // HTTP/1.1 with one request per connection, so that an abort affects one request only.
     allowH2: false,
     pipelining: 1,
   })
+}
+
+/** Matches an interim answer `100 Continue`. No answer's JSON contains it, since a text in JSON has no line break. */
+const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
+
+/**
+ * Lets the connection read past `100 Continue` that nobody asked for (RFC 9110 §15.2). undici does so for all other
+ * interim answers but closes the connection at this one, so it is read as `102 Processing`.
+ */
+function readPastContinue(socket: Socket): void {
+  const read = socket.read.bind(socket)
+  socket.read = (size) => {
+    const bytes: unknown = read(size)
+    if (!(bytes instanceof Buffer) || bytes[0] !== 72) return bytes
+    const text = bytes.toString('latin1')
+    return CONTINUE.test(text) ? Buffer.from(text.replace(CONTINUE, 'HTTP/1.1 102'), 'latin1') : bytes
+  }
 }
 
 const first = (header: string | string[] | undefined): string | undefined =>

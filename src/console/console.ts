@@ -47,7 +47,9 @@ export interface Console extends AsyncDisposable {
 }
 
 const BODY_BYTES_MAX = 16_384
+/** Time limit (ms) for a client to send a request. Node checks it only at intervals, by default of 30 seconds. */
 const REQUEST_MS_MAX = 10_000
+const REQUEST_CHECK_EVERY_MS = 1_000
 /** Maximum number of requests without a login per minute and address. Each file of the page is counted separately. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
@@ -59,6 +61,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
     bodyLimit: BODY_BYTES_MAX,
     trustProxy: [...(options.proxies ?? [])],
     requestTimeout: REQUEST_MS_MAX,
+    http: { headersTimeout: REQUEST_MS_MAX, connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS },
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
   })

@@ -36,7 +36,31 @@ const cutInMidBody: Reply = (response) => {
   response.write('[{"eventId":1}', () => response.destroy())
 }
 
+const afterInterim =
+  (heads: readonly string[], reply: Reply): Reply =>
+  async (response, call, number) => {
+    for (const head of heads) {
+      response.socket?.write(`HTTP/1.1 ${head}\r\n\r\n`)
+      await sleep(20)
+    }
+    await reply(response, call, number)
+  }
+
 describe('connections', () => {
+  it.each([
+    ['100 Continue'],
+    ['100 Continue\r\nX-From: a proxy'],
+    ['102 Processing', '100 Continue', '103 Early Hints\r\nLink: </x>', '100 Continue'],
+  ])('read past interim answers that nobody asked for: %j', async (...heads) => {
+    await using service = await aService({
+      report: afterInterim(heads, json([1])),
+      token: afterInterim(heads, issueToken),
+    })
+    await using client = aClient(service)
+    await client.read(aRequest())
+    expect([service.tokens.length, service.reports.length]).toEqual([1, 1])
+  })
+
   it('says SERVICE_UNREACHABLE with the reason after all attempts when nobody listens', async () => {
     const service = await aService()
     await service[Symbol.asyncDispose]()
