@@ -3,11 +3,12 @@
  * and network and locks DuckDB's settings. It runs only statements that the rule allows, and never outlives its parent.
  * Arguments: its folder, and the memory (bytes) at which it ends itself.
  */
-import { rmSync } from 'node:fs'
+import { rmSync, utimesSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
 import { systemClock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
+import { HOUR_MS, SECOND_MS, toMillis } from '../instant.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
@@ -35,10 +36,18 @@ process.on('disconnect', () => {
   process.kill(process.pid, 'SIGKILL')
 })
 watchMemory()
+keepFolder()
 
 function watchMemory(): void {
   if (process.memoryUsage.rss() > Number(memoryMax)) process.kill(process.pid, 'SIGKILL')
   systemClock.after(WATCH_MS, watchMemory)
+}
+
+/** Renews the folder's time, so that no other process removes it. */
+function keepFolder(): void {
+  const now = toMillis(systemClock.now()) / SECOND_MS
+  utimesSync(folder, now, now)
+  systemClock.after(HOUR_MS, keepFolder)
 }
 
 async function answer(request: Request): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock as clock } from '../clock.ts'
 import { parseByteSize } from '../config/units.ts'
 import { asSyncError, SyncError } from '../errors.ts'
+import { DAY_MS, toMillis } from '../instant.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import type { Answer, More, Request } from './messages.ts'
 
@@ -71,6 +72,7 @@ export class ReaderProcess {
     place: string,
     { memory, isLake = false, moreThreads = 0 }: ProcessLimits,
   ): Promise<ReaderProcess> {
+    await removeLeftovers(place).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
     const bytes = (parseByteSize(memory) ?? 0) + MEMORY_BESIDE
     const program = [process.execPath, ...FLAGS, PROGRAM, folder, String(bytes)]
@@ -138,6 +140,16 @@ export class ReaderProcess {
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)
+  }
+}
+
+/** Removes folders of processes that ended together with their parents. A process that lives renews its folder's time. */
+async function removeLeftovers(place: string): Promise<void> {
+  for (const name of await readdir(path.dirname(place))) {
+    if (!name.startsWith(`${path.basename(place)}.reader-`)) continue
+    const folder = path.join(path.dirname(place), name)
+    const { mtimeMs } = await stat(folder)
+    if (mtimeMs < toMillis(clock.now()) - DAY_MS) await rm(folder, { recursive: true, force: true })
   }
 }
 

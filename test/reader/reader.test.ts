@@ -1,7 +1,7 @@
 /** The reader process: what it runs, and what SQL of others can neither read, write, fill nor end. */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ROOT } from '../rules/source.ts'
@@ -179,6 +179,15 @@ it('a process that reads ends with the process that asked, and leaves no folder'
   child.kill('SIGKILL')
   await until(async () => (await world.processes()).length === 0)
   expect((await readdir(world.folder)).filter((name) => name.includes('.reader-'))).toEqual([])
+})
+
+it('folders of processes that ended with their parents a day ago are removed, and younger ones are kept', async () => {
+  await using world = await aReader()
+  const [old, young] = ['old', 'young'].map((name) => join(world.folder, `published.duckdb.reader-${name}`))
+  for (const folder of [old, young]) await mkdir(folder ?? '')
+  await utimes(old ?? '', 1_700_000_000, 1_700_000_000)
+  await world.ask('SELECT 1')
+  expect([existsSync(old ?? ''), existsSync(young ?? '')]).toEqual([false, true])
 })
 
 it('Parquet is written to the named file only', async () => {
