@@ -222,9 +222,8 @@ export class Changes {
     const table = this.tables[report]
     const row = table.find(key)
     if (row === undefined) {
-      throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, {
-        cure: 'Take a key from world.keys(report).',
-      })
+      const cure = 'Take a key from world.keys(report).'
+      throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, { cure })
     }
     return { table, row }
   }

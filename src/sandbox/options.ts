@@ -74,9 +74,8 @@ export function settingsFrom(options: SandboxOptions): Settings {
   const [wrong] = error?.issues ?? []
   if (wrong !== undefined) {
     const name = String(wrong.path[0]) as keyof SandboxOptions
-    throw new SyncError('USAGE_INVALID', `sandbox: ${name} is ${JSON.stringify(options[name])}`, {
-      cure: wrong.message,
-    })
+    const cure = wrong.message
+    throw new SyncError('USAGE_INVALID', `sandbox: ${name} is ${JSON.stringify(options[name])}`, { cure })
   }
   for (const fault of options.faults ?? []) parseFault(fault)
   return data as Settings

@@ -43,11 +43,10 @@ export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): strin
   const second = Math.floor(local / TICKS_PER_SECOND)
   const rest = local - second * TICKS_PER_SECOND
   const time = new Date(EPOCH_MS + second * 1_000).toISOString().slice(0, 19)
-  return `${time}${rest === 0 ? '' : fractionText(rest)}${ZONES[style]}`
+  const fraction = rest === 0 ? '' : `.${String(rest + TICKS_PER_SECOND).slice(1)}`
+  return `${time}${fraction}${ZONES[style]}`
 }
 
 const ZONES: Record<PlainTimeStyle, string> = { zulu: 'Z', offset: '+02:00', bare: '' }
-
-const fractionText = (ticks: number): string => `.${String(ticks + TICKS_PER_SECOND).slice(1)}`
 
 export const yearOf = (ticks: Ticks): number => new Date(EPOCH_MS + ticks / TICKS_PER_MS).getUTCFullYear()
