@@ -3,16 +3,13 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'
 import { EmbeddedPool } from './embeddedPool.ts'
-import { Queues, composeStore } from './queues.ts'
+import { composeStore } from './queues.ts'
 import { prepareTables, sqlBackend, SqlValues } from './sqlBackend.ts'
 import type { Opening, QueueStore } from './store.ts'
-import { messageOf, Troubles, unwilling } from './troubles.ts'
+import { messageOf, Troubles } from './troubles.ts'
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
-
-/** Returns the text unchanged: PGlite's messages contain no address, and so no password. */
-const mask = (text: string): string => text
 
 /** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
 const ROOM_MIN = 16 * 1_048_576
@@ -35,29 +32,22 @@ export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
 }
 
 async function lockedAndOpened(options: Opening): Promise<QueueStore> {
-  const { directory, clock, log, prefix: schema, leaseMs, telemetry } = options
+  const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
-  const troubles = new Troubles({ log, clock, mask })
+  // PGlite's messages contain no address, and so no password.
+  const troubles = new Troubles(options, (text) => text)
   const pool = await opened({ directory, schema, clock, onError: troubles.tell })
   pool.on('error', troubles.tell)
   const lock = opening.move()
-  const queues = new Queues({
-    backend: sqlBackend(pool, schema),
-    prefix: schema,
-    onError: troubles.tell,
-    unwilling: (error) => unwilling(directory, messageOf(error)),
-    telemetry,
-  })
-  return composeStore({
+  return composeStore(options, {
     kind: 'embedded',
-    clock,
-    queues,
+    shown: directory,
+    backend: sqlBackend(pool, schema),
+    troubles,
     values: new SqlValues(pool),
-    mask,
-    leaseMs,
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],
-    workersOf: async (name) => Math.min(1, queues.workersHere(name)),
+    workersOf: async (name, queues) => Math.min(1, queues.workersHere(name)),
     release: async () => {
       try {
         await pool.end()

@@ -3,7 +3,7 @@ import { Pool, type PoolClient } from 'pg'
 import type { PgPool, PgPoolClient } from 'bullmq'
 import { SyncError } from '../../src/errors.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { Queues, composeStore } from './queues.ts'
+import { composeStore } from './queues.ts'
 import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
@@ -22,12 +22,9 @@ const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activit
 WHERE datname = current_database() AND application_name = $1`
 
 /** Connects, checks whether the server is fit, and creates the tables. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
-export async function openPostgresStore(
-  address: ServerAddress,
-  { clock, log, prefix: schema, leaseMs, telemetry }: Opening,
-): Promise<QueueStore> {
-  const mask = (text: string) => withoutSecrets(text, address)
-  const troubles = new Troubles({ log, clock, mask })
+export async function openPostgresStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
+  const { prefix: schema } = opening
+  const troubles = new Troubles(opening, (text) => withoutSecrets(text, address))
   const pool = poolFor(address, schema)
   pool.on('error', troubles.tell)
   try {
@@ -37,26 +34,18 @@ export async function openPostgresStore(
     throw error
   }
   const shared = pool as unknown as PgPool
-  const queues = new Queues({
-    backend: sqlBackend(shared, schema),
-    prefix: schema,
-    workerName: schema,
-    onError: troubles.tell,
-    unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
-    telemetry,
-  })
-  return composeStore({
+  return composeStore(opening, {
     kind: 'postgres',
-    clock,
-    queues,
+    shown: address.shown,
+    backend: sqlBackend(shared, schema),
+    workerName: schema,
+    troubles,
     values: new SqlValues(shared),
-    mask,
-    leaseMs,
     check: () => findingsOf(pool),
     workersOf: async (name) => {
       const asked = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
       const { rows } = await asked.catch((error: unknown) => {
-        throw unwilling(address.shown, mask(messageOf(error)))
+        throw unwilling(address.shown, troubles.mask(messageOf(error)))
       })
       return rows[0]?.workers ?? 0
     },

@@ -14,9 +14,10 @@ import {
 import type { Clock } from '../../src/clock.ts'
 import { pausesOn, type SharedValues } from './sharedValues.ts'
 import { SharedTokens } from './sharedTokens.ts'
-import type { QueueStore, StoreFinding, StoreKind } from './store.ts'
+import type { Opening, QueueStore, StoreFinding, StoreKind } from './store.ts'
+import { messageOf, type Troubles, unwilling } from './troubles.ts'
 
-export interface QueuesOptions {
+interface QueuesOptions {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
   /** Redis only: the connection for adding jobs. Its calls fail soon if the store can't be reached. */
@@ -128,15 +129,14 @@ export class Queues {
   }
 }
 
-interface StoreOptions {
+interface StoreParts extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onError' | 'unwilling'> {
   readonly kind: StoreKind
-  readonly clock: Clock
-  readonly queues: Queues
+  /** The address of the store in messages, without secrets. */
+  readonly shown: string
+  readonly troubles: Troubles
   readonly values: SharedValues
-  readonly mask: (text: string) => string
-  readonly leaseMs: number | undefined
   readonly check: () => Promise<readonly StoreFinding[]>
-  readonly workersOf: (name: string) => Promise<number>
+  readonly workersOf: (name: string, queues: Queues) => Promise<number>
   /** Closes the connections, after the queues were closed. */
   readonly release: () => Promise<void>
 }
@@ -148,8 +148,11 @@ const CLOSING_MS_MAX = 4_000
 const READY_MS = 60_000
 
 /** Composes a queue store from the parts that each kind of store implements. */
-export function composeStore(parts: StoreOptions): QueueStore {
-  const { kind, clock, queues, values, mask, leaseMs, check, workersOf, release } = parts
+export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreParts): QueueStore {
+  const { kind, shown, troubles, values, check, workersOf, release, ...ofQueues } = parts
+  const { mask, tell: onError } = troubles
+  const reason = (error: unknown) => unwilling(shown, mask(messageOf(error)))
+  const queues = new Queues({ ...ofQueues, prefix, telemetry, onError, unwilling: reason })
   let closed: Promise<void> | undefined
   const close = () => (closed ??= ended(queues.close(), clock).then(release))
   return {
@@ -158,7 +161,7 @@ export function composeStore(parts: StoreOptions): QueueStore {
     worker: (name, processor, options) => queues.worker(name, processor, options),
     tokens: (access) => new SharedTokens({ values, clock, access, leaseMs, mask }),
     pauses: ({ identity }) => pausesOn(values, identity),
-    workersOf,
+    workersOf: (name) => workersOf(name, queues),
     checkWritable: () => values.write('ready', '', READY_MS),
     check,
     close,

@@ -5,10 +5,10 @@
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { Queues, composeStore } from './queues.ts'
+import { composeStore } from './queues.ts'
 import { RedisValues } from './redisValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
+import { Troubles, unfit, unreachable } from './troubles.ts'
 
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
@@ -34,12 +34,8 @@ const ASKING = {
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
 /** Connects and checks whether this Redis is fit. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
-export async function openRedisStore(
-  address: ServerAddress,
-  { clock, log, prefix, leaseMs, telemetry }: Opening,
-): Promise<QueueStore> {
-  const mask = (text: string) => withoutSecrets(text, address)
-  const troubles = new Troubles({ log, clock, mask })
+export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
+  const troubles = new Troubles(opening, (text) => withoutSecrets(text, address))
   const asking = await connected(new Redis(address.url.href, ASKING), address)
   const waiting = new Redis(address.url.href, WAITING)
   for (const redis of [asking, waiting]) redis.on('error', troubles.tell).on('ready', troubles.isOver)
@@ -50,27 +46,19 @@ export async function openRedisStore(
     for (const redis of [asking, waiting]) redis.disconnect()
     throw error
   }
-  const queues = new Queues({
+  return composeStore(opening, {
+    kind: 'redis',
+    shown: address.shown,
     backend: createRedisBackend,
-    prefix,
     asking,
     waiting,
-    onError: troubles.tell,
-    unwilling: (error) => unwilling(address.shown, mask(messageOf(error))),
-    telemetry,
+    troubles,
     // Only Redis has this limit. On PostgreSQL it makes BullMQ deadlock and turns successes into failures.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
-  })
-  return composeStore({
-    kind: 'redis',
-    clock,
-    queues,
-    values: new RedisValues(asking, prefix),
-    mask,
-    leaseMs,
+    values: new RedisValues(asking, opening.prefix),
     check: () => findingsOf(asking),
-    workersOf: async (name) => (await queues.queue(name).getWorkers()).filter(isOf(asking)).length,
+    workersOf: async (name, queues) => (await queues.queue(name).getWorkers()).filter(isOf(asking)).length,
     release: async () => {
       for (const redis of [asking, waiting]) redis.disconnect()
     },

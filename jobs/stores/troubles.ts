@@ -39,18 +39,21 @@ export function messageOf(error: unknown): string {
 }
 
 export class Troubles {
-  readonly #parts: { readonly log: Log | undefined; readonly clock: Clock; readonly mask: (text: string) => string }
+  readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
+  /** Removes secrets from messages of the store. */
+  readonly mask: (text: string) => string
   /** The time (monotonic milliseconds) at which each message was last logged. */
   readonly #said = new Map<string, number>()
 
-  constructor(parts: { log: Log | undefined; clock: Clock; mask: (text: string) => string }) {
+  constructor(parts: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
     this.#parts = parts
+    this.mask = mask
   }
 
   /** Logs a problem as one line, unless the same message was logged within `SAID_AGAIN_MS`. */
   readonly tell = (error: unknown): void => {
-    const { log, clock, mask } = this.#parts
-    const message = mask(messageOf(error))
+    const { log, clock } = this.#parts
+    const message = this.mask(messageOf(error))
     const trouble = message.replace(REDIS_PLACE, '')
     const nowMs = clock.monotonicMs()
     for (const [each, saidMs] of this.#said) if (nowMs - saidMs >= SAID_AGAIN_MS) this.#said.delete(each)

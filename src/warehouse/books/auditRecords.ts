@@ -103,13 +103,8 @@ export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRec
 
 /** Returns the record whose trail was read last, as a test that trails can be read; undefined if none was read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
-  return (
-    await recordsWhere(
-      sql,
-      ask,
-      'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1',
-    )
-  )[0]
+  const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
+  return (await recordsWhere(sql, ask, which))[0]
 }
 
 async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promise<DueRecord[]> {

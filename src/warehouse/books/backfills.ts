@@ -121,10 +121,9 @@ export class BackfillBooks {
         `(${id}, ${window.number}, ${text(window.scope)}, ${time(window.since)}, ${time(window.until)}, 'pending', ${window.plannedRows ?? 'NULL'}, ${window.plannedRequests}, 0)`,
     )
     return this.#database.transaction(async (sql) => {
-      await sql.run(
-        `INSERT INTO tidemark.backfills VALUES (${id}, ${text(report)}, ${time(since)}, ${time(until)}, 'pending', ${plan.length}, ${time(now)}, NULL, NULL)`,
-      )
       await sql.run(`
+        INSERT INTO tidemark.backfills
+        VALUES (${id}, ${text(report)}, ${time(since)}, ${time(until)}, 'pending', ${plan.length}, ${time(now)}, NULL, NULL);
         INSERT INTO tidemark.backfill_windows
           (backfill_id, number, scope, since, until, state, planned_rows, planned_requests, attempts)
         VALUES ${values.join(', ')}`)
@@ -150,19 +149,13 @@ export class BackfillBooks {
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
-      await sql.run(
-        `UPDATE tidemark.backfills SET state = 'pending'
-         WHERE state = 'running' AND report = (SELECT report FROM tidemark.backfills WHERE backfill_id = $1)`,
-        [backfillId],
-      )
-      await sql.run(
-        `UPDATE tidemark.backfills SET state = 'running', started_at = coalesce(started_at, ${time(now)}), ended_at = NULL WHERE backfill_id = $1`,
-        [backfillId],
-      )
-      await sql.run(
-        `UPDATE tidemark.backfill_windows SET state = 'pending' WHERE backfill_id = $1 AND state = 'failed'`,
-        [backfillId],
-      )
+      const id = text(backfillId)
+      await sql.run(`
+        UPDATE tidemark.backfills SET state = 'pending'
+        WHERE state = 'running' AND report = (SELECT report FROM tidemark.backfills WHERE backfill_id = ${id});
+        UPDATE tidemark.backfills SET state = 'running', started_at = coalesce(started_at, ${time(now)}), ended_at = NULL
+        WHERE backfill_id = ${id};
+        UPDATE tidemark.backfill_windows SET state = 'pending' WHERE backfill_id = ${id} AND state = 'failed'`)
     })
   }
 
@@ -181,9 +174,8 @@ export class BackfillBooks {
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {
-      await sql.run(`UPDATE tidemark.backfills SET state = 'pending' WHERE backfill_id = $1 AND state = 'running'`, [
-        run.runId,
-      ])
+      const running = `backfill_id = ${text(run.runId)} AND state = 'running'`
+      await sql.run(`UPDATE tidemark.backfills SET state = 'pending' WHERE ${running}`)
       await recordRun(sql, { ...run, ...figures })
     })
   }
@@ -216,14 +208,11 @@ export class BackfillBooks {
         const run = { runId: backfillId, report, kind: 'backfill', state: 'stopped', startedAt, endedAt: now } as const
         await recordRun(sql, { ...run, ...(await figuresOf(sql, backfillId)), error: why })
       }
-      await sql.run(
-        `UPDATE tidemark.backfills SET state = 'cancelled', ended_at = ${time(now)} WHERE backfill_id = $1`,
-        [backfillId],
-      )
-      await sql.run(
-        `UPDATE tidemark.backfill_windows SET state = 'cancelled' WHERE backfill_id = $1 AND state IN ('pending', 'failed')`,
-        [backfillId],
-      )
+      const id = text(backfillId)
+      await sql.run(`
+        UPDATE tidemark.backfills SET state = 'cancelled', ended_at = ${time(now)} WHERE backfill_id = ${id};
+        UPDATE tidemark.backfill_windows SET state = 'cancelled'
+        WHERE backfill_id = ${id} AND state IN ('pending', 'failed')`)
       const [held] = await sql.rows<{ holder: string }>(
         `SELECT holder FROM tidemark.fences WHERE report = $1 AND kind = 'backfill'`,
         [report],

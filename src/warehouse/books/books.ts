@@ -112,25 +112,13 @@ export async function closeWindows(sql: Sql, { report, loadId, now, windows }: W
 
 /** Writes or replaces the record of a run. */
 export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
+  const identity = [run.runId, run.report, run.kind, run.state]
+  const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected]
+  const error = [run.error?.code, run.error?.message, run.error?.cure]
   await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
   await sql.run(
     `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    [
-      run.runId,
-      run.report,
-      run.kind,
-      run.state,
-      run.pages,
-      run.rows,
-      run.inserted,
-      run.updated,
-      run.deleted,
-      run.rejected,
-      run.error?.code ?? null,
-      run.error?.message ?? null,
-      run.error?.cure ?? null,
-      run.misfits,
-    ],
+    [...identity, ...counts, ...error.map((field) => field ?? null), run.misfits],
   )
 }
 

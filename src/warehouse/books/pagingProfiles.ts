@@ -1,7 +1,7 @@
 /** Reads and writes `tidemark.page_sizes`: how the service pages each report, by requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
 import { bothSeen, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
-import type { Sql } from '../database/sql.ts'
+import { type Sql, type WithNulls, withoutNulls } from '../database/sql.ts'
 
 export interface PagingPlace {
   readonly report: ReportName
@@ -10,25 +10,16 @@ export interface PagingPlace {
   readonly knew?: PagingProfile
 }
 
+type StoredProfile = Omit<PagingProfile, 'longestOfRun' | 'behindLastPage'>
+
 export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
-  const [stored] = await sql.rows<{
-    full: number | null
-    longest: number
-    firstNumber: 0 | 1 | null
-    whole: number | null
-  }>(
-    `SELECT full_min AS "full", seen_max AS "longest", first_number AS "firstNumber", whole_max AS whole
+  const [stored] = await sql.rows<WithNulls<StoredProfile>>(
+    `SELECT full_min AS "fullPageRows", seen_max AS "longestPageRows", first_number AS "firstNumber",
+       coalesce(whole_max, 0) AS "wholeRows"
      FROM tidemark.page_sizes WHERE report = $1 AND asked = $2`,
     [report, pageSize],
   )
-  if (stored === undefined) return UNKNOWN_PAGING
-  return {
-    ...UNKNOWN_PAGING,
-    fullPageRows: stored.full ?? undefined,
-    longestPageRows: stored.longest,
-    firstNumber: stored.firstNumber ?? undefined,
-    wholeRows: stored.whole ?? 0,
-  }
+  return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
 
 /** Stores the paging profile that a walk has learned. If another walk has stored a profile meanwhile, joins both. */

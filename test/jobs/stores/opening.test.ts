@@ -111,7 +111,7 @@ describe('the log of troubles', () => {
   it('logs each problem once a minute, however many alternate and whichever script of Redis has them', () => {
     const lines: string[] = []
     const log = createLog({ level: 'trace', pretty: false, destination: { write: (line) => void lines.push(line) } })
-    const troubles = new Troubles({ log, clock: systemClock, mask: (text) => text })
+    const troubles = new Troubles({ log, clock: systemClock }, (text) => text)
     const full = "OOM command not allowed when used memory > 'maxmemory'."
     for (let turn = 0; turn < 10; turn += 1) {
       troubles.tell(new Error(`${full} script: 1e9bb7deb6219644a634d32c430ce15ed39a377e, on @user_script:119.`))
