@@ -3,9 +3,9 @@
  * published copy and the queue. When the owner changes, the backend is replaced and the console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
-import type { Instant } from '../instant.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
+import type { AskingConfig } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
 export interface Reader {
@@ -27,14 +27,9 @@ export interface ConsoleBackend {
 }
 
 /** The part of a report's configuration that the console shows. */
-export interface ReportSettings {
-  readonly enabled: boolean
-  readonly every: string
-  /** `every` in milliseconds; undefined for a cron line. */
-  readonly everyMs?: number
-  readonly settleMs: number
-  readonly overlapMs: number
-  readonly start: Instant
-}
+export type ReportSettings = Pick<
+  AskingConfig['reports'][ReportName],
+  'enabled' | 'every' | 'everyMs' | 'settleMs' | 'overlapMs' | 'start'
+>
 
 export type AllSettings = Readonly<Record<ReportName, ReportSettings>>

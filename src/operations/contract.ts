@@ -10,7 +10,8 @@ import type { Instant } from '../instant.ts'
 import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
 import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
+import { Progress } from '../sync/context.ts'
+import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
 const report = z.enum(reportNames)
 const reports = z.array(report).min(1)
@@ -82,45 +83,14 @@ export const workerLost = (what: string): SyncError =>
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
-const Figures = z.object({
-  rows: count,
-  inserted: count,
-  updated: count,
-  deleted: count,
-  rejected: count,
-  misfits: count.default(0),
-  childrenWritten: count,
-  schemaChanges: count,
-  frozen: z.array(z.string()).readonly(),
-  late: count,
-  latenessMs: count,
-})
-
 /** The outcome of a report's run as plain values, for the socket and the queue. */
-export const Outcome = z.object({
-  report,
-  runId: z.string().optional(),
-  state: z.enum(['done', 'failed', 'off', 'paused']),
-  pages: count,
-  figures: Figures,
-  offReason: z.string().optional(),
-  error: Problem.optional(),
-  elapsedMs: count,
-})
+export const Outcome = OutcomeFacts.extend({ error: Problem.optional() })
 export type Outcome = z.infer<typeof Outcome>
 
 export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>
   error === undefined ? outcome : { ...outcome, error: problemOf(error) }
 
-const Progress = z.object({
-  report,
-  pages: count,
-  rows: count,
-  rowsExpected: count.optional(),
-  backfillId: z.string().optional(),
-  windows: z.object({ done: count, failed: count, total: count, msLeft: count.optional() }).optional(),
-})
-export type Progress = z.infer<typeof Progress>
+export type { Progress } from '../sync/context.ts'
 
 /** An event during an operation: the progress of a run, or the outcome of a run that has ended. */
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])

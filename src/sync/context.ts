@@ -1,5 +1,6 @@
 /** The dependencies of a run: client, warehouse, clock and others. The caller opens them, or a simulation does. */
-import type { ReportName } from '../../schema/index.ts'
+import { z } from 'zod'
+import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
@@ -48,24 +49,29 @@ export interface SyncSettings {
   readonly rejectedKeepMs: number
 }
 
-export interface Progress {
-  readonly report: ReportName
-  readonly pages: number
-  readonly rows: number
-  /** The total in the service's responses; undefined if they have none. */
-  readonly rowsExpected?: number | undefined
-  /** Backfills only: the identifier of the backfill. Likewise `windows`. */
-  readonly backfillId?: string | undefined
-  readonly windows?: WindowsProgress | undefined
-}
+const count = z.number()
 
-export interface WindowsProgress {
-  readonly done: number
-  readonly failed: number
-  readonly total: number
+/** Progress of a backfill's windows. */
+const WindowsProgress = z.object({
+  done: count,
+  failed: count,
+  total: count,
   /** Estimated milliseconds to the end; undefined until this run has read a window. */
-  readonly msLeft?: number | undefined
-}
+  msLeft: count.optional(),
+})
+export type WindowsProgress = z.infer<typeof WindowsProgress>
+
+export const Progress = z.object({
+  report: z.enum(reportNames),
+  pages: count,
+  rows: count,
+  /** The total in the service's responses; undefined if they have none. */
+  rowsExpected: count.optional(),
+  /** Backfills only: the identifier of the backfill. Likewise `windows`. */
+  backfillId: z.string().optional(),
+  windows: WindowsProgress.optional(),
+})
+export type Progress = z.infer<typeof Progress>
 
 /** Returns the parts of a report that are read one after the other: its currencies, or `['']` if it has none. */
 export const scopesOf = (

@@ -1,64 +1,60 @@
 /** The outcome of one run of one report, with the sums of its loads. */
-import type { ReportName } from '../../schema/index.ts'
+import { z } from 'zod'
+import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
-export interface ReportOutcome {
-  readonly report: ReportName
-  /** Identifier of the run; undefined if the report did not run. */
-  readonly runId?: string | undefined
-  /** `paused`: the service or an operator paused the report, so it did not run. `error` has the reason and the cure. */
-  readonly state: 'done' | 'failed' | 'off' | 'paused'
-  readonly pages: number
-  readonly figures: Figures
-  /** The reason why the report is switched off; set only in state `off`. */
-  readonly offReason?: string
-  readonly error?: SyncError
-  readonly elapsedMs: number
-}
+const count = z.number()
+/** A count that another version of this program does not send is 0. */
+const sum = count.default(0)
 
 /** Sums over all loads of a run. */
-export interface Figures {
-  rows: number
-  inserted: number
-  updated: number
-  deleted: number
-  rejected: number
+export const Figures = z.object({
+  rows: sum,
+  inserted: sum,
+  updated: sum,
+  deleted: sum,
+  rejected: sum,
   /** Number of values that did not fit their columns. */
-  misfits: number
-  childrenWritten: number
+  misfits: sum,
+  childrenWritten: sum,
   /** Number of columns that were added or widened. */
-  schemaChanges: number
+  schemaChanges: sum,
   /**
    * Fields that got no column, because the contract is `freeze` or the table has the maximum of columns. Each field is
    * reported once. Example: `['events.colour']`.
    */
-  frozen: readonly string[]
+  frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that were first returned now, although an earlier window had requested their time. */
-  late: number
+  late: sum,
   /** The largest delay (ms) of the late rows, from modification to visibility. The true delay may be longer. */
-  latenessMs: number
-}
+  latenessMs: sum,
+})
+export type Figures = z.infer<typeof Figures>
 
-export const noFigures = (): Figures => ({
-  rows: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  rejected: 0,
-  misfits: 0,
-  childrenWritten: 0,
-  schemaChanges: 0,
-  frozen: [],
-  late: 0,
-  latenessMs: 0,
+export const noFigures = (): Figures => Figures.parse({})
+
+/** The outcome of a report's run without its error. */
+export const OutcomeFacts = z.object({
+  report: z.enum(reportNames),
+  /** Identifier of the run; undefined if the report did not run. */
+  runId: z.string().optional(),
+  /** `paused`: the service or an operator paused the report, so it did not run. `error` has the reason and the cure. */
+  state: z.enum(['done', 'failed', 'off', 'paused']),
+  pages: count,
+  figures: Figures,
+  /** The reason why the report is switched off; set only in state `off`. */
+  offReason: z.string().optional(),
+  elapsedMs: count,
 })
 
+export type ReportOutcome = Readonly<z.infer<typeof OutcomeFacts>> & { readonly error?: SyncError }
+
 /** Adds the figures of one part of a run, such as one currency, to those of the run. */
-export function addFigures(sum: Figures, part: Figures): void {
-  const latenessMs = Math.max(sum.latenessMs, part.latenessMs)
-  for (const figure of Object.keys(sum) as (keyof Figures)[]) if (figure !== 'frozen') sum[figure] += part[figure]
-  sum.latenessMs = latenessMs
-  sum.frozen = [...sum.frozen, ...part.frozen]
+export function addFigures(total: Figures, part: Figures): void {
+  const latenessMs = Math.max(total.latenessMs, part.latenessMs)
+  for (const figure of Object.keys(total) as (keyof Figures)[]) if (figure !== 'frozen') total[figure] += part[figure]
+  total.latenessMs = latenessMs
+  total.frozen = [...total.frozen, ...part.frozen]
 }
 
 /** Returns the fields that are the same in the outcomes of all reports that did not run. */
