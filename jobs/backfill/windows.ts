@@ -21,8 +21,7 @@ const PULLED_AT_ONCE = 2
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
   /** The epoch (run number of the backfill) of the last pulled window, by report. */
   const epochs = new Map<ReportName, number>()
-  consumers.consume({
-    queue: 'windows',
+  consumers.consume('windows', {
     schema: WindowJob,
     concurrency: PULLED_AT_ONCE,
     process: async (task) => {

@@ -53,31 +53,13 @@ export class Owner {
 
   start(): void {
     const { consumers, housekeeping } = this.#parts
-    consumers.consume({
-      queue: 'incremental',
-      schema: IncrementalJob,
-      concurrency: RUNS_AT_ONCE,
-      process: (task) => this.#incremental(task),
-    })
-    consumers.consume({
-      queue: 'reconcile',
-      schema: ReconcileJob,
-      concurrency: 1,
-      process: (task) => this.#reconcile(task),
-    })
-    consumers.consume({
-      queue: 'backfill',
-      schema: BackfillJob,
-      concurrency: BACKFILLS_AT_ONCE,
-      waitsFor: UNTIL_RESUMED,
-      process: (task) => this.#backfill(task),
-    })
-    consumers.consume({
-      queue: 'housekeeping',
-      schema: HousekeepingJob,
-      concurrency: 1,
-      process: ({ data, signal }) => housekeeping.do(data.work, signal),
-    })
+    const runs = { schema: IncrementalJob, concurrency: RUNS_AT_ONCE }
+    const backfills = { schema: BackfillJob, concurrency: BACKFILLS_AT_ONCE, waitsFor: UNTIL_RESUMED }
+    consumers.consume('incremental', { ...runs, process: (task) => this.#incremental(task) })
+    consumers.consume('reconcile', { schema: ReconcileJob, process: (task) => this.#reconcile(task) })
+    consumers.consume('backfill', { ...backfills, process: (task) => this.#backfill(task) })
+    const keepHouse = ({ data, signal }: Task<HousekeepingJob>) => housekeeping.do(data.work, signal)
+    consumers.consume('housekeeping', { schema: HousekeepingJob, process: keepHouse })
   }
 
   #incremental(task: Task<IncrementalJob>): Promise<unknown> {

@@ -33,9 +33,9 @@ export interface Task<Data> {
 }
 
 export interface Consumer<Data> {
-  readonly queue: QueueName
   readonly schema: z.ZodType<Data>
-  readonly concurrency: number
+  /** Maximum number of jobs at the same time; undefined: 1. */
+  readonly concurrency?: number
   /** Errors after which a job waits for an operator instead of failing for good. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
@@ -55,17 +55,17 @@ export class JobConsumers {
   }
 
   /** Starts a worker that takes the jobs of a queue and processes them. */
-  consume<Data>(post: Consumer<Data>): void {
+  consume<Data>(queue: QueueName, post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ creates a signal only for processors with a third parameter.
     const process = (job: Job<unknown>, token: string | undefined, signal?: AbortSignal) =>
       this.#process(post, { job, token, signal })
-    const worker = store.worker<unknown, unknown>(post.queue, process, {
-      concurrency: post.concurrency,
+    const worker = store.worker<unknown, unknown>(queue, process, {
+      concurrency: post.concurrency ?? 1,
       settings: { backoffStrategy: (tries, _, error) => retryDelayMs(tries, error, () => clock.random()) },
       ...(locks !== undefined && { lockDuration: locks.lockMs, stalledInterval: locks.stalledMs }),
     })
-    worker.on('failed', (job, error) => this.#tellFailure(post.queue, job, error))
+    worker.on('failed', (job, error) => this.#tellFailure(queue, job, error))
     this.#workers.push(worker as Worker)
   }
 

@@ -129,7 +129,7 @@ interface ScheduleOptions {
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, healMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
-  consumers.consume({ queue: 'ticks', schema: Tick, concurrency: 1, process: ({ data }) => requests.tick(data) })
+  consumers.consume('ticks', { schema: Tick, process: ({ data }) => requests.tick(data) })
   let isFirst = true
   while (!signal.aborted) {
     try {

@@ -13,29 +13,17 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Reads the jobs of the queues. Concurrent requests share one read, so that many pages can't overload the store. */
-export class JobList {
-  readonly #queues: Queues
-  readonly #clock: Clock
-  #reading: Promise<Jobs> | undefined
-
-  constructor(queues: Queues, clock: Clock) {
-    this.#queues = queues
-    this.#clock = clock
-  }
-
-  /** Returns at most `JOBS_MAX` jobs per queue and state, active ones first. Throws QUEUE_UNREACHABLE after 5 s. */
-  async read(): Promise<Jobs> {
-    const reading = (this.#reading ??= readJobs(this.#queues).finally(() => (this.#reading = undefined)))
-    const answer = await within(ANSWER_MS_MAX, this.#clock, () => reading)
-    if (answer !== undefined) return answer
-    throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
-      cure: 'Check that the store of the queue is running and reachable.',
-    })
-  }
+/** Returns the jobs of the queues. Throws QUEUE_UNREACHABLE if `read` takes longer than 5 s. */
+export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
+  const answer = await within(ANSWER_MS_MAX, clock, read)
+  if (answer !== undefined) return answer
+  throw new SyncError('QUEUE_UNREACHABLE', `the queue did not answer within ${ANSWER_MS_MAX / 1_000} seconds`, {
+    cure: 'Check that the store of the queue is running and reachable.',
+  })
 }
 
-async function readJobs(queues: Queues): Promise<Jobs> {
+/** Returns at most `JOBS_MAX` jobs per queue and state, active ones first. */
+export async function readJobs(queues: Queues): Promise<Jobs> {
   const depths = await queues.depths()
   const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))
   const filled = places.filter(({ queue, state }) => depths[queue][state] > 0 && !isSchedule(queue, state))

@@ -30,12 +30,18 @@ export interface Engine {
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. */
-  cancel(id: string): Promise<string | undefined>
+  /**
+   * Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. A
+   * command's own engine has no such function: there, only the caller's signal can stop a run.
+   */
+  cancel?(id: string): Promise<string | undefined>
   /** Returns the description of a run that `cancel` stopped earlier; undefined if `cancel` stopped no such run. */
-  cancelledBefore(id: string): string | undefined
-  /** Starts the runs of these reports that their pauses prevented. Called when the pauses have ended. */
-  restart(reports: readonly ReportName[]): Promise<void>
+  cancelledBefore?(id: string): string | undefined
+  /**
+   * Starts the runs of these reports that their pauses prevented. Called when the pauses have ended. Without a worker,
+   * there is no such function, and the next `tidemark sync` runs the reports.
+   */
+  restart?(reports: readonly ReportName[]): Promise<void>
   /** Runs `work` after all earlier calls of `inTurn` have ended, so that two works never run at once. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

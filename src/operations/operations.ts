@@ -97,18 +97,18 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   const resumed = await warehouse.resume(named, { onlyRefused })
   if (resumed.length === 0) return { resumed: [] }
   for (const report of resumed) await client.resume(report)
-  await engine.restart(resumed)
+  await engine.restart?.(resumed)
   return { resumed: [...resumed] }
 }
 
 /** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if the identifier is unknown. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
-  const run = await engine.cancel(id)
+  const run = await engine.cancel?.(id)
   if (report !== undefined) return { cancelled: id, what: `the backfill of ${report}` }
   if (run !== undefined) return { cancelled: id, what: run }
   const backfillBefore = await cancelledBefore(engine.context, id)
-  const before = backfillBefore === undefined ? engine.cancelledBefore(id) : `the backfill of ${backfillBefore}`
+  const before = backfillBefore === undefined ? engine.cancelledBefore?.(id) : `the backfill of ${backfillBefore}`
   if (before !== undefined) return { cancelled: id, what: before, isAlready: true }
   throw new SyncError('USAGE_INVALID', `no run and no backfill ${id} runs or waits`, {
     cure: 'Run "tidemark status": it shows what runs and what waits, with identifiers. A run of another command ends with Ctrl-C there.',

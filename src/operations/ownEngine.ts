@@ -53,20 +53,6 @@ export class OwnEngine implements Engine {
     return this.context.warehouse.publish(this.#options.published)
   }
 
-  /** Returns undefined: in this process, only the caller's signal can stop a run. */
-  cancel(): Promise<undefined> {
-    return Promise.resolve(undefined)
-  }
-
-  cancelledBefore(): undefined {
-    return undefined
-  }
-
-  /** Does nothing. Without a worker, the next `tidemark sync` runs the reports. */
-  restart(): Promise<void> {
-    return Promise.resolve()
-  }
-
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return work()
   }

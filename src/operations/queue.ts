@@ -13,8 +13,7 @@ const REQUESTS_AT_ONCE = 200
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
-  consumers.consume({
-    queue: 'control',
+  consumers.consume('control', {
     schema: SentRequest,
     concurrency: REQUESTS_AT_ONCE,
     process: async ({ data, signal, job }): Promise<Reply> => {

@@ -7,6 +7,7 @@ import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
 import { runSchedule } from '../../jobs/schedule/schedule.ts'
+import { addressOf } from '../../jobs/stores/address.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
@@ -127,26 +128,17 @@ async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: r
 }
 
 function greeting(config: Config, roles: ReadonlySet<Role>): string {
-  const lines: [string, string][] = [
+  const lines: (readonly [string, string])[] = [
     ['roles', [...roles].join(', ')],
-    ['queue', queueText(config)],
+    ['queue', config.queue === 'embedded' ? `embedded, in ${config.warehouse}.queue` : addressOf(config.queue).shown],
     ['service', config.service.baseUrl.href],
     ['warehouse', config.lake === undefined ? config.warehouse : lakeName(config.lake)],
-    ...(config.lake === undefined ? [['published', config.published] as [string, string]] : []),
-    ...(config.serve === undefined
-      ? []
-      : [['serve', `quack:${config.serve.host}:${config.serve.port}`] as [string, string]]),
-    ...reportNames.map((report): [string, string] => [report, rhythmText(config.reports[report])]),
+    ...(config.lake === undefined ? [['published', config.published] as const] : []),
+    ...(config.serve === undefined ? [] : [['serve', `quack:${config.serve.host}:${config.serve.port}`] as const]),
+    ...reportNames.map((report) => [report, rhythmText(config.reports[report])] as const),
   ]
   const width = Math.max(...lines.map(([name]) => name.length))
   return `${lines.map(([name, text]) => `${name.padEnd(width)}  ${text}`).join('\n')}\n`
-}
-
-/** Returns the queue's address without user name and password. */
-function queueText({ queue, warehouse }: Config): string {
-  if (queue === 'embedded') return `embedded, in ${warehouse}.queue`
-  const { protocol, host, pathname } = new URL(queue)
-  return `${protocol}//${host}${pathname}`
 }
 
 function rhythmText({ enabled, offReason, timeZone, reconcile, ...rhythm }: ReportConfig): string {

@@ -64,10 +64,8 @@ it('a job whose lock is gone is called off through its signal, and comes back', 
   const consumers = new JobConsumers({ store, clock: systemClock, log, locks: { lockMs: 900, stalledMs: 300 } })
   const reasons: string[] = []
   const backAgain = Promise.withResolvers<void>()
-  consumers.consume({
-    queue: 'incremental',
+  consumers.consume('incremental', {
     schema: IncrementalJob,
-    concurrency: 1,
     process: async ({ signal, id, job }) => {
       if (job.stalledCounter > 0) return backAgain.resolve()
       await loseLock(redis.url, `frozen:incremental:${id}:lock`)

@@ -11,7 +11,7 @@ import { linesOfRun } from '../../runLogs.ts'
 import { attentionOf } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
-import { JobList } from '../jobs.ts'
+import { jobsInTime, readJobs } from '../jobs.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { toRunningRun } from '../outcomes.ts'
 import { type Api, answers } from './api.ts'
@@ -46,13 +46,8 @@ const Backfills = z.object({ backfills: z.array(Backfill) })
 
 export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
-  const jobs = new JobList(options.requests, options.clock)
-  let reading: Promise<Activity> | undefined
-  /** Requests that arrive meanwhile share the answer; otherwise reads of the queue would pile up. */
-  const activity = () =>
-    (reading ??= activityOf(backendOf(), options.clock).finally(() => {
-      reading = undefined
-    }))
+  const jobs = sharing(() => readJobs(options.requests))
+  const activity = sharing(() => activityOf(backendOf(), options.clock))
   api.get(
     '/api/overview',
     answers(Overview, 'The state of every report, what is running, and what needs attention'),
@@ -76,7 +71,9 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
       return { run: run ?? null, lines }
     },
   )
-  api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () => jobs.read())
+  api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () =>
+    jobsInTime(jobs, options.clock),
+  )
   api.get(
     '/api/rejected',
     answers(RejectedRows, 'Rows that could not be stored, with the reason', { querystring: RejectedQuery }),
@@ -106,6 +103,12 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
     waiting: [...activity.waiting],
     queues: { ...activity.queues },
   }
+}
+
+/** Returns a function whose callers share one read while it lasts: otherwise reads of the queue would pile up. */
+function sharing<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  return () => (reading ??= read().finally(() => (reading = undefined)))
 }
 
 const ACTIVITY_MS_MAX = 2_000
