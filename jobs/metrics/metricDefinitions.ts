@@ -8,15 +8,17 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
-export type Counters = ReturnType<typeof createCounters>
+export type Meters = ReturnType<typeof createMeters>
 
-/** Returns the metrics that are updated while work is done. */
-export function createCounters(registry: Registry) {
+/** Returns all metrics. Counters and histograms change while work is done; gauges are read at each scrape. */
+export function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
     new Counter({ name: `tidemark_${name}`, help, labelNames, registers })
   const histogram = <L extends string>(name: string, help: string, given: { labelNames: L[]; buckets: number[] }) =>
     new Histogram({ name: `tidemark_${name}`, help, ...given, registers })
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Gauge({ name, help, labelNames, registers })
   return {
     runs: counter('runs_total', 'Runs that ended', ['report', 'kind', 'state']),
     runSeconds: histogram('run_duration_seconds', 'How long runs took', {
@@ -44,17 +46,6 @@ export function createCounters(registry: Registry) {
       buckets: WORK_SECONDS,
     }),
     notices: counter('notices_total', 'Notices to the webhook by event and what became of them', ['event', 'outcome']),
-  }
-}
-
-export type Gauges = ReturnType<typeof createGauges>
-
-/** Returns the metrics that are read at each scrape. */
-export function createGauges(registry: Registry) {
-  const registers = [registry]
-  const gauge = <L extends string>(name: string, help: string, labelNames: L[]) =>
-    new Gauge({ name, help, labelNames, registers })
-  return {
     build: gauge('tidemark_build_info', 'Always 1; the version as a label', ['version']),
     owner: gauge('tidemark_owner', '1 in the process that owns the warehouse, else 0', []),
     enabled: gauge('tidemark_report_enabled', '1 for reports that are switched on', ['report']),

@@ -13,7 +13,7 @@ import type { Config } from '../../src/config/config.ts'
 import { toMillis } from '../../src/instant.ts'
 import { type Observe, type Facts, measure, type Subject } from '../../src/observe.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import { type Gauges, createGauges, type Counters, createCounters } from './metricDefinitions.ts'
+import { createMeters, type Meters } from './metricDefinitions.ts'
 import { NOTICE_EVENTS } from '../notify/memory.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
@@ -35,10 +35,9 @@ const MICROS_PER_SECOND = 1e6
 
 export class Metrics implements Disposable {
   readonly observe: Observe
-  readonly counters: Counters
+  readonly meters: Meters
   readonly #parts: MetricsOptions
   readonly #registry = new Registry()
-  readonly #gauges: Gauges
   readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   #books: Books | undefined
   #depths: Depths | undefined
@@ -46,18 +45,17 @@ export class Metrics implements Disposable {
 
   constructor(parts: MetricsOptions) {
     this.#parts = parts
-    this.counters = createCounters(this.#registry)
+    this.meters = createMeters(this.#registry)
     beginAtZero(
-      this.counters,
+      this.meters,
       reportNames.filter((report) => parts.config.reports[report].enabled),
     )
-    this.#gauges = createGauges(this.#registry)
-    this.observe = counting(this.counters, parts.clock)
+    this.observe = counting(this.meters, parts.clock)
     this.#loop.enable()
   }
 
   onEvent(event: ClientEvent): void {
-    countEvent(this.counters, event)
+    countEvent(this.meters, event)
   }
 
   /** Reads the books at each scrape until the result is disposed. Called when this process becomes the owner. */
@@ -78,7 +76,7 @@ export class Metrics implements Disposable {
 
   /** Returns the response to `GET /metrics`. Never rejects. */
   async text(): Promise<{ contentType: string; body: string }> {
-    const { build, owner } = this.#gauges
+    const { build, owner } = this.meters
     build.set({ version: this.#parts.version }, 1)
     owner.set(this.#books === undefined ? 0 : 1)
     this.#lookAtProcess()
@@ -91,7 +89,7 @@ export class Metrics implements Disposable {
   }
 
   async #lookAtBooks(): Promise<void> {
-    const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.#gauges
+    const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.meters
     const { config, clock } = this.#parts
     for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
     const known = this.#books === undefined ? [] : await this.#inTime(this.#books)
@@ -114,7 +112,7 @@ export class Metrics implements Disposable {
   }
 
   async #lookAtQueues(): Promise<void> {
-    const { queueJobs } = this.#gauges
+    const { queueJobs } = this.meters
     const depths = this.#depths === undefined ? {} : await this.#inTime(this.#depths)
     if (depths === undefined) return
     queueJobs.reset()
@@ -124,7 +122,7 @@ export class Metrics implements Disposable {
   }
 
   async #lookAtFiles(): Promise<void> {
-    const { fileBytes, diskFree } = this.#gauges
+    const { fileBytes, diskFree } = this.meters
     const { warehouse, published } = this.#parts.config
     for (const [file, place] of Object.entries({ warehouse, published })) {
       const size = await stat(place).catch(() => undefined)
@@ -136,7 +134,7 @@ export class Metrics implements Disposable {
   }
 
   #lookAtProcess(): void {
-    const { loopDelay, memory, cpu, started } = this.#gauges
+    const { loopDelay, memory, cpu, started } = this.meters
     const seconds = { 50: this.#loop.percentile(50), 99: this.#loop.percentile(99), 100: this.#loop.max }
     const sampledMs = LOOP_RESOLUTION_MS / 1_000
     for (const [percentile, nanos] of Object.entries(seconds))
@@ -157,15 +155,15 @@ export class Metrics implements Disposable {
 }
 
 /** Returns an observer that counts each piece of work when it ends. */
-function counting(counters: Counters, clock: Pick<Clock, 'monotonicMs'>): Observe {
+function counting(meters: Meters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return (subject, work) => {
     const end = (facts: Facts, ms: number, code?: string) =>
-      countWork(counters, { subject, facts, seconds: ms / 1_000, code })
+      countWork(meters, { subject, facts, seconds: ms / 1_000, code })
     return measure(subject, work, { clock, end })
   }
 }
 
-function countEvent({ retries, throttled }: Counters, event: ClientEvent): void {
+function countEvent({ retries, throttled }: Meters, event: ClientEvent): void {
   if (event.kind === 'retry') retries.inc({ code: event.code })
   if (event.kind === 'throttled') throttled.inc()
 }
@@ -178,25 +176,25 @@ interface Work {
   readonly code: string | undefined
 }
 
-function countWork(counters: Counters, work: Work): void {
+function countWork(meters: Meters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
   // Without a response there is no status. The label then contains the error code.
   const status = String(facts['status'] ?? code ?? '')
-  if (what === 'run') countRun(counters, work)
-  else if (what === 'token') counters.tokenRequests.inc({ status })
-  else if (what === 'load') counters.loadSeconds.observe({ report }, seconds)
-  else if (what === 'publish') counters.publishSeconds.observe(seconds)
+  if (what === 'run') countRun(meters, work)
+  else if (what === 'token') meters.tokenRequests.inc({ status })
+  else if (what === 'load') meters.loadSeconds.observe({ report }, seconds)
+  else if (what === 'publish') meters.publishSeconds.observe(seconds)
   else if (what === 'request') {
-    counters.requests.inc({ report, status })
-    counters.requestSeconds.observe({ report }, seconds)
-    counters.answerBytes.inc({ report }, Number(facts['bytes'] ?? 0))
+    meters.requests.inc({ report, status })
+    meters.requestSeconds.observe({ report }, seconds)
+    meters.answerBytes.inc({ report }, Number(facts['bytes'] ?? 0))
   }
 }
 
 const OUTCOMES = { rows: 'read', inserted: 'inserted', updated: 'updated', deleted: 'deleted', rejected: 'rejected' }
 
-function countRun({ runs, runSeconds, rows, pages, errors }: Counters, { subject, facts, seconds }: Work): void {
+function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, facts, seconds }: Work): void {
   const { report = '' } = subject
   const kind = String(facts['kind'])
   const state = String(facts['state'])
@@ -215,10 +213,7 @@ const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
  * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
  * that begins with the first failure would hide that failure. `reports`: the enabled reports.
  */
-function beginAtZero(
-  { runs, errors, requests, tokenRequests, notices }: Counters,
-  reports: readonly ReportName[],
-): void {
+function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)
     if (!isPerRecord(report)) errors.inc({ report, code: 'MASS_DELETE_STOPPED' }, 0)

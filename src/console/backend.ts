@@ -5,7 +5,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
-import type { AskingConfig } from '../status/coverage.ts'
+import type { RequestConfig } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
 export interface Reader {
@@ -28,7 +28,7 @@ export interface ConsoleBackend {
 
 /** The part of a report's configuration that the console shows. */
 export type ReportSettings = Pick<
-  AskingConfig['reports'][ReportName],
+  RequestConfig['reports'][ReportName],
   'enabled' | 'every' | 'everyMs' | 'settleMs' | 'overlapMs' | 'start'
 >
 

@@ -20,7 +20,7 @@ import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
 import { Live } from './live.ts'
 
-export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metricsText'> {
+export interface ConsoleOptions {
   readonly host: string
   /** The port to listen on; 0 means any free port. */
   readonly port: number
@@ -38,6 +38,9 @@ export interface ConsoleOptions extends Pick<HealthOptions, 'isReady' | 'metrics
   readonly runLogs: string
   /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
+  /** Returns whether the queue's store responds and the roles of this worker have begun their work. */
+  readonly isReady: () => Promise<boolean>
+  readonly metricsText?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
 }
 
 export interface Console extends AsyncDisposable {
@@ -140,21 +143,9 @@ function listenError(thrown: NodeJS.ErrnoException, address: string): SyncError 
   })
 }
 
-export interface MetricsText {
-  readonly contentType: string
-  readonly body: string
-}
-
-interface HealthOptions {
-  readonly clock: Clock
-  /** Returns whether the queue's store responds and the roles of this worker have begun their work. */
-  readonly isReady: () => Promise<boolean>
-  readonly metricsText?: (() => Promise<MetricsText>) | undefined
-}
-
 const READY_MS_MAX = 2_000
 
-function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: HealthOptions): void {
+function addHealth(app: FastifyInstance, { clock, isReady, metricsText }: ConsoleOptions): void {
   app.get('/healthz', { config: { open: true } }, async () => ({ status: 'ok' }))
   app.get('/readyz', { config: { open: true } }, async (_, reply) => {
     const ready = await within(READY_MS_MAX, clock, () => isReady().catch(() => false))

@@ -55,25 +55,16 @@ export interface Newest {
  * not open the warehouse. Returns undefined if neither file exists.
  */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
-  if (config.lake !== undefined) return openExistingLake(config)
+  const isLake = config.lake !== undefined
   try {
-    if (isThere(config.warehouse))
-      return { database: await openToRead(config.warehouse, config.limits.queryMemory), file: 'warehouse' }
+    if (mayExist(config)) return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
     // A user may be allowed to read the copy but not the warehouse.
-    const isUnavailable = code === 'WAREHOUSE_LOCKED' || (code === 'WAREHOUSE_MISSING' && existsSync(config.published))
-    if (!isUnavailable) throw error
+    const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
+    if (!isUnavailable && (isLake || code !== 'WAREHOUSE_LOCKED')) throw error
   }
-  if (!isThere(config.published)) return undefined
+  // A lake has no published copy.
+  if (isLake || !isThere(config.published)) return undefined
   return { database: await openPublished(config), file: 'published' }
-}
-
-async function openExistingLake(config: Config): Promise<Newest | undefined> {
-  try {
-    return { database: await openWarehouseToRead(config), file: 'warehouse' }
-  } catch (error) {
-    if (asSyncError(error).code === 'WAREHOUSE_MISSING') return undefined
-    throw error
-  }
 }

@@ -2,11 +2,10 @@
  * The console of a worker. Its address is logged, and a generated token is printed once on standard error. Of several
  * workers on a machine, only one can have the port. The others work without a console until the port is free.
  */
-import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { openConsole, type Console, type MetricsText } from '../console/console.ts'
+import { openConsole, type Console, type ConsoleOptions } from '../console/console.ts'
 import { asSyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
@@ -16,16 +15,13 @@ import type { Role } from './roles.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import { readinessOf } from './readiness.ts'
 
-export interface ConsoleWiring {
+export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'requests' | 'metricsText'> {
   readonly err: { write(text: string): void }
-  readonly clock: Clock
   readonly config: Config
   readonly log: GuardedLog
-  readonly requests: Requests
   readonly store: Pick<QueueStore, 'checkWritable'>
   readonly roles: ReadonlySet<Role>
   readonly ownership: WarehouseOwnership
-  readonly metricsText: () => Promise<MetricsText>
 }
 
 export interface WorkerConsole extends AsyncDisposable {

@@ -46,6 +46,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   const consumers = new JobConsumers(context)
   const runs = new Runs()
   const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
+  const shared = { context: runContext, requests, log, runs, consumers }
   const { published, historyMs } = config
   const ending = new AbortController()
   const ended = Promise.withResolvers<void>()
@@ -56,28 +57,14 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   try {
     await using live = await startServing(config, { token: context.serveToken, log })
     const onPublished = live?.onPublished
-    const housekeeping = new Housekeeping({
-      context: runContext,
-      requests,
-      log,
-      published,
-      historyMs,
-      runLogs,
-      onPublished,
-    })
+    const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs, onPublished })
     const notifying = sendNotices(context, { runs, warehouse, signal: ending.signal })
-    const operations = new WorkerOperations({
-      context: runContext,
-      requests,
-      runs,
-      housekeeping,
-      standings: () => standingsOf(warehouse, config),
-      console: context.consoleAddress,
-    })
+    const standings = () => standingsOf(warehouse, config)
+    const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
     // Logged after the socket listens: from this line on, commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
-    new Owner({ context: runContext, consumers, requests, runs, housekeeping, log, onBroken: end }).start()
+    new Owner({ ...shared, housekeeping, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
     consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
@@ -102,7 +89,7 @@ async function sendNotices(
 ): Promise<void> {
   const { notify } = config
   if (notify === undefined) return
-  const onNotice = (event: string, outcome: string) => metrics.counters.notices.inc({ event, outcome })
+  const onNotice = (event: string, outcome: string) => metrics.meters.notices.inc({ event, outcome })
   const books = () => bookFigures(warehouse)
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }

@@ -6,7 +6,7 @@ import path from 'node:path'
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createGauges, createCounters } from '../../jobs/metrics/metricDefinitions.ts'
+import { createMeters } from '../../jobs/metrics/metricDefinitions.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
@@ -26,7 +26,7 @@ interface Exported {
 
 async function exported(): Promise<ReadonlyMap<string, Exported>> {
   const registry = new Registry()
-  const made = { ...createCounters(registry), ...createGauges(registry) }
+  const made = createMeters(registry)
   const labels = new Map(
     Object.values(made).map((each) => {
       const { name, labelNames } = each as unknown as { name: string; labelNames: string[] }

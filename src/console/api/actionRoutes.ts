@@ -1,6 +1,6 @@
 /** Routes for actions. Each sends the owner of the warehouse the request that the command of the same name sends. */
 import { z } from 'zod'
-import { type ReportName, reportNames } from '../../../schema/index.ts'
+import { reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
 import { type AnswerOf, errorFrom, type OperationRequest } from '../../operations/contract.ts'
@@ -16,6 +16,7 @@ const moment = z
   .string()
   .max(40)
   .refine((text) => parseInstant(text) !== undefined, 'is no time such as 2024-01-31 or 2024-01-31T08:00:00Z')
+  .transform((text) => parseInstant(text) as Instant)
 const Range = z.strictObject({
   report: Report,
   from: moment.optional().describe('Where the report is configured to start, when left out'),
@@ -46,7 +47,7 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
   add('/api/backfills', {
     summary: 'Reads a range again; continues a backfill of this range that was begun before',
     body: Range,
-    request: (body) => ({ do: 'backfill', backfills: [rangeOf(body)] }),
+    request: (body) => ({ do: 'backfill', backfills: [body] }),
   })
   add('/api/cancel', {
     summary: 'Ends a run or a backfill',
@@ -54,7 +55,7 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
     request: (body) => ({ do: 'cancel', ...body }),
   })
   const planning = answers(Plan, PLAN_SUMMARY, { body: Range })
-  api.post('/api/backfills/plan', planning, ({ body }) => planOf(backendOf(), rangeOf(body)))
+  api.post('/api/backfills/plan', planning, ({ body }) => planOf(backendOf(), body))
   const looking = answers(Errand, 'The state of an action that was begun before', { params: ErrandPath })
   api.get('/api/errands/:errand', looking, async ({ params }) => {
     const errand = errands.get(params.errand)
@@ -84,17 +85,7 @@ const actionAdder =
     })
   }
 
-const rangeOf = ({
-  report,
-  from,
-  to,
-}: z.output<typeof Range>): { report: ReportName; from?: Instant; to?: Instant } => ({
-  report,
-  ...(from !== undefined && { from: parseInstant(from) as Instant }),
-  ...(to !== undefined && { to: parseInstant(to) as Instant }),
-})
-
-async function planOf(backend: ConsoleBackend, range: ReturnType<typeof rangeOf>): Promise<z.infer<typeof Plan>> {
+async function planOf(backend: ConsoleBackend, range: z.output<typeof Range>): Promise<z.infer<typeof Plan>> {
   const asking = { by: 'console', tell: () => undefined, signal: new AbortController().signal }
   const answer = await backend.answer({ do: 'plan-backfill', backfills: [range] }, asking)
   if ('error' in answer) throw errorFrom(answer.error)

@@ -4,6 +4,7 @@ import { counted, duration, grouped, wordFor } from './format.js'
 import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
+/** @typedef {import('../api/schemas.ts').Attention} Attention */
 /** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
 /** `{ right: name }` is a column of numbers, aligned right. @typedef {string | { right: string }} Column */
 /** @typedef {{ key: string, cells: readonly Content[] }} Row */
@@ -113,6 +114,21 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   const failed = windows.failed === 0 ? '' : `, ${windows.failed} failed`
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
+
+/**
+ * Returns the card of a report that needs attention. `links`: what is shown below the cure.
+ * @param {Attention} attention
+ * @param {'h2' | 'h3'} heading
+ * @param {Content} [links]
+ */
+export const needCard = ({ report, kind, title, why, cure, action, urgent }, heading, links) => html`
+  <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
+    <${heading}>${title}<//>
+    <p class="faint">${why}</p>
+    ${cureText(cure, action === 'resume')}
+    ${links}
+  </article>
+`
 
 /** Matches the command `tidemark resume` or `tidemark check` at the end of a cure. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is

@@ -2,7 +2,7 @@
 import { resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { spark } from './charts.js'
-import { cureText, lead, pill, runningSection, section, table } from './components.js'
+import { lead, needCard, pill, runningSection, section, table } from './components.js'
 import { ago, counted, duration, grouped } from './format.js'
 import { html } from './html.js'
 import { state } from './state.js'
@@ -44,20 +44,17 @@ function verdict(attention, reports) {
 const BUTTONS = /** @type {const} */ ({ resume: resumeButton, sync: syncButton, 'retry-rejected': retryButton })
 
 /** @param {Attention} attention */
-function need({ report, kind, title: what, why, cure, action, urgent }) {
+function need(attention) {
+  const { report, kind, action } = attention
   const details = kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`
   const button = action === null || action === 'backfill' ? null : BUTTONS[action](report, '')
-  return html`
-    <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
-      <h3>${what}</h3>
-      <p class="faint">${why}</p>
-      ${cureText(cure, action === 'resume')}
-      <div class="row">
-        ${action === 'backfill' ? html`<a href="#/backfills?report=${report}">Backfill …</a>` : button}
-        <a href=${details} aria-label="Details of ${report}: ${kind}">Details</a>
-      </div>
-    </article>
+  const links = html`
+    <div class="row">
+      ${action === 'backfill' ? html`<a href="#/backfills?report=${report}">Backfill …</a>` : button}
+      <a href=${details} aria-label="Details of ${report}: ${kind}">Details</a>
+    </div>
   `
+  return needCard(attention, 'h3', links)
 }
 
 const COLUMNS = [

@@ -2,7 +2,7 @@
 import { pauseButton, reconcileButton, resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { lagChart, rowsChart } from './charts.js'
-import { cureText, facts, pill, runningSection, section } from './components.js'
+import { facts, needCard, pill, runningSection, section } from './components.js'
 import { duration, grouped, moment } from './format.js'
 import { html } from './html.js'
 import { runsTable } from './runs.js'
@@ -24,7 +24,7 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
   const running = state.live.running.filter((run) => run.report === standing.report)
   return [
     html`<hgroup>${heading(standing, running.length > 0)}<p>${explained}</p></hgroup>`,
-    attention.map(need),
+    attention.map((each) => needCard(each, 'h2')),
     runningSection(running),
     factsOf(standing, settings),
     html`
@@ -57,15 +57,6 @@ const buttons = ({ report, state: now, rejected }) => html`
     <a href="#/backfills?report=${report}">Backfill …</a>
     ${rejected > 0 && retryButton(report)}
   </div>
-`
-
-/** @param {ReportDetail['attention'][number]} attention */
-const need = ({ kind, title: what, why, cure, urgent, action }) => html`
-  <article key=${kind} class=${urgent ? 'bad' : 'warn'}>
-    <h2>${what}</h2>
-    <p class="faint">${why}</p>
-    ${cureText(cure, action === 'resume')}
-  </article>
 `
 
 /** @param {ReportDetail['standing']} standing @param {ReportDetail['settings']} settings */
