@@ -82,7 +82,7 @@ export async function openTracing({ env, version, log }: TracingOptions): Promis
 async function providerOf(env: Env) {
   const { context, propagation, trace } = await import('@opentelemetry/api')
   const { W3CTraceContextPropagator } = await import('@opentelemetry/core')
-  const { BatchSpanProcessor, TracerProvider, ...samplers } = await import('@opentelemetry/sdk-trace')
+  const sdk = await import('@opentelemetry/sdk-trace')
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
   const { AsyncLocalStorageContextManager } = await import('@opentelemetry/context-async-hooks')
   const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import(
@@ -92,10 +92,10 @@ async function providerOf(env: Env) {
   const resource = defaultResource()
     .merge(named)
     .merge(detectResources({ detectors: [envDetector] }))
-  const provider = new TracerProvider({
+  const provider = new sdk.TracerProvider({
     resource,
-    sampler: samplerOf(env, samplers),
-    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+    sampler: samplerOf(env, sdk),
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   propagation.setGlobalPropagator(new W3CTraceContextPropagator())
@@ -103,23 +103,17 @@ async function providerOf(env: Env) {
   return provider
 }
 
-type Samplers = Pick<
-  typeof import('@opentelemetry/sdk-trace'),
-  'AlwaysOffSampler' | 'AlwaysOnSampler' | 'ParentBasedSampler' | 'TraceIdRatioBasedSampler'
->
-
 /** Returns the sampler that OTEL_TRACES_SAMPLER names; without the variable, one that samples every trace. */
-function samplerOf(env: Env, samplers: Samplers) {
-  const { AlwaysOffSampler, AlwaysOnSampler, ParentBasedSampler, TraceIdRatioBasedSampler } = samplers
+function samplerOf(env: Env, sdk: typeof import('@opentelemetry/sdk-trace')) {
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'
   const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
   const share = Number.isFinite(ratio) ? Math.min(1, Math.max(0, ratio)) : 1
   const root = name.endsWith('always_off')
-    ? new AlwaysOffSampler()
+    ? new sdk.AlwaysOffSampler()
     : name.endsWith('traceidratio')
-      ? new TraceIdRatioBasedSampler(share)
-      : new AlwaysOnSampler()
-  return name.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+      ? new sdk.TraceIdRatioBasedSampler(share)
+      : new sdk.AlwaysOnSampler()
+  return name.startsWith('parentbased_') ? new sdk.ParentBasedSampler({ root }) : root
 }
 
 function attributesOf(facts: Facts): Record<string, string | number | boolean> {

@@ -11,6 +11,7 @@ import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
 import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import { Progress } from '../sync/context.ts'
+import type { RetypedColumn } from '../warehouse/load/retypeColumn.ts'
 import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
 const report = z.enum(reportNames)
@@ -151,16 +152,7 @@ export const ANSWERS = {
   }),
   'retry-rejected': Publication.extend({ retried: z.array(RetriedReport) }),
   'dismiss-rejected': Publication.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
-  retype: Publication.extend({
-    retyped: z.object({
-      column: z.string(),
-      from: z.string(),
-      to: z.string(),
-      values: count,
-      fitted: count,
-      misfits: count,
-    }),
-  }),
+  retype: Publication.extend({ retyped: plain<RetypedColumn>() }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
   status: Activity.extend({ standings: z.array(Standing), next: z.array(NextTick), console: z.string().optional() }),
   activity: Activity,
@@ -172,7 +164,7 @@ export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Returns a schema that accepts any object as `T`. For rows of the books, whose types are declared elsewhere. */
+/** Returns a schema that accepts any object as `T`. For results whose types are declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

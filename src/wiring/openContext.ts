@@ -38,29 +38,18 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   signal.addEventListener('abort', interrupt)
   opening.defer(() => signal.removeEventListener('abort', interrupt))
   signal.throwIfAborted()
-  const context: SyncContext = {
-    client,
-    warehouse,
-    clock,
-    settings: settingsOf(config),
-    onProgress: () => undefined,
-    signal,
-    observe,
-  }
+  const settings = settingsOf(config)
+  const context: SyncContext = { client, warehouse, clock, settings, onProgress: () => undefined, signal, observe }
   const closing = opening.move()
   return { context, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
-export const settingsOf = (config: Config): SyncSettings => ({
-  reports: config.reports,
-  currencies: config.currencies,
-  limits: config.limits,
-  concurrency: config.service.concurrency,
-  identity: identityOf(config.service),
-  hashKey: config.hashKey,
-  staging: config.staging,
-  rejectedKeepMs: config.rejectedKeepMs,
-})
+export function settingsOf(config: Config): SyncSettings {
+  const { service, reports, currencies, limits, hashKey, staging, rejectedKeepMs } = config
+  const { concurrency } = service
+  const identity = identityOf(service)
+  return { reports, currencies, limits, concurrency, identity, hashKey, staging, rejectedKeepMs }
+}
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   /** Maximum number of attempts per request; undefined: the client's default. */

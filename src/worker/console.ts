@@ -3,7 +3,6 @@
  * workers on a machine, only one can have the port. The others work without a console until the port is free.
  */
 import type { QueueStore } from '../../jobs/stores/store.ts'
-import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console, type ConsoleOptions } from '../console/console.ts'
 import { asSyncError } from '../errors.ts'

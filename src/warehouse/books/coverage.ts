@@ -3,7 +3,7 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
 import { nowPrivate } from '../../plan/privacy.ts'
-import { type Sql, text, time } from '../database/sql.ts'
+import { type Sql, text, time, type WithNulls, withoutNulls } from '../database/sql.ts'
 import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { merged, type Span } from '../../plan/spans.ts'
@@ -78,12 +78,12 @@ export async function cover(sql: Sql, report: Declaration, windows: readonly Sco
 
 /** Returns the report's covered intervals by scope, earliest first. */
 async function coveredBy(sql: Sql, report: string): Promise<ScopedSpan[]> {
-  const rows = await sql.rows<{ scope: string; since: Instant | null; until: Instant }>(
+  const rows = await sql.rows<WithNulls<ScopedSpan>>(
     `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1
      ORDER BY scope, since NULLS FIRST`,
     [report],
   )
-  return rows.map(({ scope, since, until }) => ({ scope, since: since ?? undefined, until }))
+  return rows.map(withoutNulls)
 }
 
 const isSame = (a: readonly Span[], b: readonly Span[]): boolean =>
