@@ -16,7 +16,7 @@ export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
 const ISO_DATE_TIME =
-  /^(?<date>\d{4}-\d{2}-\d{2})(?:[Tt ](?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$/
+  /^(?<date>\d{4}-\d{2}-\d{2})(?:[Tt ](?<time>\d{2}:\d{2}(?::\d{2})?)(?:[.,](?<fraction>\d+))?(?:[Zz]|(?<hours>[+-]\d{2})(?::?(?<minutes>\d{2}))?)?)?$/
 
 export const fromMillis = (ms: number): Instant => Math.trunc(ms * MICROS_PER_MS) as Instant
 
@@ -40,7 +40,8 @@ export const millisBetween = (from: Instant, to: Instant): number => (to - from)
 export function parseInstant(text: string): Instant | undefined {
   const groups = ISO_DATE_TIME.exec(text)?.groups
   if (groups === undefined) return undefined
-  const ms = Date.parse(`${groups['date']}T${wholeSeconds(groups['time'])}${zoneOf(groups['zone'])}`)
+  const zone = groups['hours'] === undefined ? 'Z' : `${groups['hours']}:${groups['minutes'] ?? '00'}`
+  const ms = Date.parse(`${groups['date']}T${groups['time'] ?? '00:00'}${zone}`)
   if (Number.isNaN(ms) || !isCalendarDate(groups['date'] ?? '')) return undefined
   const micros = Number((groups['fraction'] ?? '').slice(0, 6).padEnd(6, '0'))
   return (ms * MICROS_PER_MS + micros) as Instant
@@ -51,17 +52,6 @@ export function formatInstant(instant: Instant): string {
   const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
   const micros = instant - wholeSecond * MICROS_PER_SECOND
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
-}
-
-function wholeSeconds(time: string | undefined): string {
-  if (time === undefined) return '00:00:00'
-  return time.length === 5 ? `${time}:00` : time
-}
-
-function zoneOf(zone: string | undefined): string {
-  if (zone === undefined || zone === 'z') return 'Z'
-  if (zone.length === 3) return `${zone}:00`
-  return zone.length === 5 ? `${zone.slice(0, 3)}:${zone.slice(3)}` : zone
 }
 
 /** Returns whether the date exists. `Date.parse` makes 30 February 1 March, so the result is compared with the text. */

@@ -12,12 +12,7 @@ export interface LogLine {
   (fields: object, message?: string): void
 }
 
-export interface Log {
-  readonly trace: LogLine
-  readonly debug: LogLine
-  readonly info: LogLine
-  readonly warn: LogLine
-  readonly error: LogLine
+export interface Log extends Readonly<Record<Exclude<LogLevel, 'silent'>, LogLine>> {
   /** Returns a log that adds `fields` to each line. */
   child(fields: Readonly<Record<string, unknown>>): Log
 }

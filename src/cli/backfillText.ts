@@ -8,6 +8,7 @@ import {
   type Column,
   counted,
   grouped,
+  leftColumns,
   line,
   problemText,
   publishedText,
@@ -22,10 +23,7 @@ export const hasFailed = ({ ends, publishError }: BackfillAnswer): boolean =>
   publishError !== undefined || ends.some(({ ended }) => ended?.state !== 'done')
 
 const COLUMNS: readonly Column[] = [
-  { head: 'report' },
-  { head: 'state' },
-  { head: 'from' },
-  { head: 'to' },
+  ...leftColumns('report', 'state', 'from', 'to'),
   ...rightColumns('windows', 'failed', 'pages', 'rows', 'new', 'changed', 'deleted', 'rejected'),
 ]
 
@@ -46,7 +44,7 @@ export function summaryText({ ends, published, publishError }: BackfillAnswer): 
   })
   const parts = [table(COLUMNS, rows), ends.flatMap(failureLines).join('')]
   if (published !== undefined) parts.push(publishedText(published))
-  if (publishError !== undefined) parts.push(problemText('published copy', publishError))
+  parts.push(problemText('published copy', publishError))
   return parts.filter((part) => part !== '').join('\n')
 }
 
@@ -55,7 +53,7 @@ const FAILURES_SHOWN = 5
 
 /** Returns lines about windows that failed or, if the backfill could not begin, about the error. */
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
-  if (ended === undefined) return error === undefined ? [] : [problemText(report, error)]
+  if (ended === undefined) return [problemText(report, error)]
   if (ended.state === 'done') return []
   const shown = ended.failures.slice(0, FAILURES_SHOWN).map((window) => `${report} ${failedText(window)}\n`)
   const more = ended.failures.length - shown.length
@@ -113,9 +111,7 @@ function outcomeDocument({ backfillId, state, range, figures, failures }: Backfi
 
 const PLAN_COLUMNS: readonly Column[] = [
   ...rightColumns('window'),
-  { head: 'from' },
-  { head: 'to' },
-  { head: 'scope' },
+  ...leftColumns('from', 'to', 'scope'),
   ...rightColumns('rows', 'requests'),
 ]
 /** Maximum number of windows to print for each report of a plan. `--json` prints all windows. */

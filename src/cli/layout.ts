@@ -70,11 +70,15 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .join('\n')}\n`
 }
 
+export const leftColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head }))
+
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
-/** Returns two lines: the problem with its code, and what to do. Example: `events failed: … (RATE_LIMITED)`. */
-export const problemText = (subject: string, problem: Problem, state = 'failed'): string =>
-  `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
+/** Returns two lines: the problem with its code, and what to do. Without a problem, returns an empty text. */
+export const problemText = (subject: string, problem: Problem | undefined, state = 'failed'): string =>
+  problem === undefined
+    ? ''
+    : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
 /** Removes the subject from the beginning of the message, because the caller has already printed the subject. */
 export const withoutSubject = (message: string, subject: string): string =>

@@ -5,22 +5,17 @@ import { type Instant, parseInstant } from '../instant.ts'
 /** The sandbox's port unless another program uses it. With a fixed port, the sandbox's address stays the same. */
 export const PORT_PREFERRED = 7_800
 
-export function wholeNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a whole number, not less than 0.')
+/** Returns a function that parses numbers of the given form, which `what` describes, up to `max`. */
+function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
+  return (text) => {
+    if (form.test(text) && Number(text) <= max) return Number(text)
+    throw new InvalidArgumentError(`It must be ${what}.`)
+  }
 }
 
-const PORT_MAX = 65_535
-
-export function portNumber(text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= PORT_MAX) return Number(text)
-  throw new InvalidArgumentError(`It must be a whole number from 0 to ${PORT_MAX}.`)
-}
-
-export function anyNumber(text: string): number {
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('It must be a number, not less than 0.')
-}
+export const wholeNumber = numberParser(/^\d{1,15}$/, 'a whole number, not less than 0')
+export const portNumber = numberParser(/^\d{1,5}$/, 'a whole number from 0 to 65535', 65_535)
+export const anyNumber = numberParser(/^\d+(?:\.\d+)?$/, 'a number, not less than 0')
 
 export function parseTime(text: string): Instant {
   const time = parseInstant(text)

@@ -1,7 +1,7 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
-import { grouped, counted, duration, line, table, wholeSeconds, type Column } from './layout.ts'
+import { counted, duration, grouped, leftColumns, line, rightColumns, table, wholeSeconds } from './layout.ts'
 import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
 import { reasonOf } from '../plan/coverage.ts'
@@ -11,16 +11,11 @@ import type { Standing } from '../status/standing.ts'
 type Span = ScopeCoverage['covered'][number]
 type ReadingAgain = NonNullable<ScopeCoverage['reading_again']>
 
-const COLUMNS: readonly Column[] = [
-  { head: 'report' },
-  { head: 'state' },
-  { head: 'mark' },
-  { head: 'lag', align: 'right' },
-  { head: 'last run' },
-  { head: 'rows', align: 'right' },
-  { head: 'deleted', align: 'right' },
-  { head: 'rejected', align: 'right' },
-  { head: 'misfits', align: 'right' },
+const COLUMNS = [
+  ...leftColumns('report', 'state', 'mark'),
+  ...rightColumns('lag'),
+  ...leftColumns('last run'),
+  ...rightColumns('rows', 'deleted', 'rejected', 'misfits'),
 ]
 
 export function standingsText(standings: readonly Standing[], settings: Config['reports']): string {

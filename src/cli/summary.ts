@@ -10,6 +10,7 @@ import {
   counted,
   duration,
   grouped,
+  leftColumns,
   line,
   problemText,
   publishedText,
@@ -24,8 +25,7 @@ export const hasFailed = ({ outcomes, publishError }: SyncAnswer): boolean =>
   publishError !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
 
 const COLUMNS: readonly Column[] = [
-  { head: 'report' },
-  { head: 'state' },
+  ...leftColumns('report', 'state'),
   ...rightColumns('pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'),
   { head: 'mark' },
 ]
@@ -54,29 +54,25 @@ function notes(answer: SyncAnswer): string {
   const off = outcomes.flatMap(({ report, offReason }) =>
     offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
   )
-  const rejected = outcomes
-    .filter(({ figures }) => figures.rejected > 0)
-    .map(
-      ({ report, figures }) =>
-        `${report}: ${grouped(figures.rejected)} rejected; see them with: tidemark query "SELECT * FROM tidemark.rejected_rows WHERE report = '${report}'"`,
-    )
-  const misfits = outcomes
-    .filter(({ figures }) => figures.misfits > 0)
-    .map(
-      ({ report, figures }) =>
-        `${report}: ${grouped(figures.misfits)} values did not fit their columns; see them with: tidemark query "SELECT * FROM tidemark.misfits WHERE report = '${report}'"`,
-    )
-  const late = outcomes
-    .filter(({ figures }) => figures.late > 0)
-    .map(
-      ({ report, figures }) =>
-        `${report}: ${counted(figures.late, 'row')} came late; ${latenessText(report, figures.latenessMs)}`,
-    )
-  const frozen = outcomes
-    .filter(({ figures }) => figures.frozen.length > 0)
-    .map(({ report, figures }) => `${report}: ${frozenText(figures.frozen)}`)
-  return `${[...off, ...rejected, ...misfits, ...frozen, ...late].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
+  const noted = NOTES.flatMap((note) =>
+    outcomes.map((outcome) => note(outcome) && `${outcome.report}: ${note(outcome)}`).filter((text) => text !== ''),
+  )
+  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
+
+/** Notes about a run's figures. A note is an empty text if there is nothing to say about the run. */
+const NOTES: readonly ((outcome: Outcome) => string)[] = [
+  ({ report, figures: { rejected } }) =>
+    rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
+  ({ report, figures: { misfits } }) =>
+    misfits === 0 ? '' : `${grouped(misfits)} values did not fit their columns; ${shownBy('misfits', report)}`,
+  ({ figures: { frozen } }) => (frozen.length === 0 ? '' : frozenText(frozen)),
+  ({ report, figures: { late, latenessMs } }) =>
+    late === 0 ? '' : `${counted(late, 'row')} came late; ${latenessText(report, latenessMs)}`,
+]
+
+const shownBy = (table: string, report: string): string =>
+  `see them with: tidemark query "SELECT * FROM tidemark.${table} WHERE report = '${report}'"`
 
 const FROZEN_SHOWN = 5
 
@@ -89,20 +85,13 @@ function frozenText(fields: readonly string[]): string {
 
 /** Returns the text about failed runs and a failed publication, each with what to do. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
-  const failed = outcomes.flatMap(({ report, state, error }) =>
-    error === undefined ? [] : [problemText(report, error, state)],
-  )
-  return `${failed.join('')}${publishError === undefined ? '' : problemText('published copy', publishError)}`
+  const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
+  return `${failed.join('')}${problemText('published copy', publishError)}`
 }
 
 function closing(outcomes: readonly Outcome[]): string {
   const count = (state: Outcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
-  const parts = [
-    `${count('done')} done`,
-    `${count('failed')} failed`,
-    `${count('paused')} paused`,
-    `${count('off')} off`,
-  ]
+  const parts = (['done', 'failed', 'paused', 'off'] as const).map((state) => `${count(state)} ${state}`)
   return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
 }
 

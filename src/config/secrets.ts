@@ -9,13 +9,6 @@ import { pathText, valueAt, type Path, type Problem, type WhereOf } from './prob
 import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
-interface SecretSetting {
-  readonly name: string
-  readonly variable: string
-  readonly path: Path
-  readonly charsMin: number
-}
-
 /** Minimum length of keys, because a shorter key could be found by trying all combinations. */
 const KEY_CHARS_MIN = 16
 
@@ -28,7 +21,9 @@ const SETTINGS = {
     path: ['notify', 'secret_file'],
     charsMin: KEY_CHARS_MIN,
   },
-} as const satisfies Record<string, SecretSetting>
+} as const
+
+type SecretSetting = (typeof SETTINGS)[keyof typeof SETTINGS]
 
 interface SecretSources {
   readonly sources: Sources

@@ -1,9 +1,10 @@
 /** `tidemark init`: asks for the settings, tries them against the service, and writes them to files. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { isReportName, type ReportName } from '../../../schema/index.ts'
-import { loadConfig } from '../../config/config.ts'
+import { type Config, loadConfig } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
 import { createLog } from '../../log.ts'
 import { Secret } from '../../secret.ts'
@@ -89,23 +90,18 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Loads a configuration from the answers. Uses an empty folder, so that no existing file changes the result. */
-async function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers) {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-init-'))
-  try {
-    const given = {
-      REPORTING_BASE_URL: baseUrl,
-      REPORTING_CLIENT_ID: clientId,
-      ...(secret instanceof Secret
-        ? { REPORTING_CLIENT_SECRET: secret.reveal() }
-        : { REPORTING_CLIENT_SECRET_FILE: secret.file }),
-      ...(currencies.length > 0 && { TIDEMARK_CURRENCIES: currencies.join(',') }),
-      ...(env['REPORTING_SCOPES'] !== undefined && { REPORTING_SCOPES: env['REPORTING_SCOPES'] }),
-    }
-    return await loadConfig({ env: given, cwd: folder })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
+/** Loads a configuration from the answers. Names a folder that does not exist, so no file changes the result. */
+function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
+  const given = {
+    REPORTING_BASE_URL: baseUrl,
+    REPORTING_CLIENT_ID: clientId,
+    ...(secret instanceof Secret
+      ? { REPORTING_CLIENT_SECRET: secret.reveal() }
+      : { REPORTING_CLIENT_SECRET_FILE: secret.file }),
+    ...(currencies.length > 0 && { TIDEMARK_CURRENCIES: currencies.join(',') }),
+    REPORTING_SCOPES: env['REPORTING_SCOPES'],
   }
+  return loadConfig({ env: given, cwd: path.join(tmpdir(), `tidemark-init-${randomUUID()}`) })
 }
 
 const REFUSALS: readonly (string | undefined)[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN']

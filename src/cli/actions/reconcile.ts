@@ -43,8 +43,7 @@ function foundText({ compared, publishError }: AnswerOf<'reconcile'>): string {
       ? [report, 'failed', '', '', '', '']
       : [report, ...[found.rows, found.missed, found.differed, found.absent, found.deleted].map(grouped)],
   )
-  const failures = compared.flatMap(({ report, error }) => (error === undefined ? [] : [problemText(report, error)]))
-  if (publishError !== undefined) failures.push(problemText('published copy', publishError))
+  const failures = compared.map(({ report, error }) => problemText(report, error)).join('')
   const repaired = compared.some(({ found }) => found !== undefined) ? REPAIRED : ''
-  return `${table(COLUMNS, rows)}\n${failures.join('')}${repaired}`
+  return `${table(COLUMNS, rows)}\n${failures}${problemText('published copy', publishError)}${repaired}`
 }

@@ -21,7 +21,7 @@ export async function retryRejectedRows(
   return print(shell, output, {
     failed: publishError !== undefined,
     document: () => ({ reports: retried, publish_error: publishError }),
-    text: () => `${retriedText(retried)}${publishError ? problemText('published copy', publishError) : ''}`,
+    text: () => `${retriedText(retried)}${problemText('published copy', publishError)}`,
   })
 }
 

@@ -50,7 +50,7 @@ async function retype(
     failed: publishError !== undefined,
     document: () => ({ ...retyped, publish_error: publishError }),
     text: () =>
-      `${column}: ${from} is now ${to}; ${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')} (tidemark.misfits)\n${publishError ? problemText('published copy', publishError) : ''}`,
+      `${column}: ${from} is now ${to}; ${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')} (tidemark.misfits)\n${problemText('published copy', publishError)}`,
   })
 }
 

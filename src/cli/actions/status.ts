@@ -5,7 +5,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
-import { counted, duration, table, timeText } from '../layout.ts'
+import { counted, duration, leftColumns, rightColumns, table, timeText } from '../layout.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 import { reportNames } from '../../../schema/index.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
@@ -93,11 +93,11 @@ function activityText({ running, waiting, queues, console, standings }: WorkerSt
   const rows = Object.entries(queues)
     .filter(([name]) => name !== 'ticks' && name !== 'control')
     .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
-  const heads = ['waiting', 'running', 'delayed', 'failed'].map((head) => ({ head, align: 'right' as const }))
+  const heads = [...leftColumns('queue'), ...rightColumns('waiting', 'running', 'delayed', 'failed')]
   const paused = new Set(standings.filter(({ state }) => state === 'paused').map(({ report }) => report as string))
   const untilWhen = (report: string) => (paused.has(report) ? ` until ${report} is resumed` : '')
   const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits${untilWhen(report)}\n`)
   const runsText = runs.length + waits.length === 0 ? '' : `${[...runs, ...waits].join('')}\n`
   const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
-  return `${runsText}${table([{ head: 'queue' }, ...heads], rows)}${consoleText}`
+  return `${runsText}${table(heads, rows)}${consoleText}`
 }

@@ -4,7 +4,7 @@ import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
-import { grouped, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
+import { grouped, leftColumns, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
 import { print, type CommandOptions, openOutputs } from '../commandOutput.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { selectReports } from '../reportSelection.ts'
@@ -44,12 +44,7 @@ function exitCode(verified: readonly VerifiedReport[]): ExitCode {
 const agrees = ({ missing, different, extra }: ScopeComparison): boolean =>
   missing.rows + different.rows + extra.rows === 0
 
-const COLUMNS = [
-  { head: 'report' },
-  { head: 'from' },
-  { head: 'to' },
-  ...rightColumns('rows', 'missing', 'different', 'extra'),
-]
+const COLUMNS = [...leftColumns('report', 'from', 'to'), ...rightColumns('rows', 'missing', 'different', 'extra')]
 
 function textOf(verified: readonly VerifiedReport[]): string {
   const scopes = verified.flatMap((each) => each.scopes)
