@@ -54,9 +54,9 @@ function notes(answer: SyncAnswer): string {
   const off = outcomes.flatMap(({ report, offReason }) =>
     offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
   )
-  const noted = NOTES.flatMap((note) =>
-    outcomes.map((outcome) => note(outcome) && `${outcome.report}: ${note(outcome)}`).filter((text) => text !== ''),
-  )
+  const noted = NOTES.flatMap((note) => outcomes.map((outcome) => ({ report: outcome.report, text: note(outcome) })))
+    .filter(({ text }) => text !== '')
+    .map(({ report, text }) => `${report}: ${text}`)
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 

@@ -4,22 +4,11 @@ import {
   clashingFiles,
   lakeProblems,
   missingSettings,
-  reportsInEnvironment,
   servingProblems,
   unknownReports,
   columnProblems,
 } from './crossChecks.ts'
-import {
-  CONSOLE_TOKEN,
-  CONSOLE_VIEW_TOKEN,
-  type Environment,
-  type MergedSettings,
-  misspellings,
-  namesInEffect,
-  SERVE_TOKEN,
-  variableOf,
-  withEnvironment,
-} from './environment.ts'
+import { type MergedSettings, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { configInvalid, type Problem, type WhereOf } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -47,28 +36,15 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const notifySecret = raw && (await readNotifySecret(raw, places))
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
     throw configInvalid(problems, file === undefined ? folder : undefined)
-  const misspelt = misspellings(env)
   return frozen(
     resolve(raw, {
-      folder,
-      onlyReports: reportsInEnvironment(env),
+      sources,
       clientSecret,
       hashKey,
       notifySecret,
-      consoleToken: tokenIn(env, CONSOLE_TOKEN),
-      consoleViewToken: tokenIn(env, CONSOLE_VIEW_TOKEN),
-      serveToken: tokenIn(env, SERVE_TOKEN),
-      source: {
-        ...(file !== undefined && { file }),
-        env: namesInEffect(env),
-        ...(misspelt.length > 0 && { misspellings: misspelt }),
-      },
     }),
   )
 }
-
-const tokenIn = (env: Environment, name: string): Secret | undefined =>
-  env[name] === undefined ? undefined : new Secret(env[name])
 
 function readYaml({ text, fileLabel }: Sources): YamlFile {
   const yaml = parseYaml(text)

@@ -1,7 +1,7 @@
 /** Checks that the file's schema can't make: variables may set a required value, or two settings may conflict. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
-import { type Environment, listOf, REPORTS, SERVE_TOKEN, variableOf } from './environment.ts'
+import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
 import { pathText, valueAt, type Problem, type WhereOf } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 import { filesOf } from './resolve.ts'
@@ -19,10 +19,6 @@ export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Prob
     where: whereOf(required),
     problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
   }))
-
-/** Returns the reports in TIDEMARK_REPORTS; undefined if the variable is not set. */
-export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
-  env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
 /** Returns a problem for each name in TIDEMARK_REPORTS that is not a report. */
 export const unknownReports = (env: Environment): readonly Problem[] =>

@@ -78,6 +78,10 @@ export function withEnvironment(fileValue: unknown, env: Environment): MergedSet
 /** Returns the items of a list in a variable. `EUR, USD` and `EUR USD` are the same list. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
+/** Returns the reports in TIDEMARK_REPORTS; undefined if the variable is not set. */
+export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
+  env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
+
 /** Returns the variable's value. Text that is no number stays text, and the schema rejects it with its own message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''

@@ -1,52 +1,62 @@
 /** Converts checked settings to the final configuration: absolute paths, milliseconds, bytes. */
 import path from 'node:path'
 import { reports, type ReportName, type Declaration } from '../../schema/index.ts'
-import type { Secret } from '../secret.ts'
+import { Secret } from '../secret.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
+import {
+  CONSOLE_TOKEN,
+  CONSOLE_VIEW_TOKEN,
+  misspellings,
+  namesInEffect,
+  reportsInEnvironment,
+  SERVE_TOKEN,
+} from './environment.ts'
 import type { RawConfig } from './raw.ts'
 import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
+import type { Sources } from './sources.ts'
 
 export interface ResolveContext {
-  /** The folder to which relative paths in the settings refer. */
-  readonly folder: string
-  /** The reports that TIDEMARK_REPORTS lists; undefined if all reports may run. */
-  readonly onlyReports: readonly string[] | undefined
+  readonly sources: Sources
   readonly clientSecret: Secret
-  readonly consoleToken: Secret | undefined
-  readonly consoleViewToken: Secret | undefined
   readonly hashKey: Secret | undefined
-  readonly serveToken: Secret | undefined
   readonly notifySecret: Secret | undefined
-  readonly source: Config['source']
 }
 
 /** Returns the final configuration for settings that were checked. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
-  const { warehouse, published } = filesOf(raw, given.folder)
-  const lake = lakeOf(raw, given.folder)
+  const { folder, env, file } = given.sources
+  const { warehouse, published } = filesOf(raw, folder)
+  const lake = lakeOf(raw, folder)
+  const onlyReports = reportsInEnvironment(env)
+  const misspelt = misspellings(env)
+  const tokenIn = (name: string) => (env[name] === undefined ? undefined : new Secret(env[name]))
   return {
     service: serviceOf(raw.service, given.clientSecret),
     warehouse,
     ...(lake && { lake }),
     published,
     staging: `${warehouse}.staging`,
-    ...(raw.extensions !== undefined && { extensions: path.resolve(given.folder, raw.extensions) }),
-    ...serveOf(raw, given.serveToken),
+    ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
+    ...serveOf(raw, tokenIn(SERVE_TOKEN)),
     queue: raw.queue,
-    console: { ...raw.console, token: given.consoleToken, viewToken: given.consoleViewToken },
+    console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
     historyMs: parseDuration(raw.history) ?? 0,
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
     ...notifyOf(raw.notify, given.notifySecret),
     currencies: raw.currencies,
     reports: Object.fromEntries(
-      reports.map((report) => [report.name, resolveReport(report, raw, given.onlyReports)]),
+      reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
     ) as Record<ReportName, ReportConfig>,
     limits: limitsOf(raw.limits),
-    source: given.source,
+    source: {
+      ...(file !== undefined && { file }),
+      env: namesInEffect(env),
+      ...(misspelt.length > 0 && { misspellings: misspelt }),
+    },
   }
 }
 
