@@ -5,13 +5,8 @@ import { raced, throwIfAborted } from './cancellation.ts'
 import { type LongPause, pauseEnd, type Permit } from './limiter.ts'
 import type { ClientLimits } from './limits.ts'
 
-export type RetryRules = Pick<
-  ClientLimits,
-  'attemptsMax' | 'retryDelayMsMin' | 'retryDelayMsMax' | 'retryAfterMsMax' | 'pauseMsMax'
->
-
 /** True if another attempt can't succeed, or if `attempt` was the last one that the rules allow. */
-const isFinal = (error: SyncError, attempt: number, rules: RetryRules): boolean =>
+const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
 /** Returns whether the error is a 429, which limits the whole client. */
@@ -32,7 +27,7 @@ const isOverload = (error: SyncError): boolean =>
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
-  { rules, random }: { rules: RetryRules; random: () => number },
+  { rules, random }: { rules: ClientLimits; random: () => number },
 ): number {
   const asked = retryAfterMsOf(error)
   if (asked === undefined) return backoffMs(attempt, rules, random)
@@ -41,7 +36,7 @@ export function delayMsAfter(
 }
 
 /** Returns an exponential backoff with full jitter: uniform between zero and a bound that doubles with each attempt. */
-export function backoffMs(attempt: number, rules: RetryRules, random: () => number): number {
+export function backoffMs(attempt: number, rules: ClientLimits, random: () => number): number {
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
 
@@ -67,7 +62,7 @@ const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
-  rules: RetryRules
+  rules: ClientLimits
   signal: AbortSignal
   /** Waits for a permit. It is released after `onPause`, so that no other request is sent before the pause begins. */
   permit: () => Promise<Permit>

@@ -15,25 +15,18 @@ const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
 /** Returns the problem with the text; undefined if the text is valid. */
 export type Check = (text: string) => string | undefined
 
-export const baseUrlProblem: Check = (text) => {
-  if (!URL.canParse(text)) return 'must be an address such as https://reports.example.com'
-  const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
-  if (/[?#]/.test(text)) return 'must not contain a query (?) or a fragment (#)'
-  return protocolProblem(url)
-}
-
-const protocolProblem = ({ protocol, hostname }: URL): string | undefined =>
-  protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
-    ? undefined
-    : 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
+export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
 
 /** Checks the address of a webhook. It may have a query (`?key=…`), by which many receivers identify the sender. */
-export const webhookProblem: Check = (text) => {
-  if (!URL.canParse(text)) return 'must be an address such as https://hooks.example.com/tidemark'
-  const url = new URL(text)
-  if (url.username !== '' || url.password !== '') return 'must not contain a user name or password'
-  return protocolProblem(url)
+export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
+
+function addressProblem(text: string, example: string, hasForbiddenQuery = false): string | undefined {
+  if (!URL.canParse(text)) return `must be an address such as ${example}`
+  const { username, password, protocol, hostname } = new URL(text)
+  if (username !== '' || password !== '') return 'must not contain a user name or password'
+  if (hasForbiddenQuery) return 'must not contain a query (?) or a fragment (#)'
+  if (protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))) return undefined
+  return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 }
 
 export const proxyProblem: Check = (text) => {

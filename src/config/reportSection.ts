@@ -52,6 +52,16 @@ const entity = z.strictObject({
   follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
 })
 
+/** The keys that each report's section may have. */
+const common = {
+  enabled: z.boolean().default(true).describe('false switches the report off'),
+  ...z.object(rhythm).partial().shape,
+  schema_contract: schemaContract.optional(),
+  history: z.boolean().default(false).describe('Keep every version of each row in schema history'),
+  columns: columns.optional(),
+  exclude_payload: z.boolean().default(false).describe('Keep columns only: no _payload, no _extra'),
+}
+
 /** Returns the schema of one report's section, which has only the keys that the report's declaration supports. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
@@ -59,12 +69,7 @@ export function reportSection(report: Declaration) {
   const hasEntities = report.perRecord?.follows === 'configured'
   return z
     .strictObject({
-      enabled: z.boolean().default(true).describe('false switches the report off'),
-      ...z.object(rhythm).partial().shape,
-      schema_contract: schemaContract.optional(),
-      history: z.boolean().default(false).describe('Keep every version of each row in schema history'),
-      columns: columns.optional(),
-      exclude_payload: z.boolean().default(false).describe('Keep columns only: no _payload, no _extra'),
+      ...common,
       ...(report.perRecord === undefined && { reconcile_every: reconcileEvery.optional() }),
       ...(flags.length > 0 && {
         expand: z.array(z.enum(flags)).optional().describe('Flags to ask with; all when left out'),
@@ -90,20 +95,10 @@ export function reportSection(report: Declaration) {
 }
 
 /** A section that the schema of `reportSection` has accepted, so without keys that the report does not support. */
-export interface RawReport {
+export interface RawReport extends Partial<z.output<z.ZodObject<typeof common>>> {
   readonly enabled: boolean
-  readonly every?: string
-  readonly time_zone?: string
   readonly reconcile_every?: string
   readonly deletes_every?: string
-  readonly page_size?: number
-  readonly overlap?: string
-  readonly settle?: string
-  readonly start?: string
-  readonly schema_contract?: 'evolve' | 'freeze' | 'reject'
-  readonly history?: boolean
-  readonly columns?: Readonly<Record<string, 'hash' | 'drop' | 'keep'>>
-  readonly exclude_payload?: boolean
   readonly expand?: readonly string[]
   readonly filters?: Readonly<Record<string, unknown>>
   readonly ask_created?: boolean
