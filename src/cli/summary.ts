@@ -60,7 +60,7 @@ function notes(answer: SyncAnswer): string {
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
-/** Notes about a run's figures. A note is an empty text if there is nothing to say about the run. */
+/** Each function returns a note about a run's figures, or an empty text if the run needs no note. */
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,

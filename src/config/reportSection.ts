@@ -52,7 +52,7 @@ const entity = z.strictObject({
   follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
 })
 
-/** The keys that each report's section may have. */
+/** The keys that all reports support. */
 const common = {
   enabled: z.boolean().default(true).describe('false switches the report off'),
   ...z.object(rhythm).partial().shape,
