@@ -170,7 +170,7 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
   warn(
     name,
     `may be read; ${counted(pageSize, 'row')} a page were requested, ${grouped(clamp)} were returned`,
-    `The service cuts page_size. Nothing is lost by it; set page_size: ${clamp} for ${name} to say so.`,
+    `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamp} for ${name} to end this warning.`,
   )
 
 /** Returns a warning if the service answered a request of these checks with 429 (too many requests). */
