@@ -9,7 +9,7 @@ import { withMethods } from '../support/withMethods.ts'
 import { aTideAnsweredBy } from './answering.ts'
 import { bodiesOf, differencesOf, stampAlike } from './stories.ts'
 
-/** SyncContext whose client tells of each question without deleted rows before it is asked. */
+/** SyncContext whose client calls `beforeSecondRead` before each request without deleted rows. */
 function roomsThat(tide: Tide, beforeSecondRead: () => void): SyncContext {
   const { context } = tide
   const read: ReportingClient['read'] = (request, signal) => {
@@ -106,6 +106,78 @@ it.each(EDITS)('a budget known to be deleted, %s, stays deleted', { tags: 'long'
   expect(await tide.syncOnce()).toEqual({ reads: [true, false, true], deleted: [true] })
   budget.stamps = stamps
   expect(await tide.syncOnce()).toMatchObject({ deleted: [true] })
+})
+
+const DAY_MS = 86_400_000
+
+/** 60 old budgets, one a day, on pages of ten. `isShown` decides which of them a request returns. */
+async function aTideOfOldBudgets(isShown: (key: number, asked: BudgetRequest) => boolean, apartMs = DAY_MS) {
+  const stamps = Array.from({ length: 60 }, (_, n) => Date.UTC(2025, 6, 1) + n * apartMs)
+  const requests: BudgetRequest[] = []
+  const tide = await aTideAnsweredBy(
+    ({ body }) => {
+      const [since, until] = [body['modifiedSince'], body['modifiedUntil']].map((time) => Date.parse(String(time)))
+      const [page, size] = [Number(body['pageNumber']), Number(body['pageSize'])]
+      const asked = {
+        isFirst: 'expand' in body,
+        withDeleted: body['includeDeleted'],
+        length: Number(until) - Number(since),
+      }
+      requests.push(asked)
+      const rows = stamps.flatMap((stamp, n) =>
+        stamp >= Number(since) && stamp <= Number(until) && isShown(n + 1, asked)
+          ? [`{"budgetId":${n + 1},"budgetName":"x","modifiedAt":"${new Date(stamp).toISOString()}"}`]
+          : [],
+      )
+      return `[${rows.slice((page - 1) * size, page * size).join(',')}]`
+    },
+    { currencies: ['EUR'], defaults: { page_size: 10 } },
+  )
+  return Object.assign(tide, { requests })
+}
+
+interface BudgetRequest {
+  readonly isFirst: boolean
+  /** The parameter `includeDeleted`. */
+  readonly withDeleted: unknown
+  /** Milliseconds from the lower bound to the upper one. */
+  readonly length: number
+}
+
+const gone = async ({ warehouse }: Tide): Promise<number[]> =>
+  (await warehouse.rows<{ id: number }>('SELECT budget_id AS id FROM budgets WHERE is_deleted ORDER BY 1')).map(
+    ({ id }) => id,
+  )
+
+const isShort = ({ length }: BudgetRequest): boolean => length <= 2_000
+
+it('a deleted budget in a slice of many pages costs its page and two short requests, not one more read', async () => {
+  await using tide = await aTideOfOldBudgets((key, { withDeleted }) => key !== 23 || withDeleted === true)
+  await tide.sync('budgets')
+  expect(await gone(tide)).toEqual([23])
+  const third = tide.requests.filter(({ isFirst, withDeleted }) => !isFirst && withDeleted === true)
+  expect(third.map(isShort)).toEqual([false, true])
+  expect(tide.requests.filter((each) => each.withDeleted === false && isShort(each))).toHaveLength(1)
+})
+
+it('a living budget that a second read of several pages lacked is there, and not taken for deleted', async () => {
+  await using tide = await aTideOfOldBudgets((key, { withDeleted, length }) => {
+    if (key === 23) return withDeleted === true
+    return key !== 24 || withDeleted !== false || length < DAY_MS
+  })
+  await tide.sync('budgets')
+  expect(await gone(tide)).toEqual([23])
+})
+
+it.each([
+  ['on all pages', DAY_MS],
+  ['at one instant', 0],
+])('deleted budgets %s cost one read of their pages', async (_, apartMs) => {
+  await using tide = await aTideOfOldBudgets((key, { withDeleted }) => key % 3 > 0 || withDeleted === true, apartMs)
+  await tide.sync('budgets')
+  expect(await gone(tide)).toEqual(Array.from({ length: 20 }, (__, n) => 3 * n + 3))
+  const third = tide.requests.filter(({ isFirst, withDeleted }) => !isFirst && withDeleted === true)
+  expect(third).toHaveLength(6)
 })
 
 it('deleted budgets whose key came as text stop no run, and the one with a readable key is known to be deleted', {

@@ -175,7 +175,7 @@ export const MUTANTS: readonly Mutant[] = [
     to: '?? [])])',
   },
   {
-    name: 'a row that the third read shows with another stamp is deleted',
+    name: 'a row that the last read shows with another stamp is deleted',
     needs: 'stampsBack',
     file: 'src/warehouse/load/merge.ts',
     from: `gone_keys g WHERE g."~stamp" IS NULL)`,

@@ -6,13 +6,17 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
-import { KeySet } from '../../plan/keySet.ts'
-import type { Window } from '../../plan/window.ts'
+import { minusMs, parseInstant, plusMs } from '../../instant.ts'
+import { rowsAPage } from '../../plan/pagingProfile.ts'
+import type { Question } from '../../plan/question.ts'
+import { merged, type Span } from '../../plan/spans.ts'
+import { CLOCK_GRAIN_MS, type Window } from '../../plan/window.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { RowKey } from '../../staging/scanPage.ts'
 import type { WalkContext } from '../context.ts'
 import { type GoneKey, wholeKey } from '../intake.ts'
-import { type FetchedPage, PageSource } from './pageSource.ts'
+import { eachBounded } from './bounded.ts'
+import { type FetchedPage, PageSource, undefinedIfRefused } from './pageSource.ts'
 import { type ProvenSlice, provenSlices } from './provenSlices.ts'
 import { stampTexts } from './stampsOf.ts'
 import type { RowSink, SliceSource } from './walkPages.ts'
@@ -40,48 +44,103 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Returns the number of pages of the second and third reads so far. */
+  /** Returns the number of pages of all reads but the first so far. */
   get pages(): number {
     return this.#pages.pages
   }
 
   /**
    * Returns the keys of rows without a deletion flag that are missing from the second read, each with its stamp in the
-   * third read. The stamp is '' if that read lacks the row too. Returns undefined if all rows have a flag.
+   * last read. The stamp is '' if that read lacks the row too. Returns undefined if all rows have a flag. `pageOf` has
+   * the page of each row without a flag.
    */
-  async goneKeys(slice: ProvenSlice, unflagged: KeySet): Promise<GoneKey[] | undefined> {
-    const unflaggedKeys = [...slice.keys].filter((key) => unflagged.has(key))
-    if (unflaggedKeys.length === 0) return undefined
-    const live = await this.#keysOf(slice)
-    const missing = unflaggedKeys.filter((key) => !live.some((part) => part.has(key)))
-    if (missing.length === 0) return []
+  async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
+    const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
+    if (unflagged.length === 0) return undefined
+    const second = await this.#slices([slice.span], { rowsExpected: slice.rows })
+    const missing = missingFrom(second, unflagged)
+    const stamps = await this.#stampsOf(missing, slice, pageOf)
+    const isSure = second.every(({ proof }) => proof === 'single')
+    const gone = isSure ? missing : await this.#confirmed(missing, slice, stamps)
     const { declaration, scope } = this.#plan
-    const third = new StampCollector(declaration)
-    await this.#keysOf(slice, third)
-    return missing.map((key) => [...wholeKey(declaration, key, scope), ...(third.stamps.get(key) ?? [''])])
+    return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
+  }
+
+  /** Reads the pages again on which the first read had the rows. If one is on none of them, reads the whole slice. */
+  async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
+    const third = new StampCollector(this.#plan.declaration)
+    const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
+    const question = { ...this.#question(true), window: slice.span }
+    await eachBounded(numbers, this.#first.concurrency, async (number) => {
+      const page = await this.#pages.read(question, number).catch(undefinedIfRefused)
+      if (page !== undefined) await third.add(page)
+    })
+    if (!keys.every((key) => third.stamps.has(key)))
+      await this.#slices([slice.span], { rowsExpected: slice.rows, withDeleted: third })
+    return third.stamps
   }
 
   /**
-   * Returns the keys of the slice's rows that are not deleted; with `withDeleted`, which receives them, of all rows.
+   * Returns the missing rows that are missing once more. A second read of several pages may have lacked a living row.
+   * So the time around each missing row's stamp is read without deleted rows and then with them, and `stamps` gets the
+   * stamps of the latter. Returns all missing rows if that would take more requests than the slice has pages, or if many
+   * rows have these stamps.
    */
-  async #keysOf({ span, rows: rowsExpected }: ProvenSlice, withDeleted?: RowSink): Promise<KeySet[]> {
+  async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
+    const around = (key: RowKey) => {
+      const at = parseInstant(stamps.get(key)?.[0] ?? '')
+      return at === undefined ? [] : [{ since: minusMs(at, CLOCK_GRAIN_MS), until: plusMs(at, CLOCK_GRAIN_MS) }]
+    }
+    const spans = merged(missing.flatMap(around))
+    const texts = new Set(missing.flatMap((key) => stamps.get(key) ?? []))
+    const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
+    const pageRows = rowsAPage(this.#pages.profile, this.#pages.pageSize)
+    const isHeap = rowsThere > (spans.length * pageRows) / 2
+    if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
+    const without = await this.#slices(spans)
+    const last = new StampCollector(this.#plan.declaration)
+    await this.#slices(spans, { withDeleted: last })
+    for (const key of missing) if (around(key).length > 0) stamps.set(key, last.stamps.get(key) ?? [''])
+    return missingFrom(without, missing)
+  }
+
+  /** Reads the spans without deleted rows, or with them if `withDeleted` is to receive the rows. */
+  async #slices(
+    spans: readonly Span[],
+    { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
+  ): Promise<ProvenSlice[]> {
     const first = this.#first
     const pages = this.#pages
     pages.profile = { ...first.pages.profile, longestOfRun: pages.profile.longestOfRun }
-    const { declaration, config, scope: currency } = this.#plan
-    const also = { [declaration.includeDeleted ?? '']: withDeleted !== undefined }
-    const question = { expand: [], filters: config.filters, currency, also }
+    const question = this.#question(withDeleted !== undefined)
     const source = { ...first, pages, question, axis: 'window', rows: withDeleted } as const
-    const keys: KeySet[] = []
-    for await (const slice of provenSlices(source, [span], rowsExpected)) keys.push(slice.keys)
+    const slices: ProvenSlice[] = []
+    for await (const slice of provenSlices(source, spans, rowsExpected)) slices.push(slice)
     first.pages.profile = { ...pages.profile, longestOfRun: first.pages.profile.longestOfRun }
-    return keys
+    return slices
+  }
+
+  #question(isWithDeleted: boolean): Question {
+    const { declaration, config, scope: currency } = this.#plan
+    return {
+      expand: [],
+      filters: config.filters,
+      currency,
+      also: { [declaration.includeDeleted ?? '']: isWithDeleted },
+    }
   }
 }
 
+/** The page number of each row, in the walk that brought the row last. */
+type PageOf = ReadonlyMap<RowKey, number>
+type Stamps = Map<RowKey | undefined, readonly string[]>
+
+const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
+  keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
+
 /** Keeps the stamps of all rows except rejected ones. Rows of walks without a proof stay: their stamps are valid. */
 class StampCollector implements RowSink {
-  readonly stamps = new Map<RowKey | undefined, readonly string[]>()
+  readonly stamps: Stamps = new Map()
   readonly #report: Declaration
 
   constructor(report: Declaration) {

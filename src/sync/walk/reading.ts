@@ -8,6 +8,7 @@ import { WALK_POLICIES, type WalkPolicy } from '../../plan/walkPolicy.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { SpoolPoint } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
+import type { RowKey } from '../../staging/scanPage.ts'
 import type { SyncContext, WalkContext } from '../context.ts'
 import { followersOf } from '../followers.ts'
 import { Intake, type RowSource } from '../intake.ts'
@@ -134,7 +135,7 @@ export class Reading implements AsyncDisposable {
     { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
   ): Promise<void> {
     const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
-    this.#rows.unflagged = new KeySet()
+    this.#rows.unflagged.clear()
     const { proof, rows, totalCount, span } = slice
     const pages = this.pages - this.#pagesClosed
     this.#pagesClosed = this.pages
@@ -165,8 +166,8 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Keys of rows of the open slice that lack a deletion flag, even if the rows were dropped again. */
-  unflagged = new KeySet()
+  /** Page numbers of rows of the open slice that lack a deletion flag, even if the rows were dropped again. */
+  readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
   constructor(reading: Reading, pages: PageSource) {
@@ -185,7 +186,8 @@ class ReadRows implements RowSink {
     const { intake, context, plan } = this.#reading
     await intake.add(fetched, this.#asked)
     this.added += page.rowCount
-    for (const key of page.unflagged) this.unflagged.add(key)
+    if (plan.declaration.includeDeleted !== undefined)
+      for (const key of page.unflagged) this.unflagged.set(key, fetched.number)
     const { pages: pagesBefore, rows: rowsBefore } = plan.before ?? { pages: 0, rows: 0 }
     const pages = pagesBefore + this.#pages.pages
     const rows = rowsBefore + this.added
