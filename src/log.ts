@@ -13,7 +13,6 @@ export interface LogLine {
 }
 
 export interface Log extends Readonly<Record<Exclude<LogLevel, 'silent'>, LogLine>> {
-  /** Returns a log that adds `fields` to each line. */
   child(fields: Readonly<Record<string, unknown>>): Log
 }
 

@@ -50,7 +50,6 @@ export class RunLogs implements AsyncDisposable {
     this.#writing ??= this.#write()
   }
 
-  /** Resolves when all lines are on the disk. */
   async written(): Promise<void> {
     await this.#writing
   }

@@ -55,7 +55,6 @@ export class Housekeeping {
     return this.publish()
   }
 
-  /** Replaces the published copy if it is outdated. */
   async publish() {
     const { context, published, log } = this.#parts
     const { clock, observe = unobserved } = context

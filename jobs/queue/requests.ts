@@ -81,14 +81,12 @@ export class Requests {
     return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
-  /** Adds the job for a tick of the schedule. */
   async tick(tick: Tick): Promise<void> {
     if (tick.work === 'incremental') return this.incremental(tick.report)
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
     return this.housekeeping(tick.work)
   }
 
-  /** Returns the jobs that have not begun. */
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
     // The list contains `undefined` for a job that was taken or removed while the list was read.
@@ -129,7 +127,6 @@ export class Requests {
     return hurried
   }
 
-  /** Returns the number of jobs of each queue by state. */
   async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {
     const depths = await Promise.all(QUEUES.map(async (name) => [name, await depthOf(this.queue(name))] as const))
     return Object.fromEntries(depths) as Record<QueueName, QueueDepth>

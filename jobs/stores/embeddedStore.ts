@@ -80,7 +80,6 @@ async function isFull(directory: string): Promise<boolean> {
   return bavail * bsize < ROOM_MIN
 }
 
-/** The error code of SQLite for "database is locked". */
 const SQLITE_BUSY = 5
 
 /**
@@ -129,7 +128,6 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Lets only this user read and write the file. */
 function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)

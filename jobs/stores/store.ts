@@ -29,7 +29,6 @@ export interface QueueStore extends AsyncDisposable {
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
   /** Returns the shared pauses: after one process received status 429, all of them wait. */
   pauses(access: { readonly identity: string }): SharedPauses
-  /** Returns how many workers take jobs from the queue now. */
   workersOf(name: string): Promise<number>
   /** Rejects if the store does not answer, or accepts no writes (a replica, a full disk). */
   checkWritable(): Promise<void>

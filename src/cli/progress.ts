@@ -11,7 +11,6 @@ import type { Output } from './shell.ts'
 
 export interface ProgressView extends Disposable {
   onProgress(progress: Progress): void
-  /** Called once for each report when its run has ended. */
   onOutcome(outcome: Outcome): void
 }
 
@@ -50,7 +49,6 @@ export class LiveProgress implements ProgressView {
     if (this.#running.delete(outcome.report)) this.#scheduleDrawing()
   }
 
-  /** Writes log text above the progress lines. */
   write(text: string): void {
     this.#out.write(`${this.#eraseText()}${text}${this.#drawText()}`)
   }

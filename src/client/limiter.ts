@@ -168,7 +168,6 @@ export class FairQueue<T> {
     this.#items[priority].push(item)
   }
 
-  /** Removes the next item and returns it; undefined if the queue is empty. */
   next(): T | undefined {
     const { first, behind } = this.#items
     const isTurnOfBehind = first.length === 0 || (behind.length > 0 && this.#firstInARow >= FIRST_IN_A_ROW_MAX)
@@ -176,7 +175,6 @@ export class FairQueue<T> {
     return isTurnOfBehind ? behind.shift() : first.shift()
   }
 
-  /** Removes an item. Returns false when it was not in the queue. */
   remove(item: T): boolean {
     return Object.values(this.#items).some((items) => {
       const index = items.indexOf(item)

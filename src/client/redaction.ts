@@ -18,7 +18,6 @@ export class Redactor {
     this.#clientSecret = clientSecret
   }
 
-  /** Masks this token in all later texts. */
   hide(token: Secret): void {
     this.#tokens.add(token)
     const [oldest] = this.#tokens

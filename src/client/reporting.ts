@@ -204,7 +204,6 @@ class Client implements AsyncDisposable {
     return this.close()
   }
 
-  /** Makes one attempt. Returns the parsed response, or throws a SyncError. */
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const refusal = reportRefusal(answer, this.#contextOf(request))

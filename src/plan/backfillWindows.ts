@@ -107,7 +107,6 @@ const joined = (a: CountedRange, b: CountedRange): CountedRange => ({
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
 
-/** Joins neighbouring windows until there are at most `BACKFILL_WINDOWS_MAX`. */
 function bounded<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
   let few = [...windows]
   while (few.length > BACKFILL_WINDOWS_MAX) {

@@ -15,7 +15,6 @@ export class KeySet {
     return this.#numbers + this.#others.size
   }
 
-  /** Adds the key. Returns false if it was already in the set. */
   add(key: number | string): boolean {
     if (typeof key === 'string') {
       if (this.#others.has(key)) return false

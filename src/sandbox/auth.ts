@@ -42,7 +42,6 @@ export class Auth {
     this.#options = options
   }
 
-  /** Handles POST /Account/RequestToken. */
   async requestToken(body: Readonly<Record<string, unknown>>): Promise<Answer> {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)

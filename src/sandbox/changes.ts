@@ -198,7 +198,6 @@ export class Changes {
     }
   }
 
-  /** Returns the name of a random collection. If the change needs items, prefers a collection that has items. */
   #collectionOf({ table, row }: Target, needsItems: boolean): string {
     const fields = table.definition.collections.map(({ field }) => field)
     const fitting = needsItems ? fields.filter((field) => table.items(row, field).length > 0) : fields

@@ -24,7 +24,6 @@ export class RequestLog {
     if (this.#kept.length > KEPT_MAX) this.#kept.shift()
   }
 
-  /** Returns the last `KEPT_MAX` requests, oldest first. */
   list(): LoggedRequest[] {
     return [...this.#kept]
   }

@@ -57,7 +57,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return { url, world, requests, setFaults, setChangesPerSecond, close, [Symbol.asyncDispose]: close }
 }
 
-/** Creates all parts of the sandbox but the HTTP server. */
 function assemble(settings: Settings) {
   const { clock, compress, rows, seed, timeStyle, amounts } = settings
   const faults = new Faults(settings.faults)

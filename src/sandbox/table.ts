@@ -138,7 +138,6 @@ export class Table {
     }
   }
 
-  /** Returns the JSON text of each item of a collection. */
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
     // The row may lack this collection in its present status.

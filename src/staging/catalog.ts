@@ -105,7 +105,6 @@ export class ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
-  /** Returns the field of that name; undefined if no object had it. */
   field(name: string): CatalogField | undefined {
     return this.#byName.get(name)
   }

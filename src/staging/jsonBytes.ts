@@ -147,7 +147,6 @@ export class JsonBytes {
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }
 
-  /** Parses a string that opens at `at`. */
   string(at: number): number {
     const bytes = this.bytes
     if (bytes[at] !== QUOTE) throw this.malformed(at, 'a string')

@@ -134,7 +134,6 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/** Returns the path of a load's file in this process's staging directory. */
 const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
   join(staging, basename(directory), basename(file))
 

@@ -130,7 +130,6 @@ export class BackfillBooks {
     })
   }
 
-  /** Returns all windows of the backfill, newest first. */
   async windows(backfillId: string): Promise<BookedWindow[]> {
     const rows = await this.#database.rows<WithNulls<BookedWindow>>(
       `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
@@ -180,7 +179,6 @@ export class BackfillBooks {
     })
   }
 
-  /** Records the end of a backfill whose windows are all done or failed. */
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)

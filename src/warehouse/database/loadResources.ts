@@ -97,7 +97,6 @@ async function raiseLimit(database: Database): Promise<boolean> {
   return true
 }
 
-/** Returns the number of MiB of a setting such as `122.0 MiB`. */
 function inMib(memory = ''): number {
   const [amount = '', unit = ''] = memory.split(' ')
   return Number(amount) * (MIB_OF[unit] ?? Number.NaN)

@@ -158,7 +158,6 @@ function publishFailed(to: string, cause: unknown, message = (cause as Error).me
   })
 }
 
-/** Removes temporary copies of killed processes. */
 async function removeLeftovers(to: string): Promise<void> {
   const folder = dirname(to)
   for (const file of await readdir(folder)) {
