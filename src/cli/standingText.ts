@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import { counted, duration, grouped, leftColumns, line, rightColumns, table, wholeSeconds } from './layout.ts'
 import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
-import { reasonOf } from '../plan/coverage.ts'
+import { changesText } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
@@ -102,7 +102,7 @@ function gapsText(gaps: readonly Span[]): string {
 }
 
 function againText({ since, until, because, records }: ReadingAgain): string {
-  const reason = reasonOf(because) ?? 'the configuration'
+  const reason = changesText(because) ?? 'the configuration'
   if (records !== null) return `reading the trails of ${counted(records, 'record')} again because ${reason} changed`
   const from = since === null ? 'everything up to' : `${wholeSeconds(since)} …`
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`

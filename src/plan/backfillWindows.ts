@@ -7,11 +7,11 @@ import type { Span } from './spans.ts'
 
 /** The maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** The number of windows to plan if there are enough rows. With so few rows each, several workers finish together. */
+/** The number of windows to plan if there are enough rows. Several workers then finish at about the same time. */
 const WINDOWS_WANTED = 32
 /** The minimum number of pages per window. In smaller windows, too many requests would be for half-empty last pages. */
 const PAGES_A_WINDOW_MIN = 4
-/** The maximum length of a window in days if the number of rows is unknown and `WINDOWS_WANTED` is not exceeded. */
+/** The length of a window in days if the number of rows is unknown. Longer if there would be over `WINDOWS_WANTED`. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -20,7 +20,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the backfill's range. `rows`: the number of rows modified in it, then of rows created, if requested. */
+/** A part of the backfill's range. `rows`: the number of rows modified in it and, if requested too, of rows created. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
@@ -37,7 +37,7 @@ export interface WindowSizes {
 
 export const rowsIn = ({ rows }: Pick<CountedRange, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
-/** Returns how many rows to plan for each window: at most one load, and at least `PAGES_A_WINDOW_MIN` pages. */
+/** Returns the number of rows to plan for each window: at most one load, at least `PAGES_A_WINDOW_MIN` pages. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
   const least = Math.min(PAGES_A_WINDOW_MIN * pageRows, loadRowsMax)
   const wanted = Math.ceil(total / WINDOWS_WANTED)
@@ -47,12 +47,13 @@ export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSize
 /** Returns adjacent windows of about `rowsEach` rows each, earliest first. `parts` must be adjacent and sorted too. */
 export function windowsByRows(parts: readonly CountedRange[], rowsEach: number): WindowRange[] {
   const merged: CountedRange[] = []
-  for (const piece of parts.flatMap((part) => evenParts(part, rowsEach))) {
+  for (const piece of parts.flatMap((part) => splitPart(part, rowsEach))) {
     const last = merged.at(-1)
-    if (last !== undefined && rowsIn(last) + rowsIn(piece) <= rowsEach) merged[merged.length - 1] = joined(last, piece)
+    if (last !== undefined && rowsIn(last) + rowsIn(piece) <= rowsEach)
+      merged[merged.length - 1] = joinRanges(last, piece)
     else merged.push(piece)
   }
-  return bounded(merged, joined)
+  return joinToLimit(merged, joinRanges)
 }
 
 /** Returns windows of equal length, for a range whose number of rows is unknown. */
@@ -64,15 +65,15 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if rows have no deletion flag: each window is read a second time, without deleted rows, for the keys. */
+  /** True if rows have no deletion flag. Each window is then read a second time, without deleted rows, for the keys. */
   readonly readsTwice: boolean
 }
 
-/** Without a total, finding the last page takes this many more requests each time the number of pages doubles. */
-const LOOKS_A_DOUBLING = 1.5
-const LOOKS_MIN = 3
+/** Without a total, the search for the last page takes this many more requests per doubling of the number of pages. */
+const REQUESTS_PER_DOUBLING = 1.5
+const SEARCH_REQUESTS_MIN = 3
 
-/** Returns the estimated number of requests for a window. If its number of rows is unknown, assumes a single page. */
+/** Returns the estimated number of requests for a window. An unknown number of rows counts as one page. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,
@@ -80,14 +81,14 @@ export function requestsFor(
   const ofOne = (count: number) => {
     const pages = Math.max(1, Math.ceil(count / pageRows))
     if (answer === 'envelope' || pages === 1) return pages
-    return pages + Math.ceil(LOOKS_A_DOUBLING * Math.log2(pages)) + LOOKS_MIN
+    return pages + Math.ceil(REQUESTS_PER_DOUBLING * Math.log2(pages)) + SEARCH_REQUESTS_MIN
   }
   const once = (rows ?? [0]).reduce((sum, each) => sum + ofOne(each), 0)
   return readsTwice ? 2 * once : once
 }
 
 /** Returns a part with more than `rowsEach` rows as several parts of equal length, and any other part unchanged. */
-function evenParts(part: CountedRange, rowsEach: number): CountedRange[] {
+function splitPart(part: CountedRange, rowsEach: number): CountedRange[] {
   const pieces = Math.min(BACKFILL_WINDOWS_MAX, Math.ceil(rowsIn(part) / rowsEach))
   const cut = even(part, pieces)
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
@@ -101,13 +102,13 @@ function even({ since, until }: Range, wanted: number): Range[] {
   return bounds.slice(1).map((end, n) => ({ since: bounds[n] as Instant, until: end }))
 }
 
-const joined = (a: CountedRange, b: CountedRange): CountedRange => ({
+const joinRanges = (a: CountedRange, b: CountedRange): CountedRange => ({
   since: a.since,
   until: b.until,
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
 
-function bounded<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
+function joinToLimit<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
   let few = [...windows]
   while (few.length > BACKFILL_WINDOWS_MAX) {
     few = few.flatMap((window, n) =>

@@ -1,4 +1,4 @@
-/** Functions for the rules in judge.ts: they test conditions, cut spans into parts, and update paging profiles. */
+/** Functions for the rules in judge.ts. They test conditions, cut spans into parts, and update paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
 import type { Case, ProbeName } from './slice.ts'
@@ -26,16 +26,16 @@ export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.se
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /**
- * Cuts a span without a lower bound at `floor`, or at 1970 if it ends there: its later part can then be cut further.
- * Undefined for other spans.
+ * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends there. Its later part can then be cut
+ * again. Undefined for other spans.
  */
-export const atFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
+export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
     : undefined
 
 /** Returns whether page 1 of an envelope has fewer rows than the envelope's `totalCount`, and the span may be cut. */
-export const isTooMuch = (given: Case): boolean => {
+export const isOverfull = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
@@ -61,11 +61,11 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut: it has two bounds, is longer than one instant, and contains no heap. */
+/** Returns whether the slice may be cut: it has two bounds, is longer than one instant, and has no heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 continues page 1. With all rows of page 1 on it, the service ignores page numbers. */
+/** Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -89,8 +89,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page, but may lack rows: page 2 has nothing new, and no response with
- * that many rows was proven complete. A service that ignores page numbers and shortens every response looks the same.
+ * Returns whether page 1 seems to be the only page but may lack rows: page 2 has nothing new, and no response with that
+ * many rows was proven complete. A service that ignores page numbers and shortens every response looks like this.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -104,7 +104,7 @@ export const mayHideRows = (given: Case): boolean => {
 
 /** Cuts a slice with a heap into parts. Undefined for any other slice: `SpanQueue` chooses where to cut it. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
-  given.slice.heap === undefined ? undefined : finer(given)
+  given.slice.heap === undefined ? undefined : finerParts(given)
 
 export const learnWhole = (given: Case): PagingProfile => sawWhole(learnSingle(given), given.seen.walk.firstRows)
 
@@ -114,7 +114,7 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/** Returns the paging profile after a walk. Only the first walk over an envelope changes it, if no row was repeated. */
+/** Returns the paging profile after a walk. Only a first walk over an envelope without repeated rows changes it. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -122,8 +122,8 @@ export function learnWalked(given: Case): PagingProfile {
 }
 
 /**
- * Returns the paging profile after two walks agreed. If their last page has as many rows as a full page of the profile,
- * and another page of this run was longer, the profile was wrong: rows had moved when it was learned.
+ * Returns the paging profile after two walks agreed. The profile was wrong if the last page has as many rows as its
+ * full page and another page of this run was longer. Rows had moved when the profile was learned.
  */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
@@ -170,14 +170,14 @@ const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =
   previous.isWhole(profile) &&
   walk.agreesWith(previous)
 
-/** Returns whether page 0 was never read, and two walks returned equally many rows, and fewer than the total. */
+/** Returns whether page 0 was never read, and two walks returned equally many rows but fewer than the total. */
 export const mayLackPageZero = (given: Case): boolean => {
   const { walk, previous, found } = given.seen
   const isUnread = given.profile.firstNumber === undefined && found.pageZero === undefined
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, and fewer than the total on each of their pages. */
+/** Returns whether two walks returned the same rows, and fewer rows than the total on each of their pages. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
@@ -189,7 +189,7 @@ const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.r
 /** Returns whether rows may be missing, and no further request can return them. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
-  (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finer(given) === undefined)))
+  (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
 /** Returns whether page 2 of a bare array repeats page 1 even if fewer rows are requested than page 1 had. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
@@ -203,7 +203,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree, and no narrower span may have rows that each of their pages lacks. */
+/** Returns whether two walks agree, and requests for narrower spans have found no row that all their pages lack. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
@@ -220,7 +220,7 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns which requests for parts of the span show whether two agreeing walks lack rows; undefined: no further ones. */
+/** Returns the probe of parts of the span that shows whether two agreeing walks lack rows; undefined: none is left. */
 export function probeOfParts(given: Case): ProbeName | undefined {
   const { partTotals, narrower } = given.seen.found
   if (!isShort(given)) return undefined
@@ -228,11 +228,11 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/** Returns the span's halves. Their totals are added, so the halves are 1 µs apart: no row may count in both. */
+/** Returns the span's halves. They are 1 µs apart, so that no row counts in both totals. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given) || span === undefined) return []
-  if (!canSplit(span)) return atFloor(given) ?? []
+  if (!canSplit(span)) return splitAtFloor(given) ?? []
   const middle = (span.since + Math.floor((span.until - span.since) / 2)) as Instant
   return [
     { since: span.since, until: middle },
@@ -241,12 +241,12 @@ export function countedParts(given: Case): readonly Span[] {
 }
 
 /** Returns parts of the span that should each fit into one response; undefined if the span can't be cut. */
-export function finer(given: Case): readonly Span[] | undefined {
+export function finerParts(given: Case): readonly Span[] | undefined {
   const { slice, seen } = given
   const { span, heap } = slice
   const { walk } = seen
   if (!mayCut(given) || span === undefined) return undefined
-  if (!canSplit(span)) return atFloor(given)
+  if (!canSplit(span)) return splitAtFloor(given)
   if (heap === 'at its end') return splitAt(span, (span.until - 1) as Instant)
   return splitByTotal(span, Math.max(walk.leastTotal, walk.rows), plannedRows(walk.pageRows))
 }
@@ -261,7 +261,7 @@ export function nextSize(given: Case): number {
   const { walk } = seen
   const { rowsAsked: size } = walk
   const isWhole = walk.isWhole(profile)
-  if (!isWhole && finer(given) !== undefined) return terms.pageSize
+  if (!isWhole && finerParts(given) !== undefined) return terms.pageSize
   if (!terms.keyed) return size
   const isCutOff = walk.cutOff(profile) !== undefined
   const mayBeLast = isCutOff || (walk.page2Repeats && walk.firstRows === size) || mayBeOnlyPage(walk)
@@ -273,7 +273,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. It is in doubt if page 1 has fewer rows than an earlier page. */
+/** Returns whether the total may decide where to cut. Not if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -285,10 +285,10 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Cuts the span into parts with fewer rows than the walks returned, so that the service returns all their pages. */
+/** Returns parts of the span with fewer rows than the walks returned, so that the service returns all their pages. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk
-  if (span === undefined || !canSplit(span)) return atFloor(given)
+  if (span === undefined || !canSplit(span)) return splitAtFloor(given)
   return splitByTotal(span, leastTotal, plannedRows(Math.max(1, distinct)))
 }

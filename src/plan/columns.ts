@@ -1,4 +1,4 @@
-/** Decides by name and kind of values which undocumented fields get a column of their own (product contract §4). */
+/** Decides which undocumented fields get a column, and its name and type (product contract §4). */
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
@@ -13,7 +13,7 @@ export interface DiscoveredColumn {
   readonly field: string
   readonly name: string
   readonly type: DuckType
-  /** Whether an operator has chosen the type. Such a column is never widened. */
+  /** True if an operator has chosen the type. The type of such a column never changes by itself. */
   readonly isRetyped?: boolean
 }
 
@@ -28,13 +28,13 @@ export type ColumnChange =
   /** `limit`: the table has the maximum of columns. `frozen`: the contract is `freeze`. The values stay in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** What new fields or types cause: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the rows. */
+/** The effect of new fields or types: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects rows. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/** Returns the type of a new column that takes values of these kinds; undefined if there was no value yet. */
+/** Returns the type of a new column for values of these kinds; undefined if there is no value yet. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
@@ -48,11 +48,11 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the type of a column after values of these kinds. Only BIGINT changes, to a decimal for larger numbers. */
+/** Returns the type of a column after values of these kinds. Only BIGINT changes: to a decimal for larger numbers. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 
-export interface Known {
+export interface ColumnContext {
   readonly columns: readonly DiscoveredColumn[]
   /** Names that a new column can't have: documented columns, system columns and keys. */
   readonly taken: readonly string[]
@@ -61,13 +61,13 @@ export interface Known {
 }
 
 /** Returns the columns to add or to widen, and the fields for which the contract or the limit forbids a column. */
-export function changesFor(fields: readonly SeenField[], known: Known): ColumnChange[] {
+export function changesFor(fields: readonly SeenField[], known: ColumnContext): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // The limit is reported once per table. If a table's field names are data, each field would otherwise be reported.
-  let beyond = 0
+  // The limit is reported once per table: if field names are data, each of them would be reported.
+  let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)
     if (column !== undefined) {
@@ -80,24 +80,24 @@ export function changesFor(fields: readonly SeenField[], known: Known): ColumnCh
     if (type === undefined || contract === 'reject') return []
     if (contract === 'freeze') return [{ change: 'frozen', field: field.name }]
     if (count >= DISCOVERED_COLUMNS_MAX) {
-      beyond += 1
-      return beyond > 1 ? [] : [{ change: 'limit', field: field.name }]
+      beyondLimit += 1
+      return beyondLimit > 1 ? [] : [{ change: 'limit', field: field.name }]
     }
     count += 1
     return [{ change: 'added', column: { field: field.name, name: freeName(field.name, taken), type } }]
   })
 }
 
-const takenNames = ({ taken, columns }: Pick<Known, 'taken' | 'columns'>): Set<string> =>
+const takenNames = ({ taken, columns }: Pick<ColumnContext, 'taken' | 'columns'>): Set<string> =>
   new Set([...RESERVED, ...taken, ...columns.map((column) => column.name)].map((each) => each.toLowerCase()))
 
-export interface Renamed {
+export interface ColumnRename {
   readonly from: string
   readonly column: DiscoveredColumn
 }
 
 /** Returns new names for discovered columns whose present name is now needed for `history: true`. */
-export function renamesFor(known: Pick<Known, 'taken' | 'columns'>): Renamed[] {
+export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>): ColumnRename[] {
   const taken = takenNames(known)
   return known.columns
     .filter((column) => VERSION_NAMES.includes(column.name))

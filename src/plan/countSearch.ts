@@ -4,18 +4,18 @@
  */
 import type { Instant } from '../instant.ts'
 
-/** A range of creation time that was read. `rows`: how many of the stored rows the service returned for this range. */
-export interface CreationNote {
+/** A range of creation time that was read. `rows`: the number of stored rows that the service returned for it. */
+export interface CreationRange {
   /** Lower bound; undefined: none. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number
 }
 
-/** Returns the notes as ranges that have at most a bound in common, earliest first. Joins notes that overlap. */
-export function rangesOf(notes: readonly CreationNote[]): readonly CreationNote[] {
-  const ranges: CreationNote[] = []
-  const from = ({ since }: CreationNote): number => since ?? Number.NEGATIVE_INFINITY
+/** Returns the ranges sorted, earliest first, with at most a bound in common. Ranges that overlap are joined. */
+export function rangesOf(notes: readonly CreationRange[]): readonly CreationRange[] {
+  const ranges: CreationRange[] = []
+  const from = ({ since }: CreationRange): number => since ?? Number.NEGATIVE_INFINITY
   for (const note of notes.toSorted((a, b) => from(a) - from(b) || a.until - b.until)) {
     const last = ranges.at(-1)
     if (last === undefined || from(note) >= last.until) ranges.push(note)
@@ -31,22 +31,22 @@ interface RangeGroup {
   /** The group has the ranges with the indexes `from` to `to - 1`. */
   readonly from: number
   readonly to: number
-  /** The service's number of rows: `before` before the range `from`, and `total` before the range `to`. */
+  /** The service's number of rows before the range `from` (`before`) and before the range `to` (`total`). */
   readonly before: number
   readonly total: number
 }
 
-/** Bisects the ranges. The caller requests the service's total up to each time from `next()` and passes it to `saw`. */
+/** Bisects the ranges. The caller requests the service's total up to each time from `next()`, and calls `saw`. */
 export class CountSearch {
   /** Ranges whose number of stored rows differs from the service's number. */
-  readonly wrong: CreationNote[] = []
-  readonly #ranges: readonly CreationNote[]
+  readonly wrong: CreationRange[] = []
+  readonly #ranges: readonly CreationRange[]
   readonly #held: readonly number[]
   readonly #rangesMax: number
   #open: RangeGroup[]
 
   /** `total`: the service's number of rows in all ranges. The search ends when it has found `rangesMax` wrong ranges. */
-  constructor(ranges: readonly CreationNote[], total: number, rangesMax: number) {
+  constructor(ranges: readonly CreationRange[], total: number, rangesMax: number) {
     this.#ranges = ranges
     this.#rangesMax = rangesMax
     let held = 0

@@ -10,7 +10,7 @@ export interface ReadSettings {
   readonly columns?: string | undefined
 }
 
-/** The settings whose change can make it necessary to read rows again. */
+/** The settings that can require, when they change, that rows are read again. */
 export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
 
 export type Change = (typeof CHANGES)[number]
@@ -18,15 +18,15 @@ export type Change = (typeof CHANGES)[number]
 const AND = ' and '
 
 /** Returns the changed settings as text for the column `tidemark.coverage.because`; undefined if there are none. */
-export const reasonOf = (because: readonly Change[]): string | undefined =>
+export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Returns the settings in a text from `reasonOf`. Skips unknown words, which another version may have written. */
-export const changesIn = (reason: string | null): Change[] =>
+/** Parses a text of `changesText` and returns the names of the changed settings. Skips words of other versions. */
+export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which rows were read. Only rows modified up to `refillUntil` may be of an earlier one. */
+  /** The configuration with which rows were read. Rows modified up to `refillUntil` may be of an earlier one. */
   readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
@@ -34,8 +34,8 @@ export interface Coverage {
   readonly because: readonly Change[]
 }
 
-/** Compares the rows read with `held` with the rows that `wanted` requires. Returns the settings that require more. */
-export function outgrown(held: ReadSettings, wanted: ReadSettings): Change[] {
+/** Returns the settings for which `wanted` requires more rows than were read with `held`. */
+export function changesThatNeedMore(held: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < held.start ? (['start'] as const) : []),
     ...(canonical(held.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
@@ -45,11 +45,12 @@ export function outgrown(held: ReadSettings, wanted: ReadSettings): Change[] {
 }
 
 /** Returns whether the rows that were read with `held` are enough for `wanted`. */
-export const covers = (held: ReadSettings, wanted: ReadSettings): boolean => outgrown(held, wanted).length === 0
+export const covers = (held: ReadSettings, wanted: ReadSettings): boolean =>
+  changesThatNeedMore(held, wanted).length === 0
 
 /**
  * Returns the coverage to store for a run with the configuration `wanted`. `held`: the coverage of the previous run,
- * which read everything up to `readUntil`. It is returned unchanged if the configuration is the same.
+ * which read all rows up to `readUntil`. If the configuration is the same, returns `held`.
  */
 export function nextCoverage(
   held: Coverage | undefined,
@@ -57,12 +58,12 @@ export function nextCoverage(
   readUntil: Instant | undefined,
 ): Coverage {
   if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
-  const changes = outgrown(held.asked, wanted)
+  const changes = changesThatNeedMore(held.asked, wanted)
   if (changes.length > 0) {
     const before = held.refillUntil === undefined ? [] : held.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // If `expand` has fewer flags, new rows lack the other collections. Once a flag is back, rows must be read again.
+  // With fewer flags in `expand`, new rows lack those collections. If a flag returns, rows must be read again.
   const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
   const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
   return isSame ? held : { ...held, asked: { ...wanted, start } }

@@ -1,4 +1,4 @@
-/** Estimates rows per µs from earlier slices, to choose the next slice's length. A wrong estimate only costs time. */
+/** Estimates rows per µs from earlier slices, to choose the next slice's length. A wrong estimate costs only time. */
 
 /** First estimate of the variance of rows per slice, divided by their mean. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
@@ -8,8 +8,8 @@ const SCATTER_MAX = 6
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, earlier slices no longer count. */
-const SURPRISE = 3
-/** Keeps the room that `plannedRows` leaves at one standard deviation or more. More variance would else reduce it. */
+const RESTART_FACTOR = 3
+/** Keeps the room that `plannedRows` leaves at one standard deviation or more. More variance would reduce it. */
 const WORTH_MIN = Math.exp(0.5)
 /** The trend changes by this share of a slice's deviation; by the smaller share if chance can explain the deviation. */
 const TREND_SHARE = 0.25
@@ -53,7 +53,7 @@ export class Density {
     if (rate === undefined) this.guess(0, 0)
     else {
       const expected = Math.max(1, rate * length)
-      if (rows * SURPRISE < expected || rows > expected * SURPRISE) this.guess(0, 0)
+      if (rows * RESTART_FACTOR < expected || rows > expected * RESTART_FACTOR) this.guess(0, 0)
       else this.#compare(rows, expected)
     }
     this.#rows = this.#rows * DENSITY_MEMORY + rows
@@ -68,11 +68,11 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Brings the earlier rows to the present density, because the rows of the new slice are added to them next.
+    // Scales the earlier rows to the present density, because the rows of the new slice are added to them next.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the density to `rows` rows in `length` µs. With (0, 0) it is unknown, and earlier slices no longer count. */
+  /** Sets the density to `rows` rows in `length` µs, and forgets earlier slices. (0, 0) means that it is unknown. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

@@ -14,11 +14,11 @@ export function sharedRows(a: PageRows, b: PageRows): number {
 
 interface Stamp {
   readonly at: Instant
-  /** Index of the row on its page. */
+  /** Index of the row on its page, from 0. */
   readonly row: number
 }
 
-/** Neighbours to compare in the sorted times. Two on each side: the nearest may be another time of the same row. */
+/** Neighbours to compare in the sorted times. Two per side, because the nearest may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */

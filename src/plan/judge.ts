@@ -5,11 +5,11 @@
 import {
   splitByAge,
   alwaysFills,
-  atFloor,
+  splitAtFloor,
   countMax,
   countOf,
   deepParts,
-  finer,
+  finerParts,
   hiddenParts,
   isAgreed,
   isAllByPage2,
@@ -22,7 +22,7 @@ import {
   isPage2,
   isShort,
   isEnvelopePage1,
-  isTooMuch,
+  isOverfull,
   isTotalBelieved,
   isUncounted,
   isArrayStart,
@@ -103,7 +103,7 @@ const ENVELOPE: readonly Rule[] = [
     verdict: 'cut between the old and the young part',
     argued: TOTAL,
     apply: (c) =>
-      isTooMuch(c) && splitByAge(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: splitByAge(c) }),
+      isOverfull(c) && splitByAge(c) !== undefined && cut({ total: c.seen.walk.totalCount, parts: splitByAge(c) }),
   },
   {
     name: 'More pages in an old span with more than a load and no lower bound',
@@ -111,7 +111,7 @@ const ENVELOPE: readonly Rule[] = [
     argued: COST,
     apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
-      const parts = isTooMuch(c) && isOld(c) && total > c.terms.loadRowsMax && atFloor(c)
+      const parts = isOverfull(c) && isOld(c) && total > c.terms.loadRowsMax && splitAtFloor(c)
       return parts !== undefined && parts !== false && cut({ total, parts })
     },
   },
@@ -120,7 +120,7 @@ const ENVELOPE: readonly Rule[] = [
     verdict: 'cut by the total',
     argued: TOTAL,
     apply: (c) => {
-      const isYoung = isTooMuch(c) && isTotalBelieved(c) && !isOld(c)
+      const isYoung = isOverfull(c) && isTotalBelieved(c) && !isOld(c)
       return isYoung && c.slice.heap === undefined && cut({ total: c.seen.walk.totalCount })
     },
   },
@@ -130,7 +130,7 @@ const ENVELOPE: readonly Rule[] = [
     argued: COST,
     apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
-      const isOldLoad = isTooMuch(c) && isTotalBelieved(c) && isOld(c) && total > c.terms.loadRowsMax
+      const isOldLoad = isOverfull(c) && isTotalBelieved(c) && isOld(c) && total > c.terms.loadRowsMax
       return isOldLoad && cut({ total, parts: loadsOf(c, total) })
     },
   },
@@ -363,7 +363,7 @@ const ENDED_WALK: readonly Rule[] = [
     verdict: 'cut finer',
     argued: AGREED,
     apply: (c) => {
-      const parts = finer(c)
+      const parts = finerParts(c)
       return (!isAgreed(c) || alwaysFills(c)) && parts !== undefined && cut({ parts })
     },
   },

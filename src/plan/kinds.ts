@@ -1,4 +1,4 @@
-/** The kinds of JSON values of a field, as a bit mask: the union over all rows, so no type follows from a sample. */
+/** The kinds of a field's JSON values, as a bit mask of the kinds in all rows. So no type follows from a sample. */
 
 export const Kind = {
   null: 1,

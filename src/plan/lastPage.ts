@@ -1,12 +1,12 @@
 /**
  * Finds the last page of a response without a total: first by leaps to higher numbers, then by halving the distance.
- * Its number limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md, "total"). There is no
- * result if a page after the last one has other rows.
+ * The number of the last page limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md,
+ * "total"). If a page after the last one has other rows, there is no result.
  */
 
 /**
- * What a requested page contained. `full`: as many rows as page 1, all of them new. `short`: fewer. `again`: the rows
- * of the short page that was read before; some services return it for all higher numbers. `odd`: anything else.
+ * The content of a requested page. `full`: as many rows as page 1, all new. `short`: fewer rows. `again`: the rows of
+ * the short page that was read before; some services return it for all higher numbers. `odd`: anything else.
  */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
@@ -33,7 +33,7 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 is known to be full. `guess`: the probable number of the last page; `stop`: no leap exceeds this number. */
+  /** Page 1 must be full. `guess`: the probable number of the last page. `stop`: the highest number for a leap. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
@@ -59,7 +59,7 @@ export class LastPageSearch {
     return this.#full < this.#stop ? Math.min(to, this.#stop) : to
   }
 
-  /** Records what a page contained. `number`: the result of `next`. */
+  /** Records the content of page `number`, which `next` has returned. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined
@@ -69,7 +69,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // A short page may be followed only by empty pages or itself. If it was repeated, no other page may be short.
+    // After a short page, only empty pages or the same page may follow. If it is repeated, no other page may be short.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

@@ -5,7 +5,7 @@
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
-/** What earlier windows have requested. A row from that time is late if the service returns it only now. */
+/** The time that earlier windows have requested. A row of that time is late if the service returns it only now. */
 export interface PreviousRead {
   /** Rows with a modification time up to this one were requested by an earlier window. */
   readonly until: Instant
@@ -22,8 +22,8 @@ export interface LastWindow {
 }
 
 /**
- * Returns what earlier windows have read. Undefined before the first mark. Also undefined while the service's clock is
- * before the end of the previous window: the clock was set back, so new rows have old modification times.
+ * Returns the time that earlier windows have read; undefined before the first mark. Also undefined while the service's
+ * clock is before the end of the previous window: the clock was set back, so new rows have old modification times.
  */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
@@ -35,7 +35,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns the minimum time (ms) for which a late row was invisible after its modification. Never negative. */
+/** Returns for how long (ms), at least, a late row was invisible after its modification. Never negative. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */

@@ -5,9 +5,9 @@
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows on the shortest page that had a next page. Less than requested if the service shortens pages. */
+  /** Rows on the shortest page that had a next page. Fewer than requested if the service shortens pages. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page so far. The service can return that many, so a shorter page was not full. */
+  /** Number of rows on the longest page so far. Since the service can return this many, a shorter page was not full. */
   readonly longestPageRows: number
   /** Number of rows on the longest page of this run. Not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
@@ -54,39 +54,39 @@ export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingPro
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after requests for smaller spans have proven that a response with `rows` rows lacks none. */
+/** Returns the profile after requests for smaller spans have proven that a response of `rows` rows is complete. */
 export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with the first page's number. Undefined: the service has refused the number that was known. */
+/** Returns the profile with the first page's number. Undefined: the service has refused the number known before. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
 })
 
 /** Combines two profiles that were learned independently, for example by two workers. */
-export const bothSeen = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
+export const combineProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
   wholeRows: Math.max(a.wholeRows, b.wholeRows),
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns a limit: a response with fewer rows than this has no next page. 0 while the profile is empty. */
+/** Returns a limit: a response with fewer rows than this is the last page. 0 while the profile is empty. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/** Returns whether `rows` rows are all if `asked` were requested. A full page is not: pages may be shorter again. */
-export const holdsEverything = (profile: PagingProfile, rows: number, asked: number): boolean =>
+/** Returns whether a response of `rows` rows is complete if `asked` were requested. Not if the page may be full. */
+export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response has more rows than were requested and than any page so far: paging may be ignored. */
+/** Returns whether a response has more rows than were requested and than any page before: paging may be ignored. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/** Returns whether a page is as long as the longest one. After a shorter one, only rows just added can follow. */
+/** Returns whether a page is as long as the longest one. Only rows that were just added can follow a shorter page. */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
@@ -98,9 +98,9 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: none, unless the
+ * The further rows that page 1 of a bare array allows. `all`: there are none. `all unless clamped`: none, unless the
  * service has reduced its page size since the profile was learned. `all if unpaged`: none, if the service ignores
- * paging; page 2 shows whether it does. `unknown`: nothing.
+ * paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 
@@ -112,12 +112,12 @@ export interface FirstPage {
 }
 
 /**
- * Returns what page 1 shows about further rows. `checks` is true if the profile may be outdated. Page 1 is then `all`
- * only if another page of this run was longer, or if it has very few rows (`CLAMP_SHARE_MIN`).
+ * Returns the claim that page 1 makes about further rows. `checks` is true if the profile may be outdated. The claim is
+ * then `all` only if another page of this run was longer, or if page 1 has very few rows (`CLAMP_SHARE_MIN`).
  */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
-  if (!holdsEverything(profile, rows, rowsAsked)) return 'unknown'
+  if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'
   const mayBeClamped = rowsSent >= rowsAsked * CLAMP_SHARE_MIN && rowsSent >= profile.longestOfRun
   return checks && mayBeClamped ? 'all unless clamped' : 'all'
 }

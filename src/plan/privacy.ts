@@ -1,4 +1,4 @@
-/** Decides which fields of rows and collection items are hashed or dropped. The rules name the fields' columns. */
+/** Decides which fields of rows and collection items are hashed or dropped. Rules name the columns of these fields. */
 import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
@@ -10,13 +10,13 @@ export type ColumnRule = 'hash' | 'drop' | 'keep'
 /** The configured rule by column name: `column`, or `collection.column` for items. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
-  /** True: rows are stored in columns only; `_payload`, their original text, is not stored. */
+  /** True: rows are stored in columns only. Their original text (`_payload`) is not stored. */
   readonly excludePayload: boolean
 }
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** First words of the text that is stored instead of a rejected row with private values. It can't be loaded again. */
+/** The first words of the text that replaces a rejected row with private values. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 /** The rules for the fields of one object, by column. */
@@ -26,7 +26,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects may be stored; those of other fields are dropped. Undefined: none are dropped. */
+  /** Fields whose arrays and objects may be stored. Those of other fields are dropped. Undefined: none are dropped. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -78,16 +78,16 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
   return JSON.stringify([active, rules.excludePayload, hashes ? (keyPrint ?? '') : ''])
 }
 
-export interface NowPrivate {
+export interface NewlyPrivate {
   /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
-  /** Those of the columns that are hashed. Their type becomes text. */
+  /** The columns of these that are hashed. Their type becomes text. */
   readonly hashed: readonly string[]
   readonly payload: boolean
 }
 
 /** Returns the columns whose rule is new or has changed since `before`. Their stored values must be removed. */
-export function nowPrivate(before: string | undefined, after: string | undefined): NowPrivate {
+export function newlyPrivate(before: string | undefined, after: string | undefined): NewlyPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)
   const held = new Map(old)

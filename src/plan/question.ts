@@ -25,7 +25,7 @@ export interface Question {
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the path after `/reportingapi`. It includes the identifier of the requested record if the path has one. */
+/** Returns the path after `/reportingapi`. If the path has the identifier of a record, it is filled in. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
@@ -57,7 +57,7 @@ export function bodyOf(
 }
 
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
-const exact = JSON as JSON & { rawJSON(text: string): unknown }
+const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }
 
 /** Returns the filters. An integer beyond 2^53 is text in the configuration, and is sent as digits without quotes. */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
@@ -69,7 +69,7 @@ const filtersOf = (report: Declaration, { filters }: Question): Record<string, u
   )
 
 const exactNumber = (value: number | string): unknown =>
-  Number.isSafeInteger(Number(value)) ? Number(value) : exact.rawJSON(String(value))
+  Number.isSafeInteger(Number(value)) ? Number(value) : JSON_WITH_RAW.rawJSON(String(value))
 
 function boundsOf(names: { since: string; until: string }, bounds: Bounds | undefined): Record<string, string> {
   return {

@@ -1,4 +1,4 @@
-/** A slice while it is read: its bounds, what its responses have shown, and the verdicts of src/plan/judge.ts. */
+/** The facts about a slice while it is read: its bounds, its responses, and the verdicts of src/plan/judge.ts. */
 import type { Instant } from '../instant.ts'
 import type { Claim, PagingProfile } from './pagingProfile.ts'
 import type { Overfull } from './spanQueue.ts'
@@ -8,13 +8,13 @@ import type { WalkPolicy } from './walkPolicy.ts'
 
 /** A part of a span that is proven by itself. */
 export interface Slice {
-  /** The bounds of the slice; undefined: it has none and contains all rows. */
+  /** The bounds of the slice. Undefined: the slice has no bounds and contains all rows. */
   readonly span: Span | undefined
   /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap. Such a slice is walked twice, page by page, although its span could still be cut. */
+  /** Set if the slice has a heap. Its pages are then walked twice, although its span could still be cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** Whether the rows of an old slice without a total may be counted by the number of the last page. */
+  /** True if the rows of an old slice without a total may be counted by the number of its last page. */
   readonly mayCount?: boolean
 }
 
@@ -36,22 +36,22 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The result of the search for the last page; too many rows for a load: the parts into which to cut the span. */
+  /** The result of the search for the last page. If it is too far for one load: the parts to cut the span into. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** Whether there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
+  /** True if there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
   readonly hidden?: boolean
-  /** Whether requests for parts of the span show that its response, which seems complete, lacks rows. */
+  /** The result of requests for parts of the span: does its response, which seems complete, lack rows? */
   readonly narrower?: NarrowerFinding
   /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
   readonly partTotals?: 'add up' | 'differ'
 }
 
 /**
- * What requests for parts of a span show. `nothing new`: the first response has all of their rows. `hidden`: it lacks a
- * row. `moved`: unclear, as rows were added meanwhile or too many requests were needed. `one instant`: one instant,
- * which can't be cut, has at least as many rows as the first response.
+ * The result of requests for parts of a span. `nothing new`: the first response has all their rows. `hidden`: it lacks
+ * a row. `moved`: unclear, because rows were added meanwhile or too many requests were needed. `one instant`: an
+ * instant, which can't be cut, has at least as many rows as the first response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
@@ -63,7 +63,7 @@ export interface CountedPages {
   readonly isShort: boolean
 }
 
-/** Everything that was observed of a slice so far: its walks and the results of its probes (extra requests). */
+/** The observations of a slice so far: its walks and the results of its probes (extra requests). */
 export interface Evidence {
   /** How much of the latest walk was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -71,7 +71,7 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** What page 1 showed about further rows, judged by the paging profile at that time. */
+  /** The claim of page 1 about further rows, by the paging profile at that time. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
@@ -102,7 +102,7 @@ export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'la
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** `samples`: how many first pages to use for the choice of the cuts, by the modification times of their rows. */
+  /** `samples`: the number of first pages whose modification times decide where to cut. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
   /** Starts another walk. With `attempt` 1, everything read of the slice so far is dropped. */

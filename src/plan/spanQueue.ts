@@ -4,20 +4,22 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice whose rows fill less than this share of a page is sparse: the next slice may be far denser. */
+/** A slice with fewer rows than this share of a page is sparse. The next slice may be far denser. */
 const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
-/** A heap is assumed after this many slices in a row with too many rows, if the last is no longer than `#goodLength`. */
+/**
+ * A heap is assumed after this many slices in a row with too many rows, if the last is no longer than `#goodLength`.
+ */
 const HEAP_FAILURES = 3
 /** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
 const HINTED_FAILURES_MAX = 3
-/** A slice seems to contain a heap if it is shorter than the slice before but has more than this share of its rows. */
+/** A slice seems to have a heap if it is shorter than the slice before but has over this share of its rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
-const HEAP_STUCK = 2
-/** A slice with more pages than this is cut alone. A smaller one is first joined with the rest that follows it. */
-const FAR_OVER = 6
+const HEAP_SIGNS = 2
+/** A slice with more pages than this is cut alone. A smaller slice is first joined with the rest that follows. */
+const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
 export interface Overfull {
@@ -55,26 +57,26 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** The ends of the next slices, chosen from the times in the last response that lacked rows of its span. */
+  /** The ends of the next slices: times in the last response that lacked rows of its span. */
   #cuts: Instant[] = []
   /** The earliest modification time in the last response that lacked rows of its span. */
   #from: Instant | undefined
-  /** The piece that is being read. If `#isHead`, the rest that was cut off from it is the next pending piece. */
+  /** The piece that is read now. `#isHead`: it was cut from a longer piece, whose rest is the next pending piece. */
   #current: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Number of slices in a row that seem to contain a heap (`STUCK_SHARE`). */
-  #stuck = 0
+  /** Slices in a row that were shorter than the one before but had over `STUCK_SHARE` of its rows: probably a heap. */
+  #heapSigns = 0
   /** Number of sparse slices in a row. */
   #sparse = 0
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
   /** End of the shortest slice with too many rows, until that time is proven. Many rows are known to be before it. */
   #overfullEnd: Instant | undefined
-  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
+  /** The last `#overfullEnd` that was tried as the end of a slice. Tried once; later slices end halfway to it. */
   #triedEnd: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -118,12 +120,12 @@ export class SpanQueue {
   }
 
   /**
-   * Returns whether the span seems to contain a heap, such as a bulk import leaves. Two walks over the span are then
-   * cheaper than cutting it: the last part would be the heap itself and would need two walks as well.
+   * Returns whether the span seems to contain a heap, for example of a bulk import. Two walks over the span are then
+   * cheaper than cuts: the last part would be the heap itself and would also need two walks.
    */
-  holdsHeap(span: Span): boolean {
+  seemsHeap(span: Span): boolean {
     if (this.endsInHeap) return true
-    if (this.#stuck >= HEAP_STUCK) return true
+    if (this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
     return span.until - span.since <= this.#goodLength
   }
@@ -136,7 +138,7 @@ export class SpanQueue {
     const isSparse = rows < this.#pageRows * SPARSE
     if (!isSparse) this.#failures = 0
     if (!isSparse) this.#totalBefore = undefined
-    if (!isSparse) this.#stuck = 0
+    if (!isSparse) this.#heapSigns = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
     // A proven span with more rows than a page contained a heap. Its neighbours need not be as dense.
     if (rows <= this.#pageRows) {
@@ -185,7 +187,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Replaces the span by its parts. Of two parts, the second has the total until the rows of the first are known. */
+  /** Replaces the span by its parts. The second of two has the whole total until the rows of the first are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -200,7 +202,7 @@ export class SpanQueue {
 
   /** Returns whether the span has far more rows than a page. It is then cut without the rest of the span after it. */
   #isFarOver(total: number | undefined): boolean {
-    return total !== undefined && total > this.#pageRows * FAR_OVER && this.#pending.at(-1)?.rows !== undefined
+    return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
   /** Subtracts the rows of the present span from the total of the rest of the span that follows. */
@@ -229,9 +231,9 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length of the next slice after one of this length had too many rows. `told.since`: its beginning. */
-  #shorter(length: number, told: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
-    const { since, hint, total } = told
+  /** Returns the length of the next slice after a slice of this length, beginning at `since`, had too many rows. */
+  #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
+    const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
     const planned = this.#density.planned(this.#pageRows)
     const hinted =
@@ -245,13 +247,13 @@ export class SpanQueue {
     // A slice that is shorter than the one before but has nearly as many rows probably contains a heap.
     const isStuck = total !== undefined && total > (this.#totalBefore ?? Infinity) * STUCK_SHARE
     this.#totalBefore = total
-    this.#stuck = isStuck ? this.#stuck + 1 : 0
+    this.#heapSigns = isStuck ? this.#heapSigns + 1 : 0
     if (isStuck) return Math.max(1, Math.floor(Math.min(hinted, length / STUCK_SHRINK)))
     const bounded = total === undefined && this.#failures > HINTED_FAILURES_MAX ? Math.min(hinted, shrunk) : hinted
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after the heap. The part with the heap also has the few rows before it. */
+  /** Cuts the span right after the heap. The part with the heap also has the few rows before the heap. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })

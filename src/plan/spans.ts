@@ -45,7 +45,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time before which no further row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the next slice's length in µs. `failures` slices in a row had too many rows; the last had this length. */
+/** Returns the next slice's length in µs, after `failures` slices in a row had too many rows. `length`: of the last. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))

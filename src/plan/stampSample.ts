@@ -1,4 +1,4 @@
-/** Chooses from a response's stamps where to cut a span. A poor choice costs requests but loses no row. */
+/** Chooses where to cut a span, from the modification times in a response. A poor choice costs requests, not rows. */
 import type { Instant } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -21,7 +21,7 @@ export interface SampleQuestion {
   readonly pageRows: number
   /** Number of rows that the next slice should have. */
   readonly planned: number
-  /** Whether earlier slices have shown a density similar to that of this response. */
+  /** True if earlier slices had a similar density as this response. */
   readonly isKnown: boolean
   /** Number of slices in a row that had too many rows, including this one. */
   readonly failures: number
@@ -29,15 +29,16 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** The share of the planned rows after 1, 2, 3 and more failures: if the density is known, or only the order. */
+/** The share of the planned rows after 1, 2, 3 and more failures, if the density is known. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
+/** The same share if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share if the response is unsorted: it shows how rows are distributed, but not how many the span has. */
+/** The share if the response is unsorted. Then the distribution of the rows is known, but not their number. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut; undefined if fewer than half of the rows have a modification time in the span. */
+/** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
-  const entries = rows.flatMap((stamps) => entryOf(stamps, question) ?? [])
+  const entries = rows.flatMap((stamps) => earliestInSpan(stamps, question) ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
   const order = orderOf(rows)
   const sorted = entries.toSorted((a, b) => a - b)
@@ -62,7 +63,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
 }
 
 /** Returns the earliest of the row's times that is in the span; undefined if none is. */
-function entryOf(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
+function earliestInSpan(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
   let first: Instant | undefined
   for (const at of stamps)
     if (at !== undefined && at >= since && at <= until && !(at >= (first ?? Infinity))) first = at
@@ -115,8 +116,8 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the earliest time on page `later`, if all its rows are later than all rows of page `first`. Tries each kind
- * of time. Undefined if no kind separates the pages, or if the result is a bound of the span.
+ * Returns the earliest time on page `later` if all its rows are later than all rows of page `first`, by one kind of
+ * modification time. Undefined if no kind separates the pages, or if the result is a bound of the span.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -131,8 +132,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Returns the parts of the span that would contain rows after the last page. They are later than both pages, or earlier
- * if pages go backwards in time. If rows have two different times, two parts are returned.
+ * Returns the parts of the span that rows after the last page would be in: later than both pages or, if pages go
+ * backwards in time, earlier. If rows have two different times, returns two parts.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

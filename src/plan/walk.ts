@@ -1,9 +1,9 @@
-/** Records the pages of one walk over a slice, and computes what these pages alone prove (spec §4, rule 2). */
+/** Records the pages of one walk over a slice, and computes what these pages prove (spec §4, rule 2). */
 import type { SyncError } from '../errors.ts'
 import { KeySet } from './keySet.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 
-export interface PageSeen {
+export interface WalkPage {
   readonly pageNumber: number
   readonly rowCount: number
   readonly keys: readonly (number | string)[]
@@ -37,13 +37,13 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows so far. A row that is twice on one page counts once, since it did not move between pages. */
+  /** Number of rows so far. A row that is twice on one page counts once, because it did not move between pages. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
   /** Number of rows of the last read page that were on no other page of this walk. */
   freshOnLastPage = 0
-  /** Number of different rows, of the first page (`firstRows`) and of the page with the highest number (`lastRows`). */
+  /** Number of different rows: `firstRows` of the first page, `lastRows` of the page with the highest number. */
   firstRows = 0
   lastRows = 0
   /** The total on page 1; undefined for a bare array. */
@@ -73,7 +73,7 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** Returns the total if all pages have the same one, else undefined. */
+  /** Returns the total if all pages have the same total, else undefined. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
@@ -93,7 +93,7 @@ export class Walk {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
 
-  saw(page: PageSeen): void {
+  saw(page: WalkPage): void {
     const { pageNumber, rowCount } = page
     const isRepeat = page.isRepeat === true
     if (isRepeat && pageNumber === 2) this.page2Repeats = true
@@ -107,7 +107,7 @@ export class Walk {
     if (this.freshOnLastPage === 0) this.#reachedEnd = true
   }
 
-  #sawRows(page: PageSeen): void {
+  #sawRows(page: WalkPage): void {
     const withoutKey = this.#kind.keyed ? page.rowCount - page.keys.length : 0
     const fresh = page.keys.filter((key) => this.keys.add(key)).length
     const twice = fresh === page.keys.length ? 0 : page.keys.length - new Set(page.keys).size
@@ -137,11 +137,11 @@ export class Walk {
   }
 
   /**
-   * Records a page that repeats the previous one: some services return the last page for all higher numbers. The
-   * repeated rows are harmless if the pages before have all rows of the total. Without a total, they are harmless
-   * unless page 2 repeats page 1, since the service may then ignore page numbers.
+   * Records a page that repeats the previous one: some services return the last page for all higher numbers. With a
+   * total, the repeated rows are harmless if the pages before have all rows. Without a total, they are harmless unless
+   * page 2 repeats page 1, because the service may then ignore page numbers.
    */
-  #sawAgain({ rowCount, totalCount }: PageSeen): void {
+  #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
     this.pages += 1
@@ -184,7 +184,7 @@ export class Walk {
 
   /**
    * Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. If a page
-   * of this run was longer, that number is outdated: rows had moved, and a short last page seemed to have a next one.
+   * of this run was longer, that number is wrong: rows had moved, and a short last page seemed to have a next one.
    */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
@@ -192,7 +192,7 @@ export class Walk {
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
-  /** Returns whether rows may follow the last page although the total is met: it is full. */
+  /** Returns whether rows may follow the last page, because it is full, although the total is met. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
@@ -211,8 +211,8 @@ export class Walk {
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
     // If a full page has fewer rows than the total, the service ignores page numbers and also clamps its pages.
-    const tellsOfMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
-    if (this.#sawEmptyPage || this.distinct !== firstRows || tellsOfMore) return false
+    const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
+    if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { rowsUsual } = this.#kind
     // If more rows than usual were requested, page 1 must have more than usual. Otherwise it may be clamped.
     return (

@@ -14,7 +14,7 @@ export interface Window {
   /** Lower bound. Undefined: none is sent, so that rows without a modification time are returned too. */
   readonly since: Instant | undefined
   readonly until: Instant
-  /** The service's clock when the window's bounds were computed. The window proves nothing about later times. */
+  /** The service's clock when the bounds were computed. The window proves nothing about later times. */
   readonly clock: Instant
 }
 
@@ -22,11 +22,11 @@ export interface WindowRules {
   readonly start: Instant
   readonly overlapMs: number
   readonly settleMs: number
-  /** Whether the service requires a lower bound. If it does not, the first window has none. */
+  /** True if the service requires a lower bound. Otherwise the first window has none. */
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds. The service's true time is later than the header by less than this. */
+/** The `Date` header has whole seconds. The service's true time is less than this later than the header. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /** The assumed maximum time from a request to its response: a year of expanded rows may take a minute (spec §4). */
@@ -44,23 +44,23 @@ export interface Before {
 export const FIRST: Before = { mark: undefined }
 
 /**
- * Returns the next incremental window: from the mark minus `overlap` to the service's clock. It ends at the present,
- * because a row that is edited every few seconds is only ever returned with its newest time (product contract §5.5). If
- * the service's clock was set back, changes have times before the mark. The overlap then counts from the time that this
- * clock would have shown when the previous run began, so that no row is between two windows (§5.1).
+ * Returns the next incremental window: from the mark minus `overlap` to the service's clock. The window ends at the
+ * present, because a row that is edited every few seconds is only ever returned with its newest time (product contract
+ * §5.5). If the service's clock was set back, changes have times before the mark. The overlap then counts from the time
+ * that this clock would have shown when the previous run began, so that no row is between two windows (§5.1).
  */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before `end`, it was set back, and ours may have been too, which makes `agoMs` too small.
+  // If the service's clock is before `end`, it was set back. Ours may have been too, which makes `agoMs` too small.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Returns whether the window begins early enough if the service's clock was set back to `cut.clock`. */
+/** Returns whether the window begins early enough after the service's clock was set back to `cut.clock`. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)

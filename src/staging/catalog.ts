@@ -1,7 +1,7 @@
 /**
  * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set
- * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in
- * the order of the rows. For a row with the fields of the previous row, a scan only compares the bytes of each name.
+ * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie has the field names in the
+ * order of the rows. If a row has the fields of the previous row, the scan only compares the bytes of each name.
  */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -44,7 +44,7 @@ export interface TrieNode {
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child that followed this node in the previous row. It is compared first. */
+  /** The child that followed this node in the previous row. This child is compared first. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -78,7 +78,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from `toText`, with its staged names and shape numbers. It lacks a trie: for loads only. */
+  /** Restores a catalogue from `toText`, with staged names and shape numbers. It has no trie, so only loads use it. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -119,7 +119,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair must be replaced in each row. `likelyNext` would skip the replacement.
+    // A name with half a surrogate pair is replaced in each row. `likelyNext` would skip the replacement.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }
@@ -129,7 +129,7 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large, and keeps fields, kinds and shapes. Called between pages: a scan keeps nodes. */
+  /** Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages only: a scan has nodes. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()

@@ -29,8 +29,9 @@ const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** A loop is faster than a Set for up to `COMPARED_MAX` identifiers, and than `copy` for up to `COPIED_MAX` bytes. */
+/** Up to this number of identifiers, a loop is faster than a Set. */
 const COMPARED_MAX = 16
+/** Up to this number of bytes, a loop is faster than `copy`. */
 const COPIED_MAX = 32
 
 /** The byte positions of the fields of the item being parsed. If a field occurs twice, its first position counts. */
@@ -135,7 +136,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records one row's item identifiers: null if missing, undefined if not an integer of up to 15 digits. */
+  /** Records the identifiers of one row's items: null if missing, undefined if not an integer of up to 15 digits. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -149,7 +150,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // It is unknown how many of the removed items had identifiers, so the page's other items are `unsure` too.
+      // The number of identifiers of the removed items is unknown, so the page's other items are `unsure` too.
       this.#unsure = true
     }
   }

@@ -1,4 +1,4 @@
-/** A digest (not cryptographic) that replaces a collection in a staged row. If an item changes, so does the row. */
+/** A digest (not cryptographic) that replaces a collection in a staged row. If an item changes, the row changes too. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {
@@ -33,20 +33,20 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
   let i = from
   for (; i + 4 <= to; i += 4) {
     const word = view.getInt32(i, true)
-    first = mixed(first, word, 0xcc9e2d51 | 0)
-    second = mixed(second, word, 0x85ebca77 | 0)
+    first = mixWord(first, word, 0xcc9e2d51 | 0)
+    second = mixWord(second, word, 0x85ebca77 | 0)
   }
   for (; i < to; i += 1) {
     const byte = view.getUint8(i)
-    first = mixed(first, byte, 0xcc9e2d51 | 0)
-    second = mixed(second, byte, 0x85ebca77 | 0)
+    first = mixWord(first, byte, 0xcc9e2d51 | 0)
+    second = mixWord(second, byte, 0x85ebca77 | 0)
   }
   const isObject = view.getUint8(from) === OPEN_OBJECT
-  return { first: spread(first) & POSITIVE, second: spread(second) & POSITIVE, isObject }
+  return { first: mixBits(first) & POSITIVE, second: mixBits(second) & POSITIVE, isObject }
 }
 
 /** Returns the state after one word, multiplied and rotated as in MurmurHash3. */
-function mixed(state: number, word: number, factor: number): number {
+function mixWord(state: number, word: number, factor: number): number {
   const scrambled = Math.imul(word, factor)
   const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)
   const joined = state ^ turned
@@ -54,7 +54,7 @@ function mixed(state: number, word: number, factor: number): number {
 }
 
 /** Returns the state with its bits mixed, so that each one influences the whole result (MurmurHash3's finalizer). */
-function spread(state: number): number {
+function mixBits(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
   return h ^ (h >>> 16)

@@ -1,7 +1,7 @@
 /**
- * Parses JSON in bytes: finds the end and the kind of each value without building the value. Functions get the position
- * of a token and return the position after it. The parser also finds values that DuckDB's reader would reject or
- * change: half surrogate pairs, numbers with more digits than a double can store, and very small numbers.
+ * Parses JSON in bytes: finds the end and the kind of each value without building the value. Functions take the
+ * position of a token and return the position after it. The parser also finds values that DuckDB's reader would reject
+ * or change: half surrogate pairs, numbers with more digits than a double can store, and very small numbers.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { MalformedJson } from './malformedJson.ts'
@@ -178,7 +178,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // Half a pair is no valid character. It is stored as the text of its escape; else DuckDB would reject the page.
+    // Half a pair is no valid character, and DuckDB would reject the page. So the text of its escape is stored.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -247,7 +247,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether DuckDB would write the number with an exponent, which looks different in text and in JSON. */
+  /** Returns whether the number is below 0.0001 and not 0. DuckDB's JSON and text forms of such a number differ. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

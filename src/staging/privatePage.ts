@@ -1,6 +1,6 @@
 /**
  * Replaces private values in a page by their hash or by null before other code reads the page. So keys, staged files,
- * rejected rows and messages can't contain the values. Pages of reports without such rules are not changed.
+ * rejected rows and messages can't contain them. Pages of reports without private values are not changed.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
@@ -110,7 +110,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** Applies the rules to an item's fields. An item that is no object has no fields, and is replaced as a whole. */
+  /** Applies the rules to an item's fields. An item that is no object has no fields, so the whole item is replaced. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT)
       return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)

@@ -17,12 +17,12 @@ export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Names of the key fields that rows contain, so without the requested currency; empty for audit entries. */
+  /** Names of the key fields that rows contain, without the requested currency. Empty for audit entries. */
   readonly key: readonly string[]
   /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** The prefix of numbers that are staged as text: a random text that the service can't know and send. */
+  /** The prefix of numbers that are staged as text. It is random, so that the service can't know and send it. */
   readonly numberMark: string
 }
 
@@ -38,7 +38,7 @@ export interface RejectedRow {
   readonly reason: string
   /** The row in its original form. */
   readonly text: string
-  /** The row's key: the row counts as present at the service, though it isn't stored. Undefined if it has no key. */
+  /** The row's key: the row exists at the service, though it is not stored. Undefined if it has no key. */
   readonly key?: RowKey | undefined
 }
 
@@ -301,7 +301,7 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** Returns whether the field is part of the key. Caches the result, because each field of each row is checked. */
+  /** Returns whether the field is part of the key. The result is cached, because each field of each row is checked. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }

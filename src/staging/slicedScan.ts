@@ -10,7 +10,7 @@ const tails = new WeakMap<ObjectCatalog, Promise<unknown>>()
 /** Scans a page and calls `nextTurn` between slices. Throws `MalformedJson` for bytes that are not the report's JSON. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = tails.get(plan.catalog) ?? Promise.resolve()
-  const scan = before.then(() => scanned(bytes, plan, nextTurn))
+  const scan = before.then(() => scanSlices(bytes, plan, nextTurn))
   tails.set(
     plan.catalog,
     scan.catch(() => undefined),
@@ -18,7 +18,7 @@ export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Prom
   return scan
 }
 
-async function scanned(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
+async function scanSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const slices = slicesOf(bytes, plan)
   let slice = slices.next()
   while (slice.done !== true) {

@@ -13,11 +13,11 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** Maximum bytes of the first load. Each later load may be twice as large as the one before, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** While this returns false, the pages' rows must be in one load, so only `cutWhenFull` may end a segment. */
+  /** While this returns false, the pages' rows must be in one load: only `cutWhenFull` may end a segment. */
   readonly cutsBetweenPages?: () => boolean
 }
 
-/** When a page was requested and answered, by the service's clock. */
+/** The times at which a page was requested and answered, by the service's clock. */
 export interface PageTimes {
   /** The time of the response. */
   readonly observedAt: Instant
@@ -25,7 +25,7 @@ export interface PageTimes {
   readonly askedAt: Instant
 }
 
-/** What applies to all rows of a page: its times, and the values that come from the request. */
+/** The values that all rows of a page have in common: its times, and values that come from the request. */
 export interface StagedPage extends PageTimes {
   readonly index: number
   /** The values of columns that come from the request, by column. Example: `{ currency: 'EUR' }`. */
@@ -143,7 +143,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Called after the last of the pages whose rows must be in one load. */
+  /** Ends the segment if it is full. Call it after the last of the pages whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
@@ -256,7 +256,7 @@ export class Spool implements AsyncDisposable {
     const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
       collection.rows === 0 ? [] : [collection],
     )
-    // The segment gets a copy of the catalogue: the walk goes on changing its own, and a load needs an unchanged one.
+    // The segment gets a copy of the catalogue, because a load needs an unchanged one, and the walk changes its own.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
-import { type ReadSettings, CHANGES, changesIn, type Coverage, nextCoverage } from '../plan/coverage.ts'
+import { type ReadSettings, CHANGES, parseChanges, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn, type Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { privacyTextOf } from '../sync/privacy.ts'
@@ -103,7 +103,7 @@ function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCover
   const held: Coverage = {
     asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
-    because: changesIn(row.because),
+    because: parseChanges(row.because),
   }
   const wanted = {
     start,

@@ -6,7 +6,7 @@
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
-import { rangesOf, CountSearch, type CreationNote } from '../plan/countSearch.ts'
+import { rangesOf, CountSearch, type CreationRange } from '../plan/countSearch.ts'
 import type { Span } from '../plan/spans.ts'
 import { floorToSecond } from '../plan/window.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
@@ -111,9 +111,9 @@ class CountComparison {
     return isFound ? 'rows' : 'no row explains the total'
   }
 
-  async #wrongRanges(notes: readonly CreationNote[], total: number): Promise<readonly CreationNote[]> {
+  async #wrongRanges(notes: readonly CreationRange[], total: number): Promise<readonly CreationRange[]> {
     const ranges = rangesOf(notes)
-    const whole: CreationNote = { since: undefined, until: this.#until, rows: 0 }
+    const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
     if (ranges.length === 0) return [whole]
     // The time between two ranges counts for the later range, and the time after all ranges for the last one.
     const search = new CountSearch(ranges, total, RANGES_MAX)
@@ -134,7 +134,7 @@ class CountComparison {
   }
 
   /** Reads the range in slices of about a page and stores their counts, so that a later comparison reads less. */
-  async #read(range: CreationNote): Promise<void> {
+  async #read(range: CreationRange): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading
     const { declaration: report, scope, runId, config } = plan

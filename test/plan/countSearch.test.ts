@@ -2,10 +2,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
-import { rangesOf, CountSearch, type CreationNote } from '../../src/plan/countSearch.ts'
+import { rangesOf, CountSearch, type CreationRange } from '../../src/plan/countSearch.ts'
 
 interface World {
-  readonly ranges: readonly CreationNote[]
+  readonly ranges: readonly CreationRange[]
   /** Rows that the service has of each range. */
   readonly there: readonly number[]
 }
@@ -43,7 +43,7 @@ function searched({ ranges, there }: World, rangesMax = Infinity) {
   return { requests, found: search.wrong.map((range) => ranges.indexOf(range)) }
 }
 
-const within = (note: CreationNote, range: CreationNote): boolean =>
+const within = (note: CreationRange, range: CreationRange): boolean =>
   (range.since ?? -Infinity) <= (note.since ?? -Infinity) && note.until <= range.until
 
 describe('a search by totals', () => {

@@ -1,7 +1,7 @@
 /** What happens to rows that are held already when the configuration starts to ask for more. */
 import { describe, expect, it } from 'vitest'
 import { parseInstant, type Instant } from '../../src/instant.ts'
-import { CHANGES, changesIn, covers, nextCoverage, partsNewestFirst, reasonOf } from '../../src/plan/coverage.ts'
+import { CHANGES, parseChanges, covers, nextCoverage, partsNewestFirst, changesText } from '../../src/plan/coverage.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
 import { differences } from '../support/equality.ts'
@@ -41,10 +41,10 @@ describe('coverage', () => {
   it('says why in words that the books give back', () => {
     fc.assert(
       fc.property(fc.subarray([...CHANGES]), (changes) => {
-        expect(changesIn(reasonOf(changes) ?? null)).toEqual(changes)
+        expect(parseChanges(changesText(changes) ?? null)).toEqual(changes)
       }),
     )
-    expect(reasonOf(['expand', 'start'])).toBe('expand and start')
+    expect(changesText(['expand', 'start'])).toBe('expand and start')
   })
 
   it('is read again in parts that meet, newest first, from the end to the start', () => {

@@ -30,7 +30,7 @@ export async function* provenSlices(
     wholeUntil: terms.youngFrom,
   })
   for (let span = queue.next(); span !== undefined; span = queue.next()) {
-    const heap = queue.endsInHeap ? 'at its end' : queue.holdsHeap(span) ? 'somewhere' : undefined
+    const heap = queue.endsInHeap ? 'at its end' : queue.seemsHeap(span) ? 'somewhere' : undefined
     const slice: Slice = { span, heap, mayCount: queue.leavesWhole, rowsExpected: queue.rowsExpected ?? rowsExpected }
     const outcome = await proveSlice(source, slice)
     if (outcome.kind === 'proven') {

@@ -1,8 +1,8 @@
 /** Reads and writes `tidemark.coverage` (the configuration of each scope) and `tidemark.covered` (the times read). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
-import { type ReadSettings, changesIn, type Coverage, reasonOf } from '../../plan/coverage.ts'
+import { type ReadSettings, parseChanges, type Coverage, changesText } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
-import { nowPrivate } from '../../plan/privacy.ts'
+import { newlyPrivate } from '../../plan/privacy.ts'
 import { type Sql, text, time, type WithNulls, withoutNulls } from '../database/sql.ts'
 import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -19,7 +19,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   return {
     asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: (row.until ?? undefined) as Instant | undefined,
-    because: changesIn(row.because),
+    because: parseChanges(row.because),
   }
 }
 
@@ -39,9 +39,9 @@ export async function recordCoverage(
   { asked, refillUntil, because }: Coverage,
 ): Promise<void> {
   const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
-  const reason = refillUntil === undefined ? null : (reasonOf(because) ?? null)
+  const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
   const before = await coverageOf(sql, place.report, place.scope)
-  const now = nowPrivate(before?.asked.columns, asked.columns)
+  const now = newlyPrivate(before?.asked.columns, asked.columns)
   await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
   await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
   await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${until}, $4)`, [

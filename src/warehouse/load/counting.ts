@@ -2,7 +2,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
-import type { CreationNote } from '../../plan/countSearch.ts'
+import type { CreationRange } from '../../plan/countSearch.ts'
 import type { Span } from '../../plan/spans.ts'
 import { nextLoadId } from '../books/books.ts'
 import type { Fence } from '../books/fences.ts'
@@ -62,7 +62,7 @@ async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<numb
 }
 
 /** Returns ranges of creation times with the number of stored rows in each. Deleted and recent rows are not counted. */
-async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationNote[]> {
+async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
     SELECT epoch_us(c.since) AS since, epoch_us(c.until) AS until, count(*) AS rows

@@ -6,7 +6,7 @@
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
-import { childName, columnName, type NowPrivate, otherNames } from '../../plan/privacy.ts'
+import { childName, columnName, type NewlyPrivate, otherNames } from '../../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { type Sql, name, text } from '../database/sql.ts'
 import { closedName, hadHistory } from './versions.ts'
@@ -16,7 +16,7 @@ export interface PrivacyChange {
   readonly report: Declaration
   /** The part whose rules have changed: a currency, a prefix of record scopes (`3:`), or '' for the whole report. */
   readonly scope: string
-  readonly now: NowPrivate
+  readonly now: NewlyPrivate
 }
 
 /** Removes stored values that are private now. Throws CONFIG_INVALID for a rule that would remove nothing. */
@@ -56,7 +56,7 @@ interface ColumnRemoval {
 
 async function columnsToEmpty(
   sql: Sql,
-  { table, target, now }: { table: ReportTable; target: string; now: NowPrivate },
+  { table, target, now }: { table: ReportTable; target: string; now: NewlyPrivate },
 ): Promise<ColumnRemoval> {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''

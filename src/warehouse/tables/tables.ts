@@ -10,7 +10,7 @@ import {
   tableOf,
 } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { type ColumnChange, type DiscoveredColumn, type Renamed, renamesFor } from '../../plan/columns.ts'
+import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
@@ -248,7 +248,7 @@ export async function renameReservedColumns(sql: Sql, report: Declaration): Prom
   }
 }
 
-function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: Renamed): string {
+function renameSql({ report, table }: Omit<ChangePlace, 'loadId'>, { from, column }: ColumnRename): string {
   return `
     DROP VIEW IF EXISTS current.${name(table)};
     ALTER TABLE main.${name(table)} RENAME COLUMN ${name(from)} TO ${name(column.name)};
