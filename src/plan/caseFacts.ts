@@ -157,7 +157,7 @@ export function isCountMet(given: Case): boolean {
   return (
     counted !== undefined &&
     total !== undefined &&
-    counted.brings(total) &&
+    counted.hasExactly(total) &&
     counted.mostRows === given.seen.walk.firstRowsSent
   )
 }

@@ -67,7 +67,7 @@ export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | unde
 })
 
 /** Combines two profiles that were learned independently, for example by two workers. */
-export const combineProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
+export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
   wholeRows: Math.max(a.wholeRows, b.wholeRows),

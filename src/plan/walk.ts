@@ -161,11 +161,11 @@ export class Walk {
    * repeated. False if two rows without a key have the same text on different pages, as they may be the same row.
    */
   get meetsTotal(): boolean {
-    return this.totalCount !== undefined && this.repeats === 0 && this.brings(this.totalCount)
+    return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
   /** Returns whether the walk has exactly `total` different rows. */
-  brings(total: number): boolean {
+  hasExactly(total: number): boolean {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 

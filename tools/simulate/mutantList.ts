@@ -122,7 +122,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'fewer rows than the pages up to the last one have room for are enough',
     file: 'src/plan/caseFacts.ts',
-    from: 'counted.brings(total) &&',
+    from: 'counted.hasExactly(total) &&',
     to: 'counted.distinct <= total &&',
   },
   {

@@ -4,7 +4,7 @@
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
-import { combineProfiles, isSameProfile } from '../../plan/pagingProfile.ts'
+import { joinProfiles, isSameProfile } from '../../plan/pagingProfile.ts'
 import { catalogFrom } from '../../staging/catalog.ts'
 import { stagedMissing } from '../../staging/spool.ts'
 import type { BackfillLoad } from '../../warehouse/load/loadInput.ts'
@@ -34,7 +34,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
 /** Stores the paging profile if the window has changed it. Most windows do not, and each commit takes time. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
-  if (isSameProfile(combineProfiles(ask.profile, profile), ask.profile)) return
+  if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return
   await warehouse.learnPagingProfile({ report, pageSize: settings.reports[report].pageSize, fence }, profile)
 }
 

@@ -1,6 +1,6 @@
 /** Reads and writes `tidemark.page_sizes`: how the service pages each report, by requested page size. */
 import type { ReportName } from '../../../schema/index.ts'
-import { combineProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
+import { joinProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import { type Sql, type WithNulls, withoutNulls } from '../database/sql.ts'
 
 export interface PagingPlace {
@@ -27,7 +27,7 @@ export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: P
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)
   const isAsBefore = knew !== undefined && isSameProfile(stored, knew)
-  const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : combineProfiles(stored, learnt)
+  const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : joinProfiles(stored, learnt)
   await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
   await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5, $6)', [
     report,

@@ -188,8 +188,8 @@ function deletedSql(parts: DeletionSource, staysDeleted: string): string {
 }
 
 /**
- * Returns the SQL condition that the second read proves the row as deleted: the row was not returned, and a third read
- * showed the same modification time. If the third read showed another time, `staysDeleted` decides.
+ * Returns the SQL condition that the second read proves that the row was deleted: the row was not returned, and a third
+ * read showed the same modification time. If the third read showed another time, `staysDeleted` decides.
  */
 function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
