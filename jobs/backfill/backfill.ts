@@ -49,7 +49,7 @@ function asRun(ended: BackfillOutcome) {
   return { pages, figures: { ...noFigures(), rows, inserted, updated, deleted, rejected, misfits }, ended }
 }
 
-type NamedJobs = ReadonlyMap<ReportName, BackfillJob>
+type BackfillJobs = ReadonlyMap<ReportName, BackfillJob>
 
 interface BackfillNamesOptions {
   readonly books: Pick<BackfillBooks, 'open'>
@@ -63,8 +63,8 @@ interface BackfillNamesOptions {
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
   /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */
-  readonly #given = new Set<BackfillJob>()
-  #giving: Promise<unknown> = Promise.resolve()
+  readonly #inProgress = new Set<BackfillJob>()
+  #lastRequest: Promise<unknown> = Promise.resolve()
 
   constructor(parts: BackfillNamesOptions) {
     this.#parts = parts
@@ -74,33 +74,33 @@ export class BackfillNames {
    * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
    * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
    */
-  async during<T>(asked: readonly BackfillRequest[], work: (named: NamedJobs) => Promise<T>): Promise<T> {
+  async withJobs<T>(asked: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
-    const giving = this.#giving.then(() => this.#name(asked))
-    this.#giving = giving.catch(() => undefined)
-    const named = await giving
+    const request = this.#lastRequest.then(() => this.#findOrCreate(asked))
+    this.#lastRequest = request.catch(() => undefined)
+    const named = await request
     try {
       return await work(named)
     } finally {
-      for (const job of named.values()) this.#given.delete(job)
+      for (const job of named.values()) this.#inProgress.delete(job)
     }
   }
 
-  async #name(asked: readonly BackfillRequest[]): Promise<NamedJobs> {
+  async #findOrCreate(asked: readonly BackfillRequest[]): Promise<BackfillJobs> {
     const { requests, clock, startOf } = this.#parts
     const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
     const named = new Map<ReportName, BackfillJob>()
     for (const request of asked) {
       const { report } = request
-      const known = [...waiting, ...this.#given].filter((job) => job.report === report).map(asOpen)
+      const known = [...waiting, ...this.#inProgress].filter((job) => job.report === report).map(toOpen)
       const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }
       const parts = { books, start: startOf(report), now: clock.now() }
       const { goesOn: _, ...job } = await nameBackfill(request, parts)
       named.set(report, job)
     }
-    for (const job of named.values()) this.#given.add(job)
+    for (const job of named.values()) this.#inProgress.add(job)
     return named
   }
 }
 
-const asOpen = ({ backfillId, from, to }: BackfillJob) => ({ backfillId, since: from as Instant, until: to as Instant })
+const toOpen = ({ backfillId, from, to }: BackfillJob) => ({ backfillId, since: from as Instant, until: to as Instant })

@@ -31,7 +31,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       // The report was not paused when the backfill began, so a 403 that this process remembers is outdated.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
-      using _looking = endsWhenUnwanted(task, { requests, clock: context.clock })
+      using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
       const { directory } = await pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
       return { directory }
     },
@@ -42,19 +42,19 @@ type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly req
 
 const POLL_EVERY_MS = 200
 /** Milliseconds between a puller's checks whether the backfill still needs the window. */
-const LOOK_WHETHER_WANTED_MS = 1_000
-/** The backfill counts the pullers again after this number of polls. */
-const LOOKS_PER_COUNT = 25
+const UNWANTED_CHECK_MS = 1_000
+/** While a window waits, the backfill counts the pullers again after this many polls (one per `POLL_EVERY_MS`). */
+const POLLS_PER_PULLER_COUNT = 25
 
-/** Aborts the pull when the backfill has marked the job as unwanted. It can't cancel another process's job. */
-function endsWhenUnwanted(
+/** Aborts the pull when the backfill marks its job as unwanted. A process can't cancel another process's job. */
+function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
 ): Disposable {
-  const looking = new AbortController()
-  const look = async () => {
+  const checking = new AbortController()
+  const check = async () => {
     for (;;) {
-      await clock.sleep(LOOK_WHETHER_WANTED_MS, looking.signal)
+      await clock.sleep(UNWANTED_CHECK_MS, checking.signal)
       // If the store can't be reached, the pull continues and the next check decides.
       const job = await requests
         .queue<WindowJob>('windows')
@@ -63,8 +63,8 @@ function endsWhenUnwanted(
       if (job?.data.isUnwanted === true) return cancel(CANCELLED_ON_REQUEST)
     }
   }
-  look().catch(() => undefined)
-  return { [Symbol.dispose]: () => looking.abort() }
+  check().catch(() => undefined)
+  return { [Symbol.dispose]: () => checking.abort() }
 }
 
 export interface QueuedPull {
@@ -77,28 +77,28 @@ export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
   const here = pullHere(context)
   return async (ask, signal) => {
     const wait = { clock: context.clock, signal }
-    if ((await whenBack(() => requests.workersOf('windows'), wait)) === 0) return here(ask, signal)
+    if ((await onceReachable(() => requests.workersOf('windows'), wait)) === 0) return here(ask, signal)
     const queue = requests.queue<WindowJob>('windows')
     const jobId = `${ask.backfillId}-${ask.number}-${ask.fence.epoch}-${randomUUID().slice(0, 8)}`
-    await whenBack(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }), wait)
-    const find = () => whenBack(() => queue.getJob(jobId), wait)
-    const stateOf = () => whenBack(() => queue.getJobState(jobId), wait)
+    await onceReachable(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }), wait)
+    const find = () => onceReachable(() => queue.getJob(jobId), wait)
+    const stateOf = () => onceReachable(() => queue.getJobState(jobId), wait)
     try {
-      return (await pulledBy({ find, stateOf, context, requests, ask, signal })) ?? (await here(ask, signal))
+      return (await awaitPull({ find, stateOf, context, requests, ask, signal })) ?? (await here(ask, signal))
     } finally {
-      if (signal.aborted) await takeBack(queue, jobId).catch(() => undefined)
+      if (signal.aborted) await withdrawJob(queue, jobId).catch(() => undefined)
     }
   }
 }
 
-async function takeBack(queue: Queue<WindowJob>, jobId: string): Promise<void> {
+async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void> {
   const job = await queue.getJob(jobId)
   await job?.updateData({ ...job.data, isUnwanted: true })
   await queue.remove(jobId)
 }
 
-/** Repeats a call until the queue's store can be reached again. An outage of the store then fails no window. */
-async function whenBack<T>(
+/** Repeats a call until the queue's store can be reached, so that an outage of the store fails no window. */
+async function onceReachable<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
 ): Promise<T> {
@@ -120,26 +120,26 @@ interface Watch extends QueuedPull {
 }
 
 /** Waits until the job has ended. Returns undefined if no puller is left that could begin or end it. */
-async function pulledBy({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
-  for (let look = 1; ; look += 1) {
+async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
+  for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
     // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
     const state = await stateOf()
     const job = await find()
-    if (job === undefined) throw lost(ask)
+    if (job === undefined) throw lostWindowError(ask)
     if (state === 'completed')
       return readPulled(context.settings.staging, WindowResult.parse(job.returnvalue).directory)
     if (state === 'failed') throw errorOfReason(job.failedReason)
     const { clock } = context
-    const isCounted = look % LOOKS_PER_COUNT === 0
-    if (!isCounted || (await whenBack(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // A job that a dead puller had begun stays locked for a while and can't be removed, but nobody will end it.
-    await takeBack(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
+    const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
+    if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
+    // A job that a dead puller had begun stays locked for a while and can't be removed, but no puller will end it.
+    await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }
 }
 
-function lost({ report, number }: PullAsk): SyncError {
+function lostWindowError({ report, number }: PullAsk): SyncError {
   return new SyncError('STAGED_MISSING', `${report}: window ${number} was forgotten by the queue's store`, {
     report,
     cure: 'The window is pulled again.',

@@ -28,7 +28,7 @@ export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
 /** Time limit (ms) for reading the books. The read waits for a running load, but Prometheus gives up after 10 s. */
-const LOOK_MS_MAX = 3_000
+const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
 const MICROS_PER_SECOND = 1e6
@@ -59,7 +59,7 @@ export class Metrics implements Disposable {
   }
 
   /** Reads the books at each scrape until the result is disposed. Called when this process becomes the owner. */
-  owns(books: Books): Disposable {
+  watchBooks(books: Books): Disposable {
     this.#books = books
     return {
       [Symbol.dispose]: () => {
@@ -70,7 +70,7 @@ export class Metrics implements Disposable {
   }
 
   /** Reads the depth of the queues at each scrape from now on. */
-  queues(depths: Depths): void {
+  watchQueues(depths: Depths): void {
     this.#depths = depths
   }
 
@@ -79,8 +79,8 @@ export class Metrics implements Disposable {
     const { build, owner } = this.meters
     build.set({ version: this.#parts.version }, 1)
     owner.set(this.#books === undefined ? 0 : 1)
-    this.#lookAtProcess()
-    await Promise.all([this.#lookAtBooks(), this.#lookAtQueues(), this.#lookAtFiles()])
+    this.#readProcess()
+    await Promise.all([this.#readBooks(), this.#readQueues(), this.#readFiles()])
     return { contentType: this.#registry.contentType, body: await this.#registry.metrics() }
   }
 
@@ -88,11 +88,11 @@ export class Metrics implements Disposable {
     this.#loop.disable()
   }
 
-  async #lookAtBooks(): Promise<void> {
+  async #readBooks(): Promise<void> {
     const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.meters
     const { config, clock } = this.#parts
     for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
-    const known = this.#books === undefined ? [] : await this.#inTime(this.#books)
+    const known = this.#books === undefined ? [] : await this.#inTimeLimit(this.#books)
     this.#known = this.#books === undefined ? [] : (known ?? this.#known)
     for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows, misfits]) gauge.reset()
     const nowS = toMillis(clock.now()) / 1_000
@@ -111,9 +111,9 @@ export class Metrics implements Disposable {
     }
   }
 
-  async #lookAtQueues(): Promise<void> {
+  async #readQueues(): Promise<void> {
     const { queueJobs } = this.meters
-    const depths = this.#depths === undefined ? {} : await this.#inTime(this.#depths)
+    const depths = this.#depths === undefined ? {} : await this.#inTimeLimit(this.#depths)
     if (depths === undefined) return
     queueJobs.reset()
     for (const [queue, states] of Object.entries(depths)) {
@@ -121,7 +121,7 @@ export class Metrics implements Disposable {
     }
   }
 
-  async #lookAtFiles(): Promise<void> {
+  async #readFiles(): Promise<void> {
     const { fileBytes, diskFree } = this.meters
     const { warehouse, published } = this.#parts.config
     for (const [file, place] of Object.entries({ warehouse, published })) {
@@ -133,7 +133,7 @@ export class Metrics implements Disposable {
     if (disk !== undefined) diskFree.set(disk.bavail * disk.bsize)
   }
 
-  #lookAtProcess(): void {
+  #readProcess(): void {
     const { loopDelay, memory, cpu, started } = this.meters
     const seconds = { 50: this.#loop.percentile(50), 99: this.#loop.percentile(99), 100: this.#loop.max }
     const sampledMs = LOOP_RESOLUTION_MS / 1_000
@@ -148,9 +148,9 @@ export class Metrics implements Disposable {
     started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
-  /** Returns the result of `look`; undefined if it fails or takes longer than `LOOK_MS_MAX`. */
-  #inTime<T>(look: () => Promise<T>): Promise<T | undefined> {
-    return within(LOOK_MS_MAX, this.#parts.clock, () => look().catch(() => undefined))
+  /** Returns the result of `read`; undefined if it fails or takes longer than `READ_MS_MAX`. */
+  #inTimeLimit<T>(read: () => Promise<T>): Promise<T | undefined> {
+    return within(READ_MS_MAX, this.#parts.clock, () => read().catch(() => undefined))
   }
 }
 

@@ -20,7 +20,7 @@ export interface WatchedState {
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
   /** False shortly after the start of the worker, so that runs can catch up before lag is reported. */
-  readonly looksAtLag: boolean
+  readonly checksLag: boolean
 }
 
 type Rules = Pick<NotifyConfig, 'lagMs' | 'failures'>
@@ -32,7 +32,7 @@ export function conditionsOf(known: WatchedState, rules: Rules): Condition[] {
     ...enabled.flatMap(brakeCondition),
     ...known.failures.flatMap((failures) => failingConditions(failures, rules)),
     ...enabled.flatMap((figures) => lateCondition(figures, known)),
-    ...(known.looksAtLag ? enabled.flatMap((figures) => lagCondition(figures, known, rules)) : []),
+    ...(known.checksLag ? enabled.flatMap((figures) => lagCondition(figures, known, rules)) : []),
   ]
 }
 

@@ -28,14 +28,14 @@ export interface NotifierOptions {
 
 export interface NotifierTimes {
   /** Milliseconds between two checks of the books. */
-  readonly lookMs: number
+  readonly checkMs: number
   /** Milliseconds after the start during which lag is not reported. */
   readonly graceMs: number
   /** Milliseconds before the second try. The delay doubles after each further try. */
   readonly retryMs: number
 }
 
-const TIMES: NotifierTimes = { lookMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
+const TIMES: NotifierTimes = { checkMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
 /** Maximum number of tries. With delays that double from 2 s to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
@@ -63,14 +63,14 @@ export class Notifier {
     this.#memory = await readMemory(this.#file)
     // A disabled report has no later run that could end its failures, so its failures are removed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
-    const unfollow = runs.follow((event) => this.#heard(event))
+    const unfollow = runs.follow((event) => this.#recordRun(event))
     const startedMs = clock.monotonicMs()
     try {
       while (!signal.aborted) {
         this.#wake = Promise.withResolvers<void>()
-        await this.#look(clock.monotonicMs() - startedMs >= this.#times.graceMs)
+        await this.#checkConditions(clock.monotonicMs() - startedMs >= this.#times.graceMs)
         await this.#deliverDue(signal)
-        await this.#rest(signal)
+        await this.#waitForNext(signal)
       }
     } catch (error) {
       log.error({ err: error }, 'notices are no longer sent: restart the worker')
@@ -79,7 +79,7 @@ export class Notifier {
     }
   }
 
-  #heard(event: RunEvent): void {
+  #recordRun(event: RunEvent): void {
     if (event.event !== 'ended') return
     const { kind, outcome } = event
     const { report, state, error } = outcome
@@ -100,26 +100,26 @@ export class Notifier {
   }
 
   /** Compares the conditions with those already reported, and queues a notice for each one that began or ended. */
-  async #look(looksAtLag: boolean): Promise<void> {
+  async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
     // If the books are busy or closed, they are read again at the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
-    const known = { figures, failures, reports: config.reports, nowMs: toMillis(clock.now()), looksAtLag }
+    const known = { figures, failures, reports: config.reports, nowMs: toMillis(clock.now()), checksLag }
     const current = new Map(conditionsOf(known, notify).map((condition) => [condition.key, condition]))
     for (const [key, condition] of current) {
-      if (told[key] === undefined) told[key] = this.#tell(condition, 'firing')
+      if (told[key] === undefined) told[key] = this.#addNotice(condition, 'firing')
     }
     for (const [key, notice] of Object.entries(told)) {
-      if (current.has(key) || (notice.event === 'lag.exceeded' && !looksAtLag)) continue
-      this.#tell({ ...notice, key }, 'resolved')
+      if (current.has(key) || (notice.event === 'lag.exceeded' && !checksLag)) continue
+      this.#addNotice({ ...notice, key }, 'resolved')
       delete told[key]
     }
     await writeMemory(this.#file, this.#memory)
   }
 
-  #tell({ event, report, code, message, cure }: Condition, state: Notice['state']): Notice {
+  #addNotice({ event, report, code, message, cure }: Condition, state: Notice['state']): Notice {
     const { clock, config, log } = this.#parts
     const at = formatInstant(clock.now())
     const from = { service: config.service.baseUrl.host, host: hostname() }
@@ -139,14 +139,14 @@ export class Notifier {
       if (signal.aborted || restMs(waiting, nowMs) > 0) return
       const delivery = await deliver(notify, waiting.notice, { unixS: Math.floor(nowMs / 1_000), signal })
       if (signal.aborted && !delivery.ok) return
-      const isOver = this.#settle(waiting, delivery.ok ? undefined : delivery.why)
+      const isOver = this.#recordDelivery(waiting, delivery.ok ? undefined : delivery.why)
       await writeMemory(this.#file, this.#memory)
       if (!isOver) return
     }
   }
 
   /** Records the result of a delivery. Returns true if the notice was delivered or dropped. */
-  #settle(waiting: Waiting, why: string | undefined): boolean {
+  #recordDelivery(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
     waiting.tries += 1
@@ -164,12 +164,12 @@ export class Notifier {
   }
 
   /** Waits until the next check or the next try is due, or a run has ended. */
-  async #rest(signal: AbortSignal): Promise<void> {
+  async #waitForNext(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting
     const dueMs = next === undefined ? Infinity : restMs(next, toMillis(clock.now()))
     const ended = new AbortController()
-    const slept = clock.sleep(Math.min(this.#times.lookMs, dueMs), AbortSignal.any([signal, ended.signal]))
+    const slept = clock.sleep(Math.min(this.#times.checkMs, dueMs), AbortSignal.any([signal, ended.signal]))
     await Promise.race([slept.catch(() => undefined), this.#wake.promise])
     ended.abort()
   }
@@ -216,12 +216,12 @@ async function deliver(
     const isRedirect = response.status >= 300 && response.status < 400
     return { ok: false, why: isRedirect ? `a redirect (${response.status})` : `status ${response.status}` }
   } catch (error) {
-    return { ok: false, why: whyOf(error) }
+    return { ok: false, why: reasonOf(error) }
   }
 }
 
 /** Returns a code such as ECONNREFUSED, and not the error's message, which may contain the address. */
-function whyOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)
   return error instanceof Error ? error.name : 'unknown'

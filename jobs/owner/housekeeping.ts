@@ -42,13 +42,13 @@ export class Housekeeping {
   }
 
   async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
-    if (work === 'publish') return this.#publishPatiently(signal)
+    if (work === 'publish') return this.#publishAfterPause(signal)
     if (work === 'checkpoint') return this.#parts.context.warehouse.checkpoint()
     return this.#retention()
   }
 
   /** Waits until the pause after the previous publication is over, and publishes. */
-  async #publishPatiently(signal: AbortSignal) {
+  async #publishAfterPause(signal: AbortSignal) {
     const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
     if (restMs > 0) await clock.sleep(restMs, signal)

@@ -75,13 +75,13 @@ export class Owner {
     const { report, allowMassDelete } = task.data
     const place = { runId: task.id, report, kind: 'reconcile', as: 'reconcile' } as const
     return this.#run(task, place, (context) => {
-      const before = () => this.#before(task, context)
+      const before = () => this.#runIncrementalFirst(task, context)
       return reconcileRun(context, { report, runId: task.id, allowMassDelete, before })
     })
   }
 
   /** Runs the incremental run that comes before a reconcile, under the lease of incremental runs. */
-  #before(task: Task<ReconcileJob>, context: SyncContext) {
+  #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
     return this.#leases.hold(lease, () => syncReport(context, report, task.id))
@@ -95,7 +95,7 @@ export class Owner {
       const pull = pullThroughQueue({ context, requests })
       const ended = await backfillRun(context, task.data, { lanes: WINDOWS_AT_ONCE, pull })
       const { state, error } = ended.outcome
-      return state === 'paused' && error ? { outcome: { ...ended.outcome, error: waiting(error) } } : ended
+      return state === 'paused' && error ? { outcome: { ...ended.outcome, error: waitingError(error) } } : ended
     })
   }
 
@@ -140,7 +140,7 @@ export class Owner {
 }
 
 /** Returns the error of a backfill that waits in its queue until the report is resumed. */
-const waiting = ({ code, message, cure, report }: SyncError): SyncError =>
+const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {

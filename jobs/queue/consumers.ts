@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
-import { cancelledError, errorOfReason, retryDelayMs, settled, STOPPING } from './jobOutcome.ts'
+import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
@@ -65,7 +65,7 @@ export class JobConsumers {
       settings: { backoffStrategy: (tries, _, error) => retryDelayMs(tries, error, () => clock.random()) },
       ...(locks !== undefined && { lockDuration: locks.lockMs, stalledInterval: locks.stalledMs }),
     })
-    worker.on('failed', (job, error) => this.#tellFailure(queue, job, error))
+    worker.on('failed', (job, error) => this.#logFailure(queue, job, error))
     this.#workers.push(worker as Worker)
   }
 
@@ -98,7 +98,7 @@ export class JobConsumers {
     this.#cancels.add(cancel)
     try {
       const { clock } = this.#parts
-      return await settled({ job, token, abortReason: () => abortReason, waitsFor, clock }, async () => {
+      return await settleJob({ job, token, abortReason: () => abortReason, waitsFor, clock }, async () => {
         aborting.signal.throwIfAborted()
         return process({ id: job.id ?? '', data: schema.parse(job.data), signal: aborting.signal, cancel, job })
       })
@@ -107,7 +107,7 @@ export class JobConsumers {
     }
   }
 
-  #tellFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {
+  #logFailure(queue: QueueName, job: Job<unknown> | undefined, error: Error): void {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()

@@ -1,6 +1,6 @@
 /**
  * The only place that turns an error into a job's outcome; processors have no `catch`. After a temporary error, the job
- * is tried again with growing delays. A permanent one fails the job. If the worker stops, or the job waits for an
+ * is tried again with growing delays. A permanent error fails the job. If the worker stops, or the job waits for an
  * operator, the job returns to the queue without using an attempt. A job that a newer run has replaced is dropped.
  */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
@@ -38,16 +38,18 @@ export interface JobAttempt {
   readonly token: string | undefined
   /** Returns why the job was aborted, or undefined when it was not. */
   readonly abortReason: () => string | undefined
-  /** After these errors the job does not fail. It waits for an operator, and is tried again every `LOOK_AGAIN_MS`. */
+  /**
+   * After these errors, the job does not fail but waits for an operator. It is tried again every `WAITING_RETRY_MS`.
+   */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
 /** Milliseconds until a job that waits for an operator is tried anyway: the cause may be gone without a `resume`. */
-const LOOK_AGAIN_MS = 5 * MINUTE_MS
+const WAITING_RETRY_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If it throws, moves or fails the job as `verdictOf` decides. */
-export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
+export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
   } catch (thrown) {
@@ -59,7 +61,7 @@ export async function settled<T>(attempt: JobAttempt, work: () => Promise<T>): P
       throw new WaitingError()
     }
     if (verdict === 'wait') {
-      await attempt.job.moveToDelayed(toMillis(attempt.clock.now()) + LOOK_AGAIN_MS, attempt.token)
+      await attempt.job.moveToDelayed(toMillis(attempt.clock.now()) + WAITING_RETRY_MS, attempt.token)
       throw new DelayedError()
     }
     if (verdict === 'try again' && !isLastTry(attempt.job)) throw error

@@ -44,7 +44,7 @@ export class Requests {
   }
 
   incremental(report: ReportName): Promise<void> {
-    return this.#once<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
+    return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
   }
 
   /** Requests a run that begins at once, also if a failed run waits for its next attempt. */
@@ -55,13 +55,13 @@ export class Requests {
 
   async reconcile(report: ReportName, { allowMassDelete = false } = {}): Promise<void> {
     const data: ReconcileJob = { report, allowMassDelete }
-    await this.#once({ queue: 'reconcile', name: report, data, once: `${report}${allowMassDelete ? ' all' : ''}` })
+    await this.#add({ queue: 'reconcile', name: report, data, once: `${report}${allowMassDelete ? ' all' : ''}` })
     await this.#promote('reconcile', report)
   }
 
   /** Requests that a backfill begins or continues. Repeating the request changes nothing. */
   async backfill(data: BackfillJob): Promise<void> {
-    await this.#once({ queue: 'backfill', name: data.report, data, once: data.backfillId })
+    await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
   }
 
@@ -74,11 +74,11 @@ export class Requests {
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
-    return this.#once({ queue: 'housekeeping', name: 'publish', data, once: `publish ${changed}`, options: { delay } })
+    return this.#add({ queue: 'housekeeping', name: 'publish', data, once: `publish ${changed}`, options: { delay } })
   }
 
   housekeeping(work: HousekeepingJob['work']): Promise<void> {
-    return this.#once<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
+    return this.#add<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
   }
 
   async tick(tick: Tick): Promise<void> {
@@ -111,7 +111,7 @@ export class Requests {
    * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each
    * would wait until its wrong time, and would block later jobs with the same deduplication key.
    */
-  async hurryMisdated(nowMs: number): Promise<number> {
+  async promoteMisdated(nowMs: number): Promise<number> {
     let hurried = 0
     for (const name of QUEUES) {
       // Ticks are left out, because the schedule repairs their times.
@@ -132,7 +132,7 @@ export class Requests {
     return Object.fromEntries(depths) as Record<QueueName, QueueDepth>
   }
 
-  async #once<Data>({ queue, name, data, once, options = {} }: JobRequest<Data>): Promise<void> {
+  async #add<Data>({ queue, name, data, once, options = {} }: JobRequest<Data>): Promise<void> {
     const identity = { jobId: randomUUID(), deduplication: { id: once, keepLastIfActive: true } }
     await this.#store.queue<unknown>(queue).add(name, data, { ...JOB_OPTIONS[queue], ...options, ...identity })
   }

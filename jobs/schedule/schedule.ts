@@ -69,7 +69,7 @@ export class Schedule {
   }
 
   /** Adds missing schedulers, corrects wrong ones, and removes those that the configuration does not contain. */
-  async bringInLine(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
+  async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
     const stuck = this.#stuck(held, nowMs)
@@ -122,34 +122,34 @@ interface ScheduleOptions {
   readonly clock: Clock
   readonly log: Log
   /** Milliseconds between two checks of the schedulers. */
-  readonly healMs: number
+  readonly pollMs: number
 }
 
 /** Keeps the schedulers equal to the configuration until the signal aborts. After an error, it tries again later. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
-  const { consumers, requests, config, clock, log, healMs } = parts
+  const { consumers, requests, config, clock, log, pollMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
   consumers.consume('ticks', { schema: Tick, process: ({ data }) => requests.tick(data) })
   let isFirst = true
   while (!signal.aborted) {
     try {
       const nowMs = toMillis(clock.now())
-      const { added, removed } = await schedule.bringInLine(nowMs)
-      const hurried = await requests.hurryMisdated(nowMs)
+      const { added, removed } = await schedule.updateSchedulers(nowMs)
+      const promoted = await requests.promoteMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
       if (removed.length > 0) log.info({ removed }, 'schedulers were removed that the configuration no longer has')
-      if (hurried > 0) log.info({ hurried }, 'jobs that a clock running ahead had delayed begin now')
-      if (isFirst) await runNow(parts)
+      if (promoted > 0) log.info({ promoted }, 'jobs that a clock running ahead had delayed begin now')
+      if (isFirst) await requestFirstRuns(parts)
       isFirst = false
     } catch (error) {
       log.warn({ err: error }, 'the schedulers could not be checked; it is tried again')
     }
-    await clock.sleep(healMs, signal).catch(() => undefined)
+    await clock.sleep(pollMs, signal).catch(() => undefined)
   }
 }
 
 /** At the start, requests a run of each report with an interval. Reports with a cron schedule wait for its time. */
-async function runNow({ config, requests }: ScheduleOptions): Promise<void> {
+async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]
     if (enabled && everyMs !== undefined) await requests.incremental(report)

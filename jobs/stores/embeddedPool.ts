@@ -16,7 +16,7 @@ import { MINUTE_MS } from '../../src/instant.ts'
  * PGlite has no autovacuum and no checkpointer, so both are done at this interval. Without VACUUM, the tables of jobs
  * grow and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
-const CLEAR_EVERY_MS = 30 * MINUTE_MS
+const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** Sizes of the write-ahead log, as PostgreSQL settings. */
 const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
 
@@ -46,7 +46,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
   /** The session with an open transaction. Statements of other sessions wait in `#waiting` for its end. */
-  #speaker: Session | undefined
+  #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
   #ended = false
 
@@ -70,7 +70,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     })
     await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
     const pool = new EmbeddedPool(database)
-    pool.#clearAfter(CLEAR_EVERY_MS, { clock, onError })
+    pool.#maintainAfter(MAINTENANCE_EVERY_MS, { clock, onError })
     return pool
   }
 
@@ -92,43 +92,43 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   /** Waits until no other session has a transaction open, and runs the statement. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
-    while (this.#speaker !== undefined && this.#speaker !== session) {
+    while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {
       await new Promise<void>((resume) => this.#waiting.push(resume))
     }
-    if (session !== undefined && begins(text)) this.#speaker = session
+    if (session !== undefined && begins(text)) this.#transactionOwner = session
     try {
-      return resultOf(await this.#answer<Result>(text, values))
+      return resultOf(await this.#execute<Result>(text, values))
     } finally {
-      if (session !== undefined && ends(text)) this.#silence(session)
+      if (session !== undefined && ends(text)) this.#endTransaction(session)
     }
   }
 
   async leave(session: Session): Promise<void> {
     this.#sessions.delete(session)
-    if (this.#speaker === session) await this.run('ROLLBACK', [], session)
+    if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
   /** Runs a text without values by `exec`, because only `exec` accepts several statements in one text. */
-  async #answer<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
+  async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined
   }
 
-  #silence(session: Session): void {
-    if (this.#speaker !== session) return
-    this.#speaker = undefined
+  #endTransaction(session: Session): void {
+    if (this.#transactionOwner !== session) return
+    this.#transactionOwner = undefined
     for (const resume of this.#waiting.splice(0)) resume()
   }
 
-  #clearAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
+  #maintainAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
     parts.clock.after(ms, () => {
       if (this.#ended) return
-      this.#clear().catch(parts.onError)
-      this.#clearAfter(ms, parts)
+      this.#maintain().catch(parts.onError)
+      this.#maintainAfter(ms, parts)
     })
   }
 
-  async #clear(): Promise<void> {
+  async #maintain(): Promise<void> {
     await this.query('VACUUM')
     if (!this.#ended) await this.query('CHECKPOINT')
   }

@@ -6,23 +6,23 @@ import { EmbeddedPool } from './embeddedPool.ts'
 import { composeStore } from './queues.ts'
 import { prepareTables, sqlBackend, SqlValues } from './sqlBackend.ts'
 import type { Opening, QueueStore } from './store.ts'
-import { messageOf, Troubles } from './troubles.ts'
+import { messageOf, ProblemLog } from './problemLog.ts'
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
-const ROOM_MIN = 16 * 1_048_576
-/** On a full disk, PGlite and SQLite fail with these codes. If less than `ROOM_MIN` is free, they become DISK_FULL. */
-const FOR_WANT_OF_ROOM: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
+const FREE_BYTES_MIN = 16 * 1_048_576
+/** On a full disk, PGlite and SQLite fail with these codes. If less than `FREE_BYTES_MIN` is free, they become DISK_FULL. */
+const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
 export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   const { directory } = options
   try {
-    return await lockedAndOpened(options)
+    return await openLocked(options)
   } catch (error) {
-    if (!FOR_WANT_OF_ROOM.includes(asSyncError(error).code) || !(await isFull(directory))) throw error
+    if (!FULL_DISK_CODES.includes(asSyncError(error).code) || !(await isFull(directory))) throw error
     throw new SyncError('DISK_FULL', `no space is left for the embedded queue ${directory}`, {
       cure: 'Free some space and start it again: what waits in the queue is kept.',
       data: { directory },
@@ -31,20 +31,20 @@ export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   }
 }
 
-async function lockedAndOpened(options: Opening): Promise<QueueStore> {
+async function openLocked(options: Opening): Promise<QueueStore> {
   const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
   // PGlite's messages contain no address, and so no password.
-  const troubles = new Troubles(options, (text) => text)
-  const pool = await opened({ directory, schema, clock, onError: troubles.tell })
-  pool.on('error', troubles.tell)
+  const problems = new ProblemLog(options, (text) => text)
+  const pool = await openPool({ directory, schema, clock, onError: problems.log })
+  pool.on('error', problems.log)
   const lock = opening.move()
   return composeStore(options, {
     kind: 'embedded',
     shown: directory,
     backend: sqlBackend(pool, schema),
-    troubles,
+    problems,
     values: new SqlValues(pool),
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],
     workersOf: async (name, queues) => Math.min(1, queues.workersHere(name)),
@@ -58,7 +58,7 @@ async function lockedAndOpened(options: Opening): Promise<QueueStore> {
   })
 }
 
-async function opened(settings: Parameters<typeof EmbeddedPool.open>[0]): Promise<EmbeddedPool> {
+async function openPool(settings: Parameters<typeof EmbeddedPool.open>[0]): Promise<EmbeddedPool> {
   let pool: EmbeddedPool | undefined
   try {
     pool = await EmbeddedPool.open(settings)
@@ -77,7 +77,7 @@ async function opened(settings: Parameters<typeof EmbeddedPool.open>[0]): Promis
 
 async function isFull(directory: string): Promise<boolean> {
   const { bavail, bsize } = await statfs(dirname(directory))
-  return bavail * bsize < ROOM_MIN
+  return bavail * bsize < FREE_BYTES_MIN
 }
 
 const SQLITE_BUSY = 5

@@ -6,7 +6,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 import { composeStore } from './queues.ts'
 import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { messageOf, Troubles, unfit, unreachable, unwilling } from './troubles.ts'
+import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
 /** Maximum number of connections. Workers and listeners keep one each, about ten; the others are for short queries. */
 const SESSIONS_MAX = 24
@@ -24,9 +24,9 @@ WHERE datname = current_database() AND application_name = $1`
 /** Connects, checks whether the server is fit, and creates the tables. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openPostgresStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const { prefix: schema } = opening
-  const troubles = new Troubles(opening, (text) => withoutSecrets(text, address))
+  const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
   const pool = poolFor(address, schema)
-  pool.on('error', troubles.tell)
+  pool.on('error', problems.log)
   try {
     await prepare(pool, address, schema)
   } catch (error) {
@@ -39,13 +39,13 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
     shown: address.shown,
     backend: sqlBackend(shared, schema),
     workerName: schema,
-    troubles,
+    problems,
     values: new SqlValues(shared),
     check: () => findingsOf(pool),
     workersOf: async (name) => {
       const asked = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
       const { rows } = await asked.catch((error: unknown) => {
-        throw unwilling(address.shown, troubles.mask(messageOf(error)))
+        throw temporaryError(address.shown, problems.mask(messageOf(error)))
       })
       return rows[0]?.workers ?? 0
     },
@@ -72,16 +72,16 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
 
 async function prepare(pool: Pool, address: ServerAddress, schema: string): Promise<void> {
   const session = await pool.connect().catch((error: unknown) => {
-    throw unreachable(address, error)
+    throw unreachableError(address, error)
   })
   try {
     const failed = (await findingsOf(session)).find(({ state }) => state === 'failed')
-    if (failed !== undefined) throw unfit(address.shown, failed.what, failed.cure ?? '')
+    if (failed !== undefined) throw unfitError(address.shown, failed.what, failed.cure ?? '')
     await prepareTables(session as unknown as PgPoolClient, schema)
   } catch (error) {
     if (error instanceof SyncError) throw error
     const what = `its tables cannot be made: ${withoutSecrets(error instanceof Error ? error.message : '', address)}`
-    throw unfit(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner make the schema.')
+    throw unfitError(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner make the schema.')
   } finally {
     session.release()
   }

@@ -15,7 +15,7 @@ import type { Clock } from '../../src/clock.ts'
 import { pausesOn, type SharedValues } from './sharedValues.ts'
 import { SharedTokens } from './sharedTokens.ts'
 import type { Opening, QueueStore, StoreFinding, StoreKind } from './store.ts'
-import { messageOf, type Troubles, unwilling } from './troubles.ts'
+import { messageOf, type ProblemLog, temporaryError } from './problemLog.ts'
 
 interface QueuesOptions {
   readonly backend: BackendFactory<RedisQueueBackend>
@@ -28,7 +28,7 @@ interface QueuesOptions {
   readonly workerName?: string
   readonly onError: (error: unknown) => void
   /** Returns Tidemark's error for an error of the driver. */
-  readonly unwilling: (error: unknown) => Error
+  readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
   /** Maximum number of ended jobs in a queue; undefined: only their age decides how long they are kept. */
   readonly endedMax?: number
@@ -44,7 +44,7 @@ const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
-const ASK_AGAIN = { runRetryDelay: 2_000 }
+const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
 /** Queue methods that commands call. A driver's error in them is replaced by one with a cure. */
 const CALLS = [
@@ -74,12 +74,12 @@ export class Queues {
   queue<Data>(name: string): Queue<Data> {
     const known = this.#queues.get(name)
     if (known !== undefined) return known as Queue<Data>
-    const { asking, backend, onError, unwilling } = this.#parts
+    const { asking, backend, onError, toError } = this.#parts
     const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: this.#retention() }, backend)
     queue.on('error', onError)
     for (const call of CALLS) {
       const ask = (queue[call] as (...args: unknown[]) => Promise<unknown>).bind(queue)
-      const asked = (...args: unknown[]) => ask(...args).catch((error: unknown) => Promise.reject(unwilling(error)))
+      const asked = (...args: unknown[]) => ask(...args).catch((error: unknown) => Promise.reject(toError(error)))
       Object.assign(queue, { [call]: asked })
     }
     this.#queues.set(name, queue)
@@ -93,7 +93,7 @@ export class Queues {
   ): Worker<Data, Result> {
     const { waiting, backend, onError, workerName } = this.#parts
     const named = workerName === undefined ? {} : { name: workerName }
-    const ours = { ...this.#base(waiting), ...LOCKS, ...ASK_AGAIN, ...named, maxStalledCount: STALLED_COUNT_MAX }
+    const ours = { ...this.#base(waiting), ...LOCKS, ...RETRY_OPTIONS, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
     // BullMQ ignores later calls of `close`, so the first one must not wait for a store that can't be reached.
@@ -133,7 +133,7 @@ interface StoreParts extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onErr
   readonly kind: StoreKind
   /** The address of the store in messages, without secrets. */
   readonly shown: string
-  readonly troubles: Troubles
+  readonly problems: ProblemLog
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
   readonly workersOf: (name: string, queues: Queues) => Promise<number>
@@ -149,10 +149,10 @@ const READY_MS = 60_000
 
 /** Composes a queue store from the parts that each kind of store implements. */
 export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreParts): QueueStore {
-  const { kind, shown, troubles, values, check, workersOf, release, ...ofQueues } = parts
-  const { mask, tell: onError } = troubles
-  const reason = (error: unknown) => unwilling(shown, mask(messageOf(error)))
-  const queues = new Queues({ ...ofQueues, prefix, telemetry, onError, unwilling: reason })
+  const { kind, shown, problems, values, check, workersOf, release, ...ofQueues } = parts
+  const { mask, tell: onError } = problems
+  const reason = (error: unknown) => temporaryError(shown, mask(messageOf(error)))
+  const queues = new Queues({ ...ofQueues, prefix, telemetry, onError, toError: reason })
   let closed: Promise<void> | undefined
   const close = () => (closed ??= ended(queues.close(), clock).then(release))
   return {

@@ -8,7 +8,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 import { composeStore } from './queues.ts'
 import { RedisValues } from './redisValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { Troubles, unfit, unreachable } from './troubles.ts'
+import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
@@ -35,10 +35,10 @@ const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
 /** Connects and checks whether this Redis is fit. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
 export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
-  const troubles = new Troubles(opening, (text) => withoutSecrets(text, address))
-  const asking = await connected(new Redis(address.url.href, ASKING), address)
+  const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
+  const asking = await connect(new Redis(address.url.href, ASKING), address)
   const waiting = new Redis(address.url.href, WAITING)
-  for (const redis of [asking, waiting]) redis.on('error', troubles.tell).on('ready', troubles.isOver)
+  for (const redis of [asking, waiting]) redis.on('error', problems.log).on('ready', problems.reset)
   try {
     await refuseUnfit(asking, address)
     await waiting.connect()
@@ -52,7 +52,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     backend: createRedisBackend,
     asking,
     waiting,
-    troubles,
+    problems,
     // Only Redis has this limit. On PostgreSQL it makes BullMQ deadlock and turns successes into failures.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
@@ -76,7 +76,7 @@ const isOf =
     db === undefined || db === String(options.db ?? 0)
 
 /** Connects to Redis. `connect` fails only with "connection is closed"; the real reason is in the error events. */
-async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
+async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {
     why = error
@@ -87,7 +87,7 @@ async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
     return redis
   } catch (error) {
     redis.disconnect()
-    throw unreachable(address, why ?? error)
+    throw unreachableError(address, why ?? error)
   } finally {
     // The listener stays until the connection is ready, because ioredis prints errors that have no listener.
     if (redis.status === 'ready') redis.off('error', note)
@@ -96,16 +96,20 @@ async function connected(redis: Redis, address: ServerAddress): Promise<Redis> {
 
 async function refuseUnfit(redis: Redis, address: ServerAddress): Promise<void> {
   const failed = (await findingsOf(redis)).find(({ state }) => state === 'failed')
-  if (failed !== undefined) throw unfit(address.shown, failed.what, failed.cure ?? '')
+  if (failed !== undefined) throw unfitError(address.shown, failed.what, failed.cure ?? '')
 }
 
 async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   const info = await redis.info()
-  return redisFindings({ info, save: await asked(redis, 'save'), policy: await asked(redis, 'maxmemory-policy') })
+  return redisFindings({
+    info,
+    save: await readSetting(redis, 'save'),
+    policy: await readSetting(redis, 'maxmemory-policy'),
+  })
 }
 
 /** Returns the response to CONFIG GET; undefined if the server forbids CONFIG, as many hosted servers do. */
-async function asked(redis: Redis, name: string): Promise<string | undefined> {
+async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const answer: unknown = await redis.config('GET', name)
     return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -128,14 +132,14 @@ const VERSION_MIN = [5, 0] as const
 const VERSION_ADVISED = [6, 2] as const
 
 export function redisFindings(facts: RedisFacts): readonly StoreFinding[] {
-  const told = fieldsOf(facts.info)
-  const policy = told.get('maxmemory_policy') ?? facts.policy
-  return [version(told), role(told), eviction(policy), ...room(told), persistence(told, facts)]
+  const fields = fieldsOf(facts.info)
+  const policy = fields.get('maxmemory_policy') ?? facts.policy
+  return [version(fields), role(fields), eviction(policy), ...memory(fields), persistence(fields, facts)]
 }
 
-function version(told: ReadonlyMap<string, string>): StoreFinding {
-  const text = told.get('valkey_version') ?? told.get('redis_version') ?? ''
-  const product = told.has('valkey_version') ? 'Valkey' : 'Redis'
+function version(fields: ReadonlyMap<string, string>): StoreFinding {
+  const text = fields.get('valkey_version') ?? fields.get('redis_version') ?? ''
+  const product = fields.has('valkey_version') ? 'Valkey' : 'Redis'
   const what = `${product} ${text === '' ? 'of unknown version' : text}`
   const cure = 'Use Redis 6.2 or newer.'
   if (text === '') return { state: 'warned', what, cure }
@@ -143,11 +147,11 @@ function version(told: ReadonlyMap<string, string>): StoreFinding {
   return isOlder(text, VERSION_ADVISED) ? { state: 'warned', what: `${what} is old`, cure } : { state: 'passed', what }
 }
 
-function role(told: ReadonlyMap<string, string>): StoreFinding {
-  if (told.get('role') === 'slave') {
+function role(fields: ReadonlyMap<string, string>): StoreFinding {
+  if (fields.get('role') === 'slave') {
     return { state: 'failed', what: 'it is a read-only replica', cure: 'Give the address of the primary.' }
   }
-  if (told.get('cluster_enabled') === '1') {
+  if (fields.get('cluster_enabled') === '1') {
     const cure = 'Use a Redis that is no cluster: one small server carries far more jobs than there are.'
     return { state: 'failed', what: 'it is a cluster', cure }
   }
@@ -162,16 +166,16 @@ function eviction(policy: string | undefined): StoreFinding {
 }
 
 /** Full memory is only a warning: a worker waits until memory is free again. */
-function room(told: ReadonlyMap<string, string>): readonly StoreFinding[] {
-  const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(told.get(name) ?? 0))
+function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
+  const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(fields.get(name) ?? 0))
   if (max === 0 || used < max) return []
   const cure = 'Raise maxmemory of this Redis, or see what else fills it.'
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
 /** Losing data is only a warning: schedules and windows are restored from the configuration and the warehouse. */
-function persistence(told: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
-  const aof = told.get('aof_enabled')
+function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
+  const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
   const cure = 'Set appendonly yes in redis.conf.'
   if (aof === undefined) return { state: 'warned', what: 'whether it keeps its data is not told', cure }

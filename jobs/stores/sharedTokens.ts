@@ -8,15 +8,15 @@ import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
-import { nameOf, Seal } from './seal.ts'
+import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
-import { messageOf } from './troubles.ts'
+import { messageOf } from './problemLog.ts'
 
 /** Duration of a refresh lease (ms): longer than parsing blocks the event loop, but short in case its process dies. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */
-const LOOK_AGAIN_MS = 100
+const POLL_EVERY_MS = 100
 /** For this time after refused credentials, no process on this store requests a token, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
@@ -33,15 +33,15 @@ export interface SharedTokensOptions {
 
 export class SharedTokens implements TokenStore {
   readonly #parts: SharedTokensOptions
-  readonly #seal: Seal
+  readonly #cipher: TokenCipher
   readonly #names: { readonly token: string; readonly lease: string; readonly refusal: string }
   readonly #leaseMs: number
 
   constructor(parts: SharedTokensOptions) {
     const { identity } = parts.access
-    const name = nameOf(identity)
+    const name = identityHash(identity)
     this.#parts = parts
-    this.#seal = new Seal(parts.access)
+    this.#cipher = new TokenCipher(parts.access)
     this.#names = { token: `token:${name}`, lease: `lease:${name}`, refusal: `refusal:${name}` }
     this.#leaseMs = parts.leaseMs ?? REFRESH_LEASE_MS
   }
@@ -53,37 +53,37 @@ export class SharedTokens implements TokenStore {
 
   async write({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken): Promise<void> {
     if (remainingMs <= 0) return
-    const text = this.#seal.close(JSON.stringify({ accessToken: accessToken.reveal(), lifetimeMs, scopes }))
-    await this.#reached(this.#parts.values.write(this.#names.token, text, remainingMs))
+    const text = this.#cipher.encrypt(JSON.stringify({ accessToken: accessToken.reveal(), lifetimeMs, scopes }))
+    await this.#callStore(this.#parts.values.write(this.#names.token, text, remainingMs))
   }
 
   async drop(accessToken: Secret): Promise<void> {
     const { token, text } = await this.#read()
     if (token?.accessToken.reveal() !== accessToken.reveal()) return
-    await this.#reached(this.#parts.values.remove(this.#names.token, text))
+    await this.#callStore(this.#parts.values.remove(this.#names.token, text))
   }
 
   async refused(): Promise<boolean> {
-    const kept = await this.#reached(this.#parts.values.read(this.#names.refusal))
-    return kept !== undefined && this.#seal.open(kept.text) === REFUSED
+    const kept = await this.#callStore(this.#parts.values.read(this.#names.refusal))
+    return kept !== undefined && this.#cipher.decrypt(kept.text) === REFUSED
   }
 
   async refuse(): Promise<void> {
-    await this.#reached(this.#parts.values.write(this.#names.refusal, this.#seal.close(REFUSED), REFUSAL_MS))
+    await this.#callStore(this.#parts.values.write(this.#names.refusal, this.#cipher.encrypt(REFUSED), REFUSAL_MS))
   }
 
   async forgive(): Promise<void> {
-    const kept = await this.#reached(this.#parts.values.read(this.#names.refusal))
-    if (kept !== undefined) await this.#reached(this.#parts.values.remove(this.#names.refusal, kept.text))
+    const kept = await this.#callStore(this.#parts.values.read(this.#names.refusal))
+    if (kept !== undefined) await this.#callStore(this.#parts.values.remove(this.#names.refusal, kept.text))
   }
 
   async withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const holder = randomUUID()
     const { values, clock } = this.#parts
-    while (!(await this.#reached(values.claim(this.#names.lease, holder, this.#leaseMs)))) {
-      await clock.sleep(LOOK_AGAIN_MS * (0.5 + clock.random()), signal)
+    while (!(await this.#callStore(values.claim(this.#names.lease, holder, this.#leaseMs)))) {
+      await clock.sleep(POLL_EVERY_MS * (0.5 + clock.random()), signal)
     }
-    using _renewing = this.#renewing(holder)
+    using _renewing = this.#renewLease(holder)
     try {
       signal.throwIfAborted()
       return await refresh()
@@ -94,7 +94,7 @@ export class SharedTokens implements TokenStore {
   }
 
   /** Renews the lease until disposed: a refresh may take minutes when the service requests a pause. */
-  #renewing(holder: string): Disposable {
+  #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
     let ended = false
@@ -115,16 +115,16 @@ export class SharedTokens implements TokenStore {
   }
 
   async #read(): Promise<{ token: StoredToken | undefined; text: string }> {
-    const kept = await this.#reached(this.#parts.values.read(this.#names.token))
-    const opened = kept === undefined ? undefined : this.#seal.open(kept.text)
+    const kept = await this.#callStore(this.#parts.values.read(this.#names.token))
+    const opened = kept === undefined ? undefined : this.#cipher.decrypt(kept.text)
     if (kept === undefined || opened === undefined) return { token: undefined, text: '' }
-    const { accessToken, lifetimeMs, scopes } = JSON.parse(opened) as Sealed
+    const { accessToken, lifetimeMs, scopes } = JSON.parse(opened) as TokenContent
     const token = { accessToken: new Secret(accessToken), lifetimeMs, remainingMs: kept.remainingMs, scopes }
     return { token, text: kept.text }
   }
 
   /** Reports a store that can't be reached as a temporary error, like a service that can't be reached. */
-  async #reached<T>(call: Promise<T>): Promise<T> {
+  async #callStore<T>(call: Promise<T>): Promise<T> {
     try {
       return await call
     } catch (error) {
@@ -138,7 +138,7 @@ export class SharedTokens implements TokenStore {
 }
 
 /** Decryption proves that a Tidemark process wrote this content, so it is not validated. */
-interface Sealed {
+interface TokenContent {
   readonly accessToken: string
   readonly lifetimeMs: number
   readonly scopes: readonly string[] | undefined

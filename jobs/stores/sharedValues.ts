@@ -1,6 +1,6 @@
 /** Short texts with a time to live (by the store's clock), shared by processes: tokens, refresh leases, pauses. */
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
-import { nameOf } from './seal.ts'
+import { identityHash } from './tokenCipher.ts'
 
 export interface StoredValue {
   readonly text: string
@@ -23,7 +23,7 @@ export interface SharedValues {
 
 /** Returns the pauses requested by Retry-After, which all processes share (product contract, promise 9). */
 export function pausesOn(values: SharedValues, identity: string): SharedPauses {
-  const name = `pause:${nameOf(identity)}`
+  const name = `pause:${identityHash(identity)}`
   return {
     pause: async (ms) => {
       if (ms > 0) await values.prolong(name, ms)

@@ -6,7 +6,7 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
-  /** Who asks, for `tidemark.orders`: `console`, or the user and the machine of a command (`ada@etl-1`). */
+  /** The caller's name for `tidemark.orders`: `console`, or the user and machine of a command. Example: `ada@etl-1`. */
   readonly by: string
   readonly tell: (event: OperationEvent) => void
   /** Aborts when the caller stops waiting. Runs that a worker has begun continue. */

@@ -42,7 +42,7 @@ export async function carryOut<R extends ActingRequest>(
     // TypeScript cannot infer that `request` has the type for the operation of this name.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
-    // The copy contains the order with its result, so the operation is published after both.
+    // Publishes last, so that the published copy contains the order and its result.
     return { ...answer, ...(await publish(engine)) }
   } catch (thrown) {
     await end(asSyncError(thrown).code).catch(() => undefined)

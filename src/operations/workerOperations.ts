@@ -83,7 +83,7 @@ export class WorkerOperations implements Engine {
         requests.reconcile(report, { allowMassDelete: request.allowMassDelete }),
       )
     if (kind === 'backfill')
-      return this.#backfillNames.during(request.ranges, (jobs) =>
+      return this.#backfillNames.withJobs(request.ranges, (jobs) =>
         follow([...jobs.keys()], async (report) => {
           const job = jobs.get(report)
           if (job !== undefined) await requests.backfill(job)

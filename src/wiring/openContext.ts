@@ -12,7 +12,7 @@ import { removeStaleStaging } from '../sync/staleStaging.ts'
 import { identityOf, type SyncContext, type SyncSettings } from '../sync/context.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { z } from 'zod'
-import { nameOf } from '../../jobs/stores/seal.ts'
+import { identityHash } from '../../jobs/stores/tokenCipher.ts'
 import { DEFAULT_LIMITS } from '../client/limits.ts'
 import type { SharedPauses } from '../client/sharedPauses.ts'
 
@@ -139,7 +139,7 @@ const StoredPause = z.object({
  */
 function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
-  const of = nameOf(identity)
+  const of = identityHash(identity)
   const remainingMs = async (): Promise<number> => {
     const kept = StoredPause.safeParse(JSON.parse(await readFile(file, 'utf8')))
     if (!kept.success || kept.data.of !== of) return 0

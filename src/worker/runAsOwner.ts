@@ -53,7 +53,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   const end = () => ended.resolve()
   signal.addEventListener('abort', end)
   if (signal.aborted) end()
-  using _ = metrics.owns(() => bookFigures(warehouse))
+  using _ = metrics.watchBooks(() => bookFigures(warehouse))
   try {
     await using live = await startServing(config, { token: context.serveToken, log })
     const onPublished = live?.onPublished

@@ -63,7 +63,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   await using store = await openStore(config.queue, { directory, log, clock, telemetry: tracing?.telemetry })
   await using client = clientOf(config, { clock, log, store, observe, onEvent: (event) => metrics.onEvent(event) })
   const requests = new Requests(store)
-  metrics.queues(() => requests.depths())
+  metrics.watchQueues(() => requests.depths())
   const ownership = new WarehouseOwnership()
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
@@ -72,7 +72,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
         options.roles !== undefined,
       )
     : undefined
-  const { locks, healMs, standbyMs } = intervalsOf(options.lock)
+  const { locks, pollMs, standbyMs } = intervalsOf(options.lock)
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
@@ -91,7 +91,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   // With the embedded queue, pulling starts later: when this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
-    ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, healMs }, signal)] : []),
+    ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
     ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(owner, signal)] : []),
   ])
   log.info('stopped')
@@ -105,8 +105,8 @@ const CHECKS_PER_LOCK = 3
 /** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
-    ? { locks: undefined, healMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
-    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / CHECKS_PER_LOCK) }, healMs: lock, standbyMs: lock }
+    ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
+    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / CHECKS_PER_LOCK) }, pollMs: lock, standbyMs: lock }
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 

@@ -39,9 +39,9 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
     const env = { TIDEMARK_REPORTS: 'events', TIDEMARK_RECONCILE_EVERY: 'never', TIDEMARK_EVERY: every }
     const schedule = new Schedule(queue, await configOf(env))
     clockReads(NOW_MS + 30 * DAY_MS)
-    await schedule.bringInLine(NOW_MS + 30 * DAY_MS)
+    await schedule.updateSchedulers(NOW_MS + 30 * DAY_MS)
     clockReads(NOW_MS)
-    await schedule.bringInLine(NOW_MS)
+    await schedule.updateSchedulers(NOW_MS)
     const waits = (await queue.getJobSchedulers()).map(
       ({ key, next }) => [key, ((next ?? 0) - NOW_MS) / 60_000] as const,
     )
@@ -51,7 +51,7 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
       retention: 11,
     })
     expect((await queue.getDelayed()).map(({ delay }) => delay <= 11 * 60_000)).toEqual([true, true, true])
-    expect(await schedule.bringInLine(NOW_MS)).toEqual({ added: [], removed: [] })
+    expect(await schedule.updateSchedulers(NOW_MS)).toEqual({ added: [], removed: [] })
   })
 
   it('lets jobs begin that were put off by it, and no others', async () => {
@@ -66,11 +66,11 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
     await until(async () => (await queue.getDelayedCount()) > 0)
     await worker.close()
     clockReads(NOW_MS)
-    expect(await requests.hurryMisdated(NOW_MS)).toBe(2)
+    expect(await requests.promoteMisdated(NOW_MS)).toBe(2)
     expect(await requests.depths()).toMatchObject({
       incremental: { waiting: 1, delayed: 0 },
       housekeeping: { waiting: 1, delayed: 1 },
     })
-    expect(await requests.hurryMisdated(NOW_MS)).toBe(0)
+    expect(await requests.promoteMisdated(NOW_MS)).toBe(0)
   })
 })

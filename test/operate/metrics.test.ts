@@ -28,7 +28,7 @@ describe('metrics', () => {
   it('tell what a run read and loaded, how far its mark is, and which requests it took', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched()
     await using _ = tide
-    using _owns = metrics.owns(() => bookFigures(tide.warehouse))
+    using _owns = metrics.watchBooks(() => bookFigures(tide.warehouse))
     await tide.sync('events', 'enquiries')
     const { value, contentType } = await scrape()
     expect(contentType).toContain('text/plain; version=0.0.4')
@@ -69,7 +69,7 @@ describe('metrics', () => {
   it('count errors by code, retries and throttling, and say that a report is paused', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched({ sandbox: { faults: ['403@enquiries', '429@events:1'] } })
     await using _ = tide
-    using _owns = metrics.owns(() => bookFigures(tide.warehouse))
+    using _owns = metrics.watchBooks(() => bookFigures(tide.warehouse))
     await tide.attempt('events', 'enquiries')
     const { value } = await scrape()
     expect(value('tidemark_errors_total', { report: 'enquiries', code: 'REPORT_FORBIDDEN' })).toBe(1)
@@ -89,7 +89,7 @@ describe('metrics', () => {
     await tide.sync('events')
     let answers = true
     const books = () => (answers ? bookFigures(tide.warehouse) : new Promise<never>(() => undefined))
-    using _owns = metrics.owns(books)
+    using _owns = metrics.watchBooks(books)
     const before = (await scrape()).value('tidemark_report_lag_seconds', { report: 'events' }) ?? 0
     answers = false
     expect((await scrape()).value('tidemark_report_lag_seconds', { report: 'events' })).toBeGreaterThan(before)
@@ -98,7 +98,7 @@ describe('metrics', () => {
   it('have names by the conventions of Prometheus, and labels from closed lists', { tags: 'long' }, async () => {
     const { tide, metrics, scrape } = await watched({ sandbox: { faults: ['403@enquiries'] } })
     await using _ = tide
-    metrics.queues(() => Promise.resolve({ incremental: { waiting: 2 } }))
+    metrics.watchQueues(() => Promise.resolve({ incremental: { waiting: 2 } }))
     await tide.attempt('events', 'enquiries')
     const { types, text, value } = await scrape()
     for (const [name, type] of types) {

@@ -22,7 +22,7 @@ import { aTide, type Tide, type TideOptions } from '../support/tide.ts'
 import { aReceiver, type Receiver } from './receiver.ts'
 
 const SECRET = 'marked-notices-secret'
-const TIMES = { lookMs: 40, graceMs: 0, retryMs: 20 }
+const TIMES = { checkMs: 40, graceMs: 0, retryMs: 20 }
 
 const opened: AsyncDisposable[] = []
 afterEach(async () => {

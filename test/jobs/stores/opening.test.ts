@@ -4,7 +4,7 @@ import { addressOf } from '../../../jobs/stores/address.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import { postgresFindings } from '../../../jobs/stores/postgresStore.ts'
 import { redisFindings } from '../../../jobs/stores/redisStore.ts'
-import { Troubles } from '../../../jobs/stores/troubles.ts'
+import { ProblemLog } from '../../../jobs/stores/problemLog.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { SyncError } from '../../../src/errors.ts'
 import { createLog } from '../../../src/log.ts'
@@ -107,16 +107,16 @@ describe('the log of a store', () => {
   })
 })
 
-describe('the log of troubles', () => {
+describe('the log of problems', () => {
   it('logs each problem once a minute, however many alternate and whichever script of Redis has them', () => {
     const lines: string[] = []
     const log = createLog({ level: 'trace', pretty: false, destination: { write: (line) => void lines.push(line) } })
-    const troubles = new Troubles({ log, clock: systemClock }, (text) => text)
+    const problems = new ProblemLog({ log, clock: systemClock }, (text) => text)
     const full = "OOM command not allowed when used memory > 'maxmemory'."
     for (let turn = 0; turn < 10; turn += 1) {
-      troubles.tell(new Error(`${full} script: 1e9bb7deb6219644a634d32c430ce15ed39a377e, on @user_script:119.`))
-      troubles.tell(new Error(`${full} script: d96ca626f1ea141b44a856b312fc636d99aa9ea9, on @user_script:217.`))
-      troubles.tell(new Error('connect ECONNREFUSED 127.0.0.1:6379'))
+      problems.log(new Error(`${full} script: 1e9bb7deb6219644a634d32c430ce15ed39a377e, on @user_script:119.`))
+      problems.log(new Error(`${full} script: d96ca626f1ea141b44a856b312fc636d99aa9ea9, on @user_script:217.`))
+      problems.log(new Error('connect ECONNREFUSED 127.0.0.1:6379'))
     }
     expect(lines.map((line) => /OOM|ECONNREFUSED/.exec(line)?.[0])).toEqual(['OOM', 'ECONNREFUSED'])
   })

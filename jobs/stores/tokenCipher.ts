@@ -9,7 +9,7 @@ const TAG_BYTES = 16
 /** Context of the key derivation: names the version, and separates this key from other keys of the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
-export class Seal {
+export class TokenCipher {
   readonly #secret: Secret
   readonly #identity: Buffer
 
@@ -23,7 +23,7 @@ export class Seal {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }
 
-  close(text: string): string {
+  encrypt(text: string): string {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(CIPHER, this.#key, nonce).setAAD(this.#identity)
     const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
@@ -31,7 +31,7 @@ export class Seal {
   }
 
   /** Returns the decrypted text; undefined if it was encrypted with another secret or for another identity. */
-  open(text: string): string | undefined {
+  decrypt(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)
     const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
@@ -48,5 +48,5 @@ export class Seal {
 }
 
 /** Returns the identity as a hash for names in the store, because other users of the store can read these names. */
-export const nameOf = (identity: string): string =>
+export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -9,23 +9,23 @@ import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
 /** Milliseconds after which a problem that continues is logged again. */
-const SAID_AGAIN_MS = MINUTE_MS
+const LOG_AGAIN_MS = MINUTE_MS
 
 /** Matches a position in a Redis script, which is removed so that one problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
-export const unreachable = (address: ServerAddress, error: unknown): SyncError =>
+export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>
   new SyncError(
     'QUEUE_UNREACHABLE',
     `the queue store ${address.shown} cannot be reached: ${withoutSecrets(messageOf(error), address)}`,
     { cure: 'Check queue (TIDEMARK_QUEUE_URL) and that the server runs; on one machine queue: embedded needs none.' },
   )
 
-export const unfit = (shown: string, what: string, cure: string): SyncError =>
+export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
 /** Returns the temporary error for a connected store that now fails: unreachable, out of memory, or a replica. */
-export const unwilling = (shown: string, reason: string): SyncError =>
+export const temporaryError = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
   })
@@ -38,34 +38,34 @@ export function messageOf(error: unknown): string {
   return 'code' in error ? String(error.code) : error.name
 }
 
-export class Troubles {
+export class ProblemLog {
   readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
   /** Removes secrets from messages of the store. */
   readonly mask: (text: string) => string
   /** The time (monotonic milliseconds) at which each message was last logged. */
-  readonly #said = new Map<string, number>()
+  readonly #loggedAtMs = new Map<string, number>()
 
   constructor(parts: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
     this.#parts = parts
     this.mask = mask
   }
 
-  /** Logs a problem as one line, unless the same message was logged within `SAID_AGAIN_MS`. */
-  readonly tell = (error: unknown): void => {
+  /** Logs a problem as one line, unless the same message was logged within `LOG_AGAIN_MS`. */
+  readonly log = (error: unknown): void => {
     const { log, clock } = this.#parts
     const message = this.mask(messageOf(error))
     const trouble = message.replace(REDIS_PLACE, '')
     const nowMs = clock.monotonicMs()
-    for (const [each, saidMs] of this.#said) if (nowMs - saidMs >= SAID_AGAIN_MS) this.#said.delete(each)
-    if (this.#said.has(trouble)) return
-    this.#said.set(trouble, nowMs)
+    for (const [each, saidMs] of this.#loggedAtMs) if (nowMs - saidMs >= LOG_AGAIN_MS) this.#loggedAtMs.delete(each)
+    if (this.#loggedAtMs.has(trouble)) return
+    this.#loggedAtMs.set(trouble, nowMs)
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
   /** Called when the store works again, so that the next problem is logged at once. */
-  readonly isOver = (): void => {
-    if (this.#said.size === 0) return
-    this.#said.clear()
+  readonly reset = (): void => {
+    if (this.#loggedAtMs.size === 0) return
+    this.#loggedAtMs.clear()
     this.#parts.log?.info('the queue store is back')
   }
 }
