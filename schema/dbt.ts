@@ -7,7 +7,7 @@ import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tables.ts'
 
-export interface DbtGiven {
+export interface DbtInput {
   /** The name under which dbt attaches the published copy. */
   readonly database: string
   readonly held: WarehouseColumns
@@ -26,7 +26,7 @@ const CURRENT = 'tidemark_current'
 const BOOKS = 'tidemark_books'
 const HISTORY = 'tidemark_history'
 
-export function dbtSources(given: DbtGiven): Section {
+export function dbtSources(given: DbtInput): Section {
   const database = `{{ var('tidemark_database', '${given.database}') }}`
   const source = (name: string, section: Section): Section => ({ name, database, ...section })
   return {
@@ -69,7 +69,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
   const parent: Section = {
     name: table.name,
     description: plain(table.comment),
-    config: { loaded_at_field: '_observed_at', freshness: CHANGED_LATELY },
+    config: { loaded_at_field: '_observed_at', freshness: CHANGE_FRESHNESS },
     ...keyTests(table.name, table.key),
     columns: known.map((column) => columnOf(column, ownTests({ column, report, table }))),
   }
@@ -90,8 +90,8 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** Only a warning: a table may have no changes for a week. `runTable` detects runs that fail. */
-const CHANGED_LATELY: Section = { warn_after: { count: 7, period: 'day' } }
+/** dbt only warns: a table may have no changes for a week. `runTable` detects runs that fail. */
+const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
   readonly column: ColumnEntry
@@ -121,22 +121,22 @@ const keyTests = (table: string, key: readonly string[]): Section =>
   key.length === 1 ? {} : { data_tests: [uniqueTest(table, key)] }
 
 const uniqueTest = (table: string, key: readonly string[]): Section => ({
-  unique: { name: `unique_${table}`, arguments: { column_name: together(key) } },
+  unique: { name: `unique_${table}`, arguments: { column_name: keyExpression(key) } },
 })
 
 const parentTest = (child: string, parent: ReportTable): Section => ({
   relationships: {
     name: `parent_of_${child}`,
     arguments: {
-      column_name: together(parent.key),
+      column_name: keyExpression(parent.key),
       to: `source('${MAIN}', '${parent.name}')`,
-      field: together(parent.key),
+      field: keyExpression(parent.key),
     },
   },
 })
 
 /** Returns several key columns as one SQL value, because dbt's tests take one column. */
-const together = (columns: readonly string[]): string =>
+const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
 const columnOf = ({ name, type, comment }: ColumnEntry, tests: readonly DbtValue[]): Section => ({
@@ -173,7 +173,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Returns a dbt table of the report's runs. dbt calls it stale if no run succeeded for several intervals. */
+/** Returns a dbt table of the report's runs. dbt reports it as stale if no run succeeded for several intervals. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {

@@ -70,7 +70,9 @@ export interface Declaration {
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /** Set for audits: each changed record of other reports needs a request. `configured`: those in `entities`. */
+  /**
+   * Set for audit reports: each changed record needs its own request. `configured`: records of the setting `entities`.
+   */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

@@ -45,8 +45,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark that each of the last incremental runs left. The books keep only the present mark, so it is
- * computed: the end of the run's last window minus settle. With several currencies, the earliest end counts.
+ * Returns the mark that each of the last incremental runs left. The books have only the present mark. So earlier marks
+ * are computed: the end of the run's last window minus settle. With several currencies, the earliest end counts.
  */
 export function marksOver(
   books: Reader,

@@ -1,6 +1,6 @@
 /**
  * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * whose state the page polls. Only the newest errands are kept; the books keep what the actions did.
+ * and the page polls the errand's state. Only the newest errands are kept; the books keep the effects of all actions.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'

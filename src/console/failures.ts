@@ -17,12 +17,12 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
 }
 
 export function answerFailures(app: FastifyInstance, log: Log): void {
-  app.setNotFoundHandler((_, reply) => reply.code(404).send({ error: nothingThere }))
+  app.setNotFoundHandler((_, reply) => reply.code(404).send({ error: NOT_FOUND }))
   app.setErrorHandler((thrown: FastifyError, _, reply) => {
-    const known = thrown instanceof SyncError ? thrown : ofFastify(thrown)
+    const known = thrown instanceof SyncError ? thrown : fastifyError(thrown)
     if (known === undefined || known.code === 'UNEXPECTED') {
       log.error({ err: thrown }, 'the console could not answer a request')
-      return reply.code(500).send({ error: unforeseen })
+      return reply.code(500).send({ error: UNEXPECTED })
     }
     return sendFailure(reply, known)
   })
@@ -37,7 +37,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
 }
 
 /** Returns the error for a request that Fastify rejects (too large, no JSON, wrong fields); undefined for defects. */
-function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | undefined {
+function fastifyError({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'
   return new SyncError(code, message, {
@@ -46,13 +46,13 @@ function ofFastify({ statusCode = 500, message }: FastifyError): SyncError | und
   })
 }
 
-const nothingThere = {
+const NOT_FOUND = {
   code: 'USAGE_INVALID',
   message: 'there is nothing at this address',
   cure: '/api/openapi.json lists what there is.',
 }
 
-const unforeseen = {
+const UNEXPECTED = {
   code: asSyncError(undefined).code,
   message: 'the console could not answer',
   cure: "The worker's log contains the cause. Try again; if the error remains, please report it with those lines.",

@@ -11,7 +11,7 @@ import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
 /** After this time (ms) without an event, a stream receives a comment. Otherwise proxies would close the stream. */
-const SIGN_EVERY_MS = 15_000
+const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
 export interface LiveOptions {
@@ -55,7 +55,7 @@ export class Live {
     reply.raw.on('close', () => this.#streams.delete(stream))
     reply.raw.on('error', () => this.#streams.delete(stream))
     reply.raw.write(`retry: 2000\ndata: ${sent}\n\n`)
-    this.#cancelTimer ??= this.#parts.clock.after(POLL_EVERY_MS, () => this.#look())
+    this.#cancelTimer ??= this.#parts.clock.after(POLL_EVERY_MS, () => this.#poll())
   }
 
   close(): void {
@@ -64,16 +64,16 @@ export class Live {
     this.#streams.clear()
   }
 
-  #look(): void {
+  #poll(): void {
     this.#cancelTimer = undefined
     const now = this.#now()
     const nowMs = this.#parts.clock.monotonicMs()
     for (const stream of this.#streams) {
       if (now !== stream.sent) {
         if (this.#send(stream, `data: ${now}\n\n`)) stream.sent = now
-      } else if (nowMs - stream.sentMs > SIGN_EVERY_MS) this.#send(stream, ': still here\n\n')
+      } else if (nowMs - stream.sentMs > KEEP_ALIVE_MS) this.#send(stream, ': still here\n\n')
     }
-    if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(POLL_EVERY_MS, () => this.#look())
+    if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(POLL_EVERY_MS, () => this.#poll())
   }
 
   /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */
@@ -83,7 +83,7 @@ export class Live {
       this.#streams.delete(stream)
       return false
     }
-    // While a slow client's buffer is full, nothing is sent. Later the client receives only the newest state.
+    // While a slow client's buffer is full, nothing is sent. Afterwards the client receives the newest state.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

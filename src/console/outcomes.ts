@@ -1,4 +1,4 @@
-/** Converts the answers of operations, and active runs, into the form of the API and of the live events. */
+/** Converts the results of operations, and active runs, into the form of the API and of the live events. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
 import { notableFigures } from '../../jobs/runs/runs.ts'

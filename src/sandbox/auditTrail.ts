@@ -1,6 +1,6 @@
 /**
  * Audit entries: who changed what in which row (spec §2). Entries from before the sandbox's start are computed from the
- * rows' `history`; later entries are stored. Some exist twice at the same instant, as the specification allows.
+ * rows' `history`. Later entries are stored. Some entries exist twice at the same instant, as the specification allows.
  */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'
@@ -17,7 +17,7 @@ export interface TrailEntry {
 }
 
 const USERS = 60
-const DOUBLED_PERCENT = 8
+const DUPLICATED_PERCENT = 8
 
 export class AuditTrail {
   readonly #tables: Readonly<Record<WorldReport, Table>>
@@ -38,7 +38,7 @@ export class AuditTrail {
     const entries = this.#live.get(key) ?? []
     const entry = { at, action, userId: this.#user(row, entries.length), payload }
     entries.push(entry)
-    if (this.#isDoubled(row, 100 + entries.length)) entries.push(entry)
+    if (this.#isDuplicated(row, 100 + entries.length)) entries.push(entry)
     this.#live.set(key, entries)
   }
 
@@ -59,7 +59,7 @@ export class AuditTrail {
     if (modified > created) {
       const last = this.#entry(row, { at: modified, action: history.deleted(row) ? 'Deleted' : 'Updated', step: 9 })
       entries.push(last)
-      if (this.#isDoubled(row, 9)) entries.push(last)
+      if (this.#isDuplicated(row, 9)) entries.push(last)
     }
     if (report === 'events' && aggregate > modified)
       entries.push(this.#entry(row, { at: aggregate, action: 'Updated', step: 10 }))
@@ -77,8 +77,8 @@ export class AuditTrail {
     return 1 + (draw(this.#seed, row, 90 + step) % USERS)
   }
 
-  #isDoubled(row: number, step: number): boolean {
-    return draw(this.#seed, row, 200 + step) % 100 < DOUBLED_PERCENT
+  #isDuplicated(row: number, step: number): boolean {
+    return draw(this.#seed, row, 200 + step) % 100 < DUPLICATED_PERCENT
   }
 }
 

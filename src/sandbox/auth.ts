@@ -46,13 +46,13 @@ export class Auth {
     const retryAfter = this.#countRequest()
     if (retryAfter !== undefined) return tooMany(retryAfter)
     const failures = PROPERTIES.flatMap((property) => failureOf(property, body[property]))
-    if (this.#options.settings.strictParameters) failures.push(...Object.keys(body).flatMap(strayOf))
+    if (this.#options.settings.strictParameters) failures.push(...Object.keys(body).flatMap(unknownProperty))
     if (failures.length > 0) return invalidToken(failures)
     const client = this.#options.settings.clients.find(
       (known) => known.clientId === body['clientId'] && known.clientSecret === body['clientSecret'],
     )
     if (client === undefined || client.disabled === true) return plainStatus(401, 'Invalid client credentials')
-    const scopes = scopesAsked(body['scopes'], client)
+    const scopes = requestedScopes(body['scopes'], client)
     const stray = scopes.filter((scope) => !client.scopes.includes(scope))
     if (stray.length > 0)
       return json(422, { title: 'Unprocessable Content', status: 422, detail: `Unknown scopes: ${stray.join(' ')}` })
@@ -121,7 +121,7 @@ export class Auth {
 
 const PROPERTIES: readonly string[] = ['clientId', 'clientSecret', 'scopes']
 
-const strayOf = (property: string) =>
+const unknownProperty = (property: string) =>
   PROPERTIES.includes(property) ? [] : [{ property, message: `${property} is not a parameter of a token request.` }]
 
 function failureOf(property: string, given: unknown): { property: string; message: string }[] {
@@ -131,7 +131,7 @@ function failureOf(property: string, given: unknown): { property: string; messag
 }
 
 /** Returns the requested scopes. A request without scopes gets the client's default scopes (spec §4). */
-function scopesAsked(scopes: unknown, client: SandboxClient): readonly string[] {
+function requestedScopes(scopes: unknown, client: SandboxClient): readonly string[] {
   const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return asked.length === 0 ? client.scopes : asked
 }

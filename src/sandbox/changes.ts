@@ -40,7 +40,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** Returns how far (in ticks) edits are dated back by the fault `stamps-back`; else 0. */
+  /** Returns how far (in ticks) the fault `stamps-back` dates edits back; 0 without the fault. */
   readonly back: () => Ticks
 }
 

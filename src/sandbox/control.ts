@@ -1,4 +1,4 @@
-/** The control endpoint (not specified), on loopback only: faults, rate of changes, single changes, logged requests. */
+/** The control endpoint (not part of the specification), on loopback only: faults, changes, and logged requests. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'

@@ -40,7 +40,7 @@ export class History {
   modified(row: number): Ticks {
     const created = this.created(row)
     if (!this.#chance(EDITED_PERCENT, row, 2)) return this.#options.keepsDeleted ? created : NEVER
-    // A bulk import: many rows have the same modification time, so that no window can separate them.
+    // A bulk import: many rows have the same modification time, so no window can separate these rows.
     if (this.#chance(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
     return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
   }

@@ -17,7 +17,7 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window, or undefined without a window, so that rows that were never edited match too. An
+ * Returns the test for the window. Without a window, returns undefined, so that rows without an edit match too. An
  * event matches if either of its two modification times is in the window (spec §4, events report).
  */
 function windowTest(values: Values): Test | undefined {

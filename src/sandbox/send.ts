@@ -38,20 +38,20 @@ export class Sender {
 
   async send(answer: Answer, delivery: Delivery): Promise<void> {
     const { response, place } = delivery
-    const body = await this.#encode(this.#padded(answer, place), delivery)
+    const body = await this.#encode(this.#pad(answer, place), delivery)
     response.sendDate = false
     if (this.#options.faults.take('no-date', place ?? 'token') === undefined)
       response.setHeader('Date', new Date(this.#options.nowSeconds() * 1_000).toUTCString())
     response.setHeader('Content-Type', answer.contentType ?? 'application/json; charset=utf-8')
     for (const [name, value] of Object.entries(answer.headers ?? {})) response.setHeader(name, value)
     response.statusCode = answer.status
-    if (place === undefined || answer.status !== 200 || !this.#broken(response, body, place)) {
+    if (place === undefined || answer.status !== 200 || !this.#sendFaulty(response, body, place)) {
       response.setHeader('Content-Length', body.length)
       response.end(body)
     }
   }
 
-  #padded({ body, status }: Answer, place: FaultPlace | undefined): Buffer {
+  #pad({ body, status }: Answer, place: FaultPlace | undefined): Buffer {
     const bytes = Buffer.from(body)
     const megabytes = place === undefined || status !== 200 ? undefined : this.#options.faults.takeNumber('huge', place)
     return megabytes === undefined ? bytes : Buffer.concat([bytes, Buffer.alloc(megabytes * MEGABYTE, ' ')])
@@ -65,8 +65,8 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Sends the body with an active fault and returns true. If no such fault is active, sends nothing, returns false. */
-  #broken(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
+  /** Sends the body with an active fault of the transport and returns true. Without such a fault, returns false. */
+  #sendFaulty(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)
     if (faults.take('truncate', place) !== undefined) {

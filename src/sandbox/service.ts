@@ -44,9 +44,9 @@ export class Service {
   }
 
   async token({ method, body }: ReceivedRequest): Promise<ServedResponse> {
-    const replaced = await this.#replacedBy('token', method)
+    const replaced = await this.#faultAnswer('token', method)
     if (replaced !== undefined) return refused(replaced)
-    const denied = this.#tokenDenied()
+    const denied = this.#tokenFault()
     if (denied !== undefined) return refused(denied)
     const parsed = parseBody(body)
     const client = parsed.ok ? parsed.body['clientId'] : undefined
@@ -56,7 +56,7 @@ export class Service {
 
   async report(route: Route, received: ReceivedRequest): Promise<ServedResponse> {
     const { endpoint } = route
-    const replaced = await this.#replacedBy(endpoint.report, received.method)
+    const replaced = await this.#faultAnswer(endpoint.report, received.method)
     if (replaced !== undefined) return refused(replaced)
     const admitted = this.#parts.auth.admit(received.authorization, endpoint)
     const client = admitted.client?.clientId
@@ -82,7 +82,7 @@ export class Service {
   }
 
   /** Returns the response of a fault of the token endpoint, such as `401-always@token`; undefined if none is active. */
-  #tokenDenied(): Answer | undefined {
+  #tokenFault(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
       return plainStatus(401, 'Invalid client credentials')
@@ -91,7 +91,7 @@ export class Service {
   }
 
   /** Returns the response to a wrong method, or of a fault that replaces the service's response; else undefined. */
-  async #replacedBy(place: FaultPlace, method: string): Promise<Answer | undefined> {
+  async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts
     const waitMs = faults.takeNumber('slow', place)

@@ -59,7 +59,7 @@ export class Table {
   readonly report: WorldReport
   readonly definition: Definition
   readonly history: History
-  /** The number of rows that exist at the sandbox's start. Their past is in `history`. */
+  /** The number of rows at the sandbox's start. The times of these rows come from `history`. */
   readonly initialRows: number
   readonly #options: TableOptions
   readonly #rows: Row[] = []

@@ -43,32 +43,32 @@ async function main(): Promise<void> {
   const program = chromiumHere()
   if (program === undefined) throw new TypeError('The pictures need a Chromium. Type: sudo apt-get install chromium')
   await using console = await aConsole({ sandbox: { rows: 400, seed: 2_026 }, settings: SETTINGS })
-  await aMorning(console)
+  await prepareState(console)
   const browser = await launched(program)
   await mkdir(FOLDER, { recursive: true })
   try {
-    for (const shot of SHOTS) await take(shot, { browser, console })
+    for (const shot of SHOTS) await shoot(shot, { browser, console })
   } finally {
     await browser.close()
   }
 }
 
 /** Creates the state that the pictures show: rows change, the worker syncs, and two reports need attention. */
-async function aMorning(console: Consoled): Promise<void> {
+async function prepareState(console: Consoled): Promise<void> {
   const { sandbox } = console.workshop
-  await synced(console)
+  await syncAll(console)
   sandbox.setChangesPerSecond(8)
   for (let n = 0; n < SYNCS; n += 1) {
     await clock.sleep(SYNC_EVERY_MS)
     if (n === SYNCS - 2) sandbox.setFaults(['403@merf_submissions', 'bad-rows@enquiries:4'])
-    await synced(console)
+    await syncAll(console)
   }
   sandbox.setChangesPerSecond(0)
-  await synced(console)
+  await syncAll(console)
 }
 
 /** Runs each report once and waits for the end. */
-async function synced(console: Consoled): Promise<void> {
+async function syncAll(console: Consoled): Promise<void> {
   let errand = await console.ask<{ id: string; state: string }>('/api/sync', { reports: reportNames })
   while (errand.state === 'running') {
     await clock.sleep(POLL_EVERY_MS)
@@ -78,7 +78,7 @@ async function synced(console: Consoled): Promise<void> {
 
 type Looking = { readonly browser: Awaited<ReturnType<typeof launched>>; readonly console: Consoled }
 
-async function take({ file, view, colorScheme, width, height }: Shot, { browser, console }: Looking): Promise<void> {
+async function shoot({ file, view, colorScheme, width, height }: Shot, { browser, console }: Looking): Promise<void> {
   await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height } })
   await logIn(person)
   await person.view(view)

@@ -22,16 +22,16 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
   const { options, witness, workers, notes, world } = parts
   options.tell('the changes have stopped')
   const over = new AbortController()
-  const watching = watched(witness, over.signal)
+  const watching = watchRequests(witness, over.signal)
   await twoMoreRuns(parts)
   over.abort()
   await watching
   await witness.readMarks()
   const codes = await workers.stop()
   if (codes.some((code) => code !== 0)) witness.broken.push(`workers ended with ${codes.join(', ')}`)
-  const held = await compared(parts)
-  await nothingLeft(parts)
-  const tokenBudget = tokensFor(options.seconds)
+  const held = await compareTables(parts)
+  await checkNoFileIsLeft(parts)
+  const tokenBudget = allowedTokenRequests(options.seconds)
   if (witness.tokenCalls.length > tokenBudget) witness.broken.push(`${witness.tokenCalls.length} token calls`)
   if (witness.tokenCallsInAMinute > TOKENS_A_MINUTE) witness.broken.push('more token calls in a minute than allowed')
   const memory = (['owner', 'puller'] as const).map((role) => memoryOf(workers.memory, role))
@@ -59,7 +59,7 @@ export async function settled(parts: Soak): Promise<SoakEnded> {
 }
 
 /** Reads the service's log repeatedly during the last runs, because the service keeps only its newest requests. */
-async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
+async function watchRequests(witness: Witness, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     witness.readRequests()
     await clock.sleep(WATCH_MS)
@@ -71,7 +71,7 @@ async function watched(witness: Witness, signal: AbortSignal): Promise<void> {
  * Returns the allowed number of token requests: one per half lifetime of a token (a token is renewed early), and two
  * more.
  */
-const tokensFor = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
+const allowedTokenRequests = (seconds: number): number => Math.ceil((seconds + 120) / (TOKEN_SECONDS / 2)) + 2
 
 /** Runs every report: two syncs, then two reconciles, because only two of them find rows deleted without a flag. */
 async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
@@ -84,7 +84,7 @@ async function twoMoreRuns({ world, witness }: Soak): Promise<void> {
   }
 }
 
-async function compared({ world, witness }: Soak) {
+async function compareTables({ world, witness }: Soak) {
   await using warehouse = await Warehouse.open({ path: join(world.folder, 'data/warehouse.duckdb'), memory: '512MB' })
   for (const report of WORLD_REPORTS) {
     const subject = PRICED.includes(report) ? ({ report, currency: 'EUR' } as const) : { report }
@@ -114,7 +114,7 @@ async function compared({ world, witness }: Soak) {
  * Checks that the soak leaves no file. First sets the times of staged files back, because staged rows of killed
  * processes are removed only after 15 minutes.
  */
-async function nothingLeft({ world, witness, workers, options }: Soak): Promise<void> {
+async function checkNoFileIsLeft({ world, witness, workers, options }: Soak): Promise<void> {
   const data = join(world.folder, 'data')
   const staging = join(data, 'warehouse.duckdb.staging')
   const left = await readdir(staging, { recursive: true }).catch((): string[] => [])

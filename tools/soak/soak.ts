@@ -35,7 +35,7 @@ export async function soak(options: SoakOptions): Promise<SoakEnded> {
   const witness = new Witness(world.sandbox, join(world.folder, 'data/published.duckdb'))
   const parts: Soak = { options, world, redis, workers, witness, notes: { frozen: 'nobody', changes: 0, backfills: 0 } }
   try {
-    await underLoad(parts)
+    await runUnderLoad(parts)
     return await settled(parts)
   } finally {
     workers.abandon()
@@ -49,14 +49,14 @@ const AUDITED = {
   reports: { audit_entries: { enabled: false } },
 }
 
-async function underLoad(parts: Soak): Promise<void> {
+async function runUnderLoad(parts: Soak): Promise<void> {
   const { options, world, workers, notes } = parts
   for (let started = 0; started < options.workers; started += 1) workers.start()
   while (!workers.owned) await clock.sleep(100)
   options.tell('the workers run')
   world.sandbox.setChangesPerSecond(options.changesPerSecond)
   const over = new AbortController()
-  const doing = [watching(parts, over.signal), backfilling(parts, over.signal), breaking(parts)]
+  const doing = [watch(parts, over.signal), runBackfills(parts, over.signal), causeFailures(parts)]
   await clock.sleep(options.seconds * 1_000)
   over.abort()
   world.sandbox.setChangesPerSecond(0)
@@ -66,7 +66,7 @@ async function underLoad(parts: Soak): Promise<void> {
 
 const WATCHES_PER_SAMPLE = 4
 
-async function watching({ witness, workers }: Soak, signal: AbortSignal): Promise<void> {
+async function watch({ witness, workers }: Soak, signal: AbortSignal): Promise<void> {
   for (let looks = 0; !signal.aborted; looks += 1) {
     witness.readRequests()
     if (looks % WATCHES_PER_SAMPLE === 0) await Promise.all([workers.sample(), witness.readMarks()])
@@ -78,7 +78,7 @@ async function watching({ witness, workers }: Soak, signal: AbortSignal): Promis
  * Runs one backfill after the other. If a command's worker is killed, the command fails, and the next command continues
  * the backfill.
  */
-async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
+async function runBackfills({ world, notes }: Soak, signal: AbortSignal): Promise<void> {
   const range = ['--from', '2000-01-01', '--to', '2026-01-01']
   while (!signal.aborted) {
     const { code } = await world.run('backfill', 'events', 'enquiries', ...range, '--quiet')
@@ -88,7 +88,7 @@ async function backfilling({ world, notes }: Soak, signal: AbortSignal): Promise
 }
 
 /** Returns a worker that is not frozen: in half of the cases the owner, because its death is the hardest case. */
-function victim(workers: Workers, random: RandomGenerator): number {
+function pickVictim(workers: Workers, random: RandomGenerator): number {
   const { awake } = workers
   const owner = awake.find((place) => workers.isOwner(place))
   if (owner !== undefined && uniformInt(random, 0, 1) === 0) return owner
@@ -96,14 +96,14 @@ function victim(workers: Workers, random: RandomGenerator): number {
 }
 
 /** Kills workers repeatedly, freezes one after a third of the kills, and restarts Redis after two thirds. */
-async function breaking({ options, redis, workers, notes }: Soak): Promise<void> {
+async function causeFailures({ options, redis, workers, notes }: Soak): Promise<void> {
   const { killEverySeconds, freezeSeconds, seconds, seed, tell } = options
   const random = xoroshiro128plus(seed)
   const kills = Math.max(2, Math.floor(seconds / killEverySeconds) - 1)
   let freezing: Promise<void> = Promise.resolve()
   for (let kill = 1; kill <= kills; kill += 1) {
     await clock.sleep(killEverySeconds * 1_000)
-    const place = victim(workers, random)
+    const place = pickVictim(workers, random)
     if (kill === Math.ceil(kills / 3)) {
       const who = workers.isOwner(place) ? 'the owner' : 'a puller'
       tell(`${who} is frozen`)

@@ -21,7 +21,7 @@ interface Asked {
 
 interface Walk {
   newest: number
-  /** Ends of earlier windows. A request for such a window after a newer one means that two walks overlap. */
+  /** The ends of earlier windows. If a request has such an end after a newer window was read, two walks overlap. */
   readonly passed: Set<number>
 }
 

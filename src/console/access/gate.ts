@@ -39,7 +39,7 @@ export interface GateOptions {
 /** The page sends this header with its own requests. Forms and images of other sites can't send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
-const READING: readonly string[] = ['GET', 'HEAD']
+const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
@@ -54,38 +54,38 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
 /** Returns why the request is rejected, or undefined. Never throws: an error handler of a plugin could answer. */
 function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
   try {
-    if (pass(gate, request)) return undefined
+    if (hasAccess(gate, request)) return undefined
   } catch (thrown) {
     return asSyncError(thrown)
   }
-  return wantsPage(request) ? 'login' : loginNeeded()
+  return wantsPage(request) ? 'login' : loginNeededError()
 }
 
-/** Returns false if the request needs a login and has none. Throws CONSOLE_REFUSED, and the errors of `checkToken`. */
-function pass(gate: GateOptions, request: FastifyRequest): boolean {
-  if (!isOurName(request.headers.host, gate.host)) throw refused('this console does not go by that name')
+/** Returns whether the request may pass: it needs no login, or has one. Throws CONSOLE_REFUSED, and as `checkToken`. */
+function hasAccess(gate: GateOptions, request: FastifyRequest): boolean {
+  if (!isOurName(request.headers.host, gate.host)) throw refusedError('this console does not go by that name')
   const machine = bearerOf(request)
-  if (!READING.includes(request.method)) checkOrigin(request, machine !== undefined)
+  if (!READ_METHODS.includes(request.method)) checkOrigin(request, machine !== undefined)
   if (request.routeOptions.config?.open === true) return true
   const session = request.cookies[gate.cookie] ?? ''
   const access = machine === undefined ? gate.sessions.accessOf(session) : checkToken(gate, request, machine)
   if (access === undefined) return false
   if (machine === undefined) request.session = session
-  if (access === 'look' && !READING.includes(request.method) && request.routeOptions.config?.forViewers !== true)
+  if (access === 'look' && !READ_METHODS.includes(request.method) && request.routeOptions.config?.forViewers !== true)
     throw new SyncError('CONSOLE_REFUSED', 'the request was refused: this token may only look', {
       cure: 'Log in with TIDEMARK_CONSOLE_TOKEN to act.',
     })
   return true
 }
 
-const loginNeeded = (): SyncError =>
+const loginNeededError = (): SyncError =>
   new SyncError('CONSOLE_LOGIN_NEEDED', 'nobody is logged in', {
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
 /**
- * Returns what the holder of a token may do. A right token always passes: wrong ones of others never lock its holder
- * out. Throws CONSOLE_LOGIN_NEEDED for a wrong token, and CONSOLE_LIMITED after too many of them.
+ * Returns what the holder of a token may do. A right token is always accepted: wrong tokens of other people never lock
+ * its holder out. Throws CONSOLE_LOGIN_NEEDED for a wrong token, and CONSOLE_LIMITED after too many wrong tokens.
  */
 function checkToken({ token, viewToken, guesses }: GateOptions, request: FastifyRequest, guess: string): Access {
   if (isToken(token, guess)) return 'act'
@@ -117,10 +117,10 @@ export const isToken = (token: Secret, guess: string): boolean => timingSafeEqua
 /** Throws CONSOLE_REFUSED unless the request is from the console's own page or from a program with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   const site = headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refused('it came from another site')
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') throw refusedError('it came from another site')
   const { origin } = headers
-  if (origin !== undefined && !isOurPage(origin, headers)) throw refused('it came from a page of another address')
-  if (!isMachine && headers[OWN_HEADER] === undefined) throw refused(`it lacks the header ${OWN_HEADER}`)
+  if (origin !== undefined && !isOurPage(origin, headers)) throw refusedError('it came from a page of another address')
+  if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
 /** Returns whether the origin has the host of the request or of `X-Forwarded-Host`, which other sites can't set. */
@@ -137,7 +137,7 @@ function bearerOf({ headers }: FastifyRequest): string | undefined {
 const wantsPage = ({ method, headers, url }: FastifyRequest): boolean =>
   method === 'GET' && !url.startsWith('/api/') && (headers.accept ?? '').includes('text/html')
 
-const refused = (why: string): SyncError =>
+const refusedError = (why: string): SyncError =>
   new SyncError('CONSOLE_REFUSED', `the request was refused: ${why}`, {
     cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
   })

@@ -148,7 +148,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// Without an answer, the page shows its buttons: the server decides about each request anyway.
+// Without an answer, the page shows its buttons, because the server checks the permission of each request.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)
