@@ -109,7 +109,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a test that each value exists in another report; [] unless the column is its key, such as `event_id`. */
+/** Returns a test that each value exists in another report. Returns [] unless the column is that report's key. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []

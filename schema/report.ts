@@ -8,7 +8,7 @@ export interface Field {
   readonly type: FieldType
   /** The specification's description of the field. It becomes the comment on the column. */
   readonly meaning: string
-  /** Other names of this field, in other row shapes. All of them fill the same column (spec §2, event row). */
+  /** Other names of this field, in other row shapes. All names fill one column (spec §2, event row). */
   readonly also?: readonly string[]
 }
 
@@ -52,8 +52,8 @@ export interface Declaration {
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
-   * Columns with the row's own modification time. The first one that a row has decides which of two versions is newer.
-   * Without such columns, the time of reading decides.
+   * Columns with the row's own modification time. Of two versions of a row, the first of these columns with a value
+   * decides which version is newer. Without such columns, the time of reading decides.
    */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }

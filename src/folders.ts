@@ -33,7 +33,7 @@ export function makeFolder(folder: string, mode?: number): void {
   }
 }
 
-/** Permissions that let only this user enter a folder, or read and write a file. The umask can only take some away. */
+/** Permissions with which only this user may enter a folder, or read and write a file. A umask can only remove some. */
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 

@@ -49,7 +49,7 @@ const SECRET_FIELDS = [
 /** Paths of the fields that pino masks by name. In deeper fields, only guarded texts are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** The minimum number of characters of a masked text. Shorter ones occur inside of ordinary words. */
+/** The minimum number of characters of a masked text. A shorter text occurs inside of ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {

@@ -10,7 +10,7 @@ export type Facts = Readonly<Record<string, string | number | boolean | undefine
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** Facts that are known when the work begins. `Note` adds those that are known only later. */
+  /** Facts that are known when the work begins. `Note` adds the facts that are known only later. */
   readonly facts?: Facts | undefined
 }
 

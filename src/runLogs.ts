@@ -54,7 +54,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** Whether this process has begun a file for a new hour. Then older files may be due for `trim`. */
+  /** Whether this process has begun a file for a new hour. If it has, older files may be due for `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }
@@ -138,7 +138,7 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
 /** pino's number of the level `info`. A run that was skipped logs only at `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run of a report that did something (it has an `info` line), or else the last one, or undefined. */
+/** Returns the last run of a report that did something (it has an `info` line). If none did, returns the last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {

@@ -1,6 +1,6 @@
 /**
- * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event: one
- * notice is sent when it begins and one when it ends, however often it is checked.
+ * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event.
+ * However often the condition is checked, one notice is sent when it begins and one when it ends.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
@@ -50,7 +50,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Returns the condition that rows were in no requested window. Late rows with a stamp were in a later one. */
+/** Returns the condition that no window has read some rows. (A later window reads late rows that have a stamp.) */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)

@@ -99,7 +99,7 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Compares the conditions with those already reported, and queues a notice for each one that began or ended. */
+  /** Compares the conditions with the conditions already reported. Queues a notice for each that began or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
     // If the books are busy or closed, they are read again at the next check.

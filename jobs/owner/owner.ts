@@ -28,7 +28,7 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** Number of reports that run at the same time. While one waits for the service, another loads; more need memory. */
+/** Number of runs at the same time. While a run waits for the service, another run loads. More need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
@@ -39,7 +39,7 @@ interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** Identifies the job. A holder of the lease with the same value is an earlier attempt, and is stopped. */
+  /** Identifies the job. If the holder of the lease has this value too, it is an earlier attempt, and is stopped. */
   readonly as: string
 }
 
@@ -147,8 +147,8 @@ interface LeaseRequest {
   /** Name of the lease: kind and report. Example: `incremental events`. */
   readonly name: string
   /**
-   * Identifies the job. If the present holder has the same value, it is an earlier attempt of the same job and is
-   * stopped. Otherwise the request waits until the holder has ended.
+   * Identifies the job. If the present holder of the lease has this value too, the holder is an earlier attempt of the
+   * job and is stopped. Otherwise the request waits until the holder has ended.
    */
   readonly as: string
   readonly signal: AbortSignal
@@ -159,8 +159,8 @@ interface LeaseRequest {
 type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }
 
 /**
- * One run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may begin a
- * job again while its first attempt still works. The new attempt stops the old one and waits for its end.
+ * Allows one run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may
+ * begin a job again while its first attempt still works. The new attempt stops the first attempt and waits for its end.
  */
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()

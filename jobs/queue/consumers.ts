@@ -8,7 +8,7 @@ import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds that a job's lock is valid without renewal (`lockMs`), and between searches for expired locks. */
+/** How long (ms) a job's lock is valid without renewal (`lockMs`), and the time between searches for expired locks. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number

@@ -23,7 +23,7 @@ export function verdictOf(
 ): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
-  // Another job does the work: a newer run has replaced this one, or this job has lost its lock.
+  // Another job does the work: a newer run has replaced this job's run, or this job has lost its lock.
   if (abortReason !== undefined || error.code === 'FENCED') return 'drop'
   if (waitsFor.includes(error.code)) return 'wait'
   return error.retry === 'never' ? 'give up' : 'try again'

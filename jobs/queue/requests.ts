@@ -108,8 +108,8 @@ export class Requests {
   }
 
   /**
-   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each
-   * would wait until its wrong time, and would block later jobs with the same deduplication key.
+   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each of
+   * these jobs would wait until its wrong time, and would block later jobs with its deduplication key.
    */
   async promoteMisdated(nowMs: number): Promise<number> {
     let hurried = 0

@@ -14,7 +14,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. If it is called several times, the first reason decides the outcome. */
+  /** Stops the run. Only the reason of the first call decides the outcome. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run. `isDropped`: another run replaces this one, and followers wait for the other one. */
+/** Does the run. `isDropped`: another run replaces this run, and followers wait for the end of the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -68,7 +68,7 @@ export class Runs {
     }
   }
 
-  /** Stops the run. Returns false if this process has no such active run. */
+  /** Stops the run. Returns false if the run is not active in this process. */
   cancel(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.cancel(why)

@@ -68,7 +68,7 @@ export class Schedule {
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Adds missing schedulers, corrects wrong ones, and removes those that the configuration does not contain. */
+  /** Adds missing schedulers, corrects wrong ones, and removes schedulers that the configuration does not name. */
   async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const held = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(held.map((each) => [each.key, each]))
@@ -90,7 +90,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers whose overdue tick is the same as at the previous check: the job of that tick was lost. */
+  /** Returns the schedulers with the overdue tick of the previous check: the job of that tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),

@@ -41,7 +41,9 @@ async function closeToOthers(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without this option, BullMQ sets a time limit for lost connections. A database in this process can't lose one. */
+  /**
+   * Without this option, BullMQ sets a time limit for lost connections. The connection to this database can't be lost.
+   */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()

@@ -113,7 +113,7 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite also opens a file that this user may only read, but such a lock would not exclude other processes.
+    // SQLite also opens a file that this user may only read. A lock on this file would not exclude other processes.
     accessSync(file, constants.W_OK)
     // Sets the permissions before SQLite creates its journal, because the journal inherits them.
     closeToOthers(file)

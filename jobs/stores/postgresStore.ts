@@ -8,7 +8,7 @@ import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
-/** Maximum number of connections. Workers and listeners keep one each, about ten; the others are for short queries. */
+/** Maximum number of connections. Workers and listeners keep one each, about ten. The rest is for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Milliseconds between keep-alive packets, so that a lost server is noticed within seconds, not hours. */

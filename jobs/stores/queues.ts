@@ -46,7 +46,7 @@ const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 /** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
-/** Queue methods that commands call. A driver's error in them is replaced by one with a cure. */
+/** Queue methods that commands call. If one throws a driver's error, an error with a cure is thrown instead. */
 const CALLS = [
   'add',
   'getActive',
@@ -96,7 +96,7 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...RETRY_OPTIONS, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // BullMQ ignores later calls of `close`, so the first one must not wait for a store that can't be reached.
+    // BullMQ ignores later calls of `close`, so the first call must not wait for a store that can't be reached.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
     // After the loss of its lock, the job may already run in another process, so it is cancelled here.

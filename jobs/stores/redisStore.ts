@@ -1,6 +1,6 @@
 /**
- * The queue store on Redis. All queues share two connections. One fails at once when Redis is unreachable, so that a
- * command never hangs. The other one waits until Redis is reachable again. BullMQ copies it for blocking calls.
+ * The queue store on Redis. All queues share two connections. `asking` fails at once when Redis is unreachable, so that
+ * a command never hangs. `waiting` waits until Redis is reachable again. BullMQ copies `waiting` for blocking calls.
  */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'

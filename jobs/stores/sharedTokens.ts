@@ -1,6 +1,7 @@
 /**
- * Shares one encrypted token among all processes on one store, which deletes it when it expires. One process at a time
- * refreshes the token, under a lease. If that process dies, the lease expires and another process refreshes it.
+ * Shares one encrypted token among all processes on one store, which deletes the token when it expires. One process at
+ * a time refreshes the token, under a lease. If that process dies, the lease expires and another process refreshes the
+ * token.
  */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'

@@ -108,7 +108,7 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Returns how late the latest row was. Example: `one was shown at least 7 min after its stamp`. */
+/** Returns the longest delay of a late row. Example: `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 

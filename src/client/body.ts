@@ -13,7 +13,7 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** Maximum number of compressions of one body. More are an attack, or come from a loop of proxies. */
+/** Maximum number of compressions of one body. More compressions are an attack, or come from a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])

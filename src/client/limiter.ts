@@ -8,7 +8,7 @@ export interface LimiterRules {
   /** Maximum number of concurrent requests. The limiter begins with 2 and allows more while the service keeps up. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** The longest pause (ms) that requests wait for. During a longer one they fail with RATE_LIMITED. */
+  /** The longest pause (ms) that requests wait for. During a longer pause, requests fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
 }
 

@@ -10,7 +10,7 @@ export const DEFAULT_LIMITS = {
   connectMs: 10 * SECOND_MS,
   /** Maximum time until the first byte of a response. */
   headersMs: HEAD_MS_MAX,
-  /** Maximum time between two pieces of a body. After a longer one, the request fails with SERVICE_TIMEOUT. */
+  /** Maximum time between two pieces of a body. After a longer time, the request fails with SERVICE_TIMEOUT. */
   // A server that streams sends data often. After half a minute without a byte, the connection is dead.
   bodyMs: 30 * SECOND_MS,
   /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
@@ -26,7 +26,7 @@ export const DEFAULT_LIMITS = {
   retryDelayMsMin: 500,
   /** Maximum of all random delays between attempts, even after many attempts. */
   retryDelayMsMax: 30 * SECOND_MS,
-  /** The longest `Retry-After` that a request waits for. During a longer one, requests fail until it is over. */
+  /** The longest `Retry-After` that a request waits for. During a longer pause, requests fail until its end. */
   // A run waits this long at most. If Retry-After is longer, the run fails, and a run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
   /** The longest pause. A longer `Retry-After` is shortened to it. */

@@ -1,4 +1,4 @@
-/** Reads errors of single properties in a 400 or 422. The spec shows no layout (§7, gaps): common ones are accepted. */
+/** Reads errors of single properties in a 400 or 422. The spec shows no layout (§7), so common layouts are accepted. */
 export interface Problem {
   property: string | undefined
   message: string

@@ -2,7 +2,7 @@
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Number of latest tokens to mask. Requests in progress use fewer tokens, so each of their tokens is masked. */
+/** Number of newest tokens to mask. Requests in progress use fewer different tokens than this. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi

@@ -5,7 +5,7 @@
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
-  /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, that one stays. */
+  /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, the longer pause stays. */
   pause(ms: number): Promise<void>
   /** Returns how many milliseconds of the stored pause are left; 0 if there is none. */
   remainingMs(): Promise<number>

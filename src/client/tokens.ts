@@ -23,7 +23,7 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes this token. If the store has a newer one, that one stays. */
+  /** Deletes this token. If the store has a newer token, the newer token stays. */
   drop(accessToken: Secret): Promise<void>
   /** Takes the store's token lock, which one process has at a time, runs `refresh`, and releases the lock. */
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>

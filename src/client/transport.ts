@@ -192,7 +192,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** Codes with which undici rejects a wrong call. Such an error is a defect of Tidemark, not of the network. */
+/** Codes with which undici rejects a wrong call. These errors are defects of Tidemark, not of the network. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -237,7 +237,7 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns an error's code; undefined without one. If all addresses of a host fail, returns the first one's code. */
+/** Returns an error's code, or undefined. If all addresses of a host fail, returns the code of the first error. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

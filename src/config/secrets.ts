@@ -28,7 +28,7 @@ type SecretSetting = (typeof SETTINGS)[keyof typeof SETTINGS]
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** The list to which the functions below add problems. After adding one, a function returns undefined. */
+  /** The list to which the functions below add problems. After adding a problem, a function returns undefined. */
   readonly problems: Problem[]
 }
 

@@ -7,8 +7,8 @@ import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
 /**
- * A report needs attention if its lag exceeds both one hour and `INTERVALS_BEHIND` intervals between its runs. A
- * shorter lag disappears by itself. For a cron schedule, the interval counts as one day.
+ * A report needs attention if its lag exceeds both one hour and `INTERVALS_BEHIND` intervals between its runs. Later
+ * runs end a shorter lag without help. For a cron schedule, the interval counts as one day.
  */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10

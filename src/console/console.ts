@@ -45,7 +45,7 @@ export interface ConsoleOptions {
 
 export interface Console extends AsyncDisposable {
   readonly address: string
-  /** The token for the login: the configured one, or the one that was created. */
+  /** The token for the login: the configured token, or the token that was created. */
   readonly token: Secret
 }
 

@@ -50,7 +50,7 @@ export async function carryOut<R extends ActingRequest>(
   }
 }
 
-/** Returns `done`, or each report that failed or is paused with the code of its error. */
+/** Returns `done`, or the failed and paused reports, each with the code of its error. */
 function resultOf(answer: object): string {
   const runs = Object.values(answer).flatMap((value) => (Array.isArray(value) ? (value as Partial<Outcome>[]) : []))
   const failed = runs.flatMap(({ report, error }) => (error === undefined ? [] : [`${report} ${error.code}`]))
@@ -115,7 +115,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. If two callers request it, the second one waits for the first. */
+/** Loads rejected rows again. If two callers request it, the second caller waits until the first load has ended. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -1,4 +1,4 @@
-/** Decides which process executes an operation: the worker that owns the warehouse, or this one. */
+/** Decides which process executes an operation: the worker that owns the warehouse, or the calling process. */
 import { hostname, userInfo } from 'node:os'
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'

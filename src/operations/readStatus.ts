@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker, which can't answer during a long load. Then the published copy is read. */
+/** Milliseconds to wait for the worker. It does not answer during a long load; the published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =

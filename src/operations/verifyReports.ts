@@ -25,7 +25,7 @@ export interface VerifyRequest {
   readonly to: Instant | undefined
 }
 
-/** The comparisons of one report (one for each configured currency), or the error that prevented them. */
+/** The comparisons of a report (one for each configured currency), or the error that prevented the comparisons. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly ScopeComparison[]

@@ -40,7 +40,9 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerOperationsOptions
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** The last runs that `cancel` stopped. A repeated `cancel` of such a run succeeds, although the run has ended. */
+  /**
+   * The last runs that `cancel` stopped. Another `cancel` of one of these runs succeeds, although the run has ended.
+   */
   readonly #cancelled: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 

@@ -19,7 +19,7 @@ export interface SandboxClient {
 }
 
 export const EVENT_SHAPES = ['full', 'summary', 'mixed'] as const
-/** With `mixed`, about half of the events have the summary shape (spec §2), always the same ones. */
+/** With `mixed`, about half of the events have the summary shape (spec §2). An event never changes its shape. */
 export type EventShape = (typeof EVENT_SHAPES)[number]
 
 export const COMPRESSIONS = ['none', 'gzip', 'br'] as const

@@ -143,8 +143,9 @@ function summaryText(world: World, row: Row, values: Values): string {
 }
 
 /**
- * Malformed fields for the fault `bad-rows`; the row's number chooses one. `key`, `second` and `third` are field names.
- * An empty text removes the field. A text with a comma after the value adds the field a second time.
+ * Malformed fields for the fault `bad-rows`; the row's number chooses one of these functions. `key`, `second` and
+ * `third` are field names. An empty text removes the field. A text with a comma after the value adds the field a second
+ * time.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

@@ -54,7 +54,7 @@ export function settingsOf(config: Config): SyncSettings {
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   /** Maximum number of attempts per request; undefined: the client's default. */
   readonly attemptsMax?: number
-  /** Store through which processes share the token and pauses. Without one, a file keeps long pauses. */
+  /** The store through which processes share the token and pauses. Without a store, a file keeps long pauses. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   /** Receives the client's events, which are also logged. */
   readonly onEvent?: (event: ClientEvent) => void

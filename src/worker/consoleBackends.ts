@@ -1,6 +1,7 @@
 /**
- * The two backends of a console. In the owner of the warehouse, it reads the warehouse. In any other process, it reads
- * the published copy and sends actions to the owner through the queue. Both return the same answers.
+ * The two backends of a console. In the owner of the warehouse, the console reads the warehouse. In any other process,
+ * the console reads the published copy and sends actions to the owner through the queue. Both backends return the same
+ * answers.
  */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'

@@ -63,7 +63,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Returns a line about rows that can't be loaded again: with `exclude_payload`, only their fingerprint is stored. */
+/** Returns a line about rows that can't be loaded again, because `exclude_payload` keeps only their fingerprint. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

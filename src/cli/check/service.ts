@@ -185,7 +185,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Maximum difference (ms) between the clocks without a warning. With a larger one, logs are hard to compare. */
+/** Maximum difference (ms) between the clocks without a warning. With a larger difference, logs are hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {

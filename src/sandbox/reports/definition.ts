@@ -61,7 +61,7 @@ export interface Definition extends Endpoint {
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
-  /** The range of `amount`, in euros, for the option `amounts: cents`. With `long`, amounts have no such range. */
+  /** The range of `amount`, in euros, for the option `amounts: cents`. With `long`, the range has no effect. */
   readonly amountEuros?: Range
   /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to the arrival. */
   readonly comparesWith?: Readonly<Record<string, string>>
