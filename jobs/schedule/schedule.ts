@@ -138,7 +138,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
       const promoted = await requests.promoteMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
       if (removed.length > 0) log.info({ removed }, 'schedulers were removed that the configuration no longer has')
-      if (promoted > 0) log.info({ promoted }, 'jobs that a clock running ahead had delayed begin now')
+      if (promoted > 0) log.info({ hurried: promoted }, 'jobs that a clock running ahead had delayed begin now')
       if (isFirst) await requestFirstRuns(parts)
       isFirst = false
     } catch (error) {

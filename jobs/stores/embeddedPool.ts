@@ -41,9 +41,7 @@ async function closeToOthers(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /**
-   * Without this option, BullMQ sets a time limit for lost connections. The connection to this database can't be lost.
-   */
+  /** Without this option, BullMQ sets a time limit for lost connections. This database's connection can't be lost. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()

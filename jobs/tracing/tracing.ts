@@ -103,7 +103,7 @@ async function providerOf(env: Env) {
   return provider
 }
 
-/** Returns the sampler that OTEL_TRACES_SAMPLER names; without the variable, one that samples every trace. */
+/** Returns the sampler that OTEL_TRACES_SAMPLER names. Without the variable, returns a sampler of every trace. */
 function samplerOf(env: Env, sdk: typeof import('@opentelemetry/sdk-trace')) {
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'
   const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')

@@ -5,7 +5,7 @@ import { raced, throwIfAborted } from './cancellation.ts'
 import { type LongPause, pauseEnd, type Permit } from './limiter.ts'
 import type { ClientLimits } from './limits.ts'
 
-/** True if another attempt can't succeed, or if `attempt` was the last one that the rules allow. */
+/** True if another attempt can't succeed, or if `attempt` was the last attempt that the rules allow. */
 const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
