@@ -126,7 +126,7 @@ async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
     SELECT min(replaced) AS first, max(replaced) AS last FROM (
-      SELECT replaced, sum(strlen(t._extra)) OVER (ORDER BY replaced) // ${PARSED_BYTES} AS part
+      SELECT w.replaced, sum(strlen(t._extra)) OVER (ORDER BY w.replaced) // ${PARSED_BYTES} AS part
       FROM ${replaced} >= ${LONG_ROW_BYTES})
     GROUP BY part`)
   const long = parts.map(({ first, last }) => `>= ${LONG_ROW_BYTES} AND t.rowid BETWEEN ${first} AND ${last}`)
