@@ -6,12 +6,14 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
-import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
+import { DAY_MS, earliest, type Instant, parseInstant, plusMs } from '../instant.ts'
+import type { KeySet } from '../plan/keySet.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
+import { provenSlices } from './walk/provenSlices.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 import { type ReportRun, syncReport } from './syncReport.ts'
 import { oneRun, type RunRequest } from './oneRun.ts'
@@ -20,6 +22,8 @@ import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
 /** Rows are requested up to this time (ms) in the future, because a wrong clock may have stamped them. */
 const FUTURE_MS = 100 * 366 * DAY_MS
+/** No row was modified before this time. */
+const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 
 export interface ReconcileOptions {
   readonly runId: string
@@ -90,12 +94,27 @@ async function reconcileScope(
   const { reconcileId } = open
   const reason = { kind: 'reconcile', reconcileId } as const
   await using reading = new Reading(context, { declaration, config, scope, runId, window, profile, reason })
+  const keysElsewhere = await keysBeforeStart(context, reading)
   await readAll(context, reading, open)
   const { startedAt } = open
-  const ending = { ...place, reconcileId, runId, startedAt, now: context.clock.now() }
+  const ending = { ...place, reconcileId, runId, startedAt, keysElsewhere, now: context.clock.now() }
   const found = await context.warehouse.endReconcile({ ...ending, allowMassDelete: options.allowMassDelete })
   const { inserted, updated } = reading.intake.figures
   return { pages: reading.pages, inserted, updated, found }
+}
+
+/**
+ * Returns the keys of rows that the previous reconcile did not find and that are before `start`: edits may have taken
+ * their modification times back. The time before `start` is read only if there are such rows, and no row of it is stored.
+ */
+async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
+  const { declaration, scope, config } = plan
+  const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
+  if (absent.length === 0) return []
+  const keysOnly = { ...source, question: { ...source.question, expand: [] }, rows: undefined }
+  const found: KeySet[] = []
+  for await (const { keys } of provenSlices(keysOnly, [{ since: EARLIEST, until: config.start }])) found.push(keys)
+  return absent.filter((key) => found.some((keys) => keys.has(Number(key))))
 }
 
 /** Reads all rows in slices of time. Then reads the rows that were changed during that read. */

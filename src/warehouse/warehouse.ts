@@ -41,6 +41,7 @@ import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/wareho
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishResult } from './publish/publish.ts'
 import {
+  absentKeys,
   beginReconcile,
   type ReconcileEnd,
   endReconcile,
@@ -75,6 +76,7 @@ const bind =
 
 /** The functions of the books that only read. */
 const readsOf = (sql: Sql) => ({
+  absentKeys: bind(sql, absentKeys),
   dueRecords: bind(sql, dueRecords),
   storedPrivacyRules: bind(sql, storedPrivacyRules),
   lastTrailRead: bind(sql, lastTrailRead),

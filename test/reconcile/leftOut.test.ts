@@ -5,11 +5,13 @@ import type { ReportName } from '../../schema/index.ts'
 import { reportOf } from '../../schema/index.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { ReportConfig } from '../../src/config/config.ts'
-import { type Instant, plusMs } from '../../src/instant.ts'
+import { type Instant, minusMs, plusMs } from '../../src/instant.ts'
 import { reconcileReport } from '../../src/sync/reconcile.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { SECOND_MS, settings } from './stories.ts'
+
+const DAY_S = 86_400
 
 /** The rooms of the same Tidemark with another configuration of one report. */
 function asking({ context }: Tide, report: ReportName, changed: Partial<ReportConfig>): SyncContext {
@@ -38,6 +40,19 @@ it.each([
     expect(found).toMatchObject({ absent: 0, deleted: 0 })
     expect(found.rows).toBeLessThan(tide.sandbox.world.keys(report).length)
   }
+})
+
+it('a budget whose modification time went back before the start is not deleted', async () => {
+  await using tide = await aTide({ settings })
+  const { world } = tide.sandbox
+  const [key] = world.liveKeys('budgets') as [number]
+  world.edit('budgets', key)
+  await tide.sync('budgets')
+  tide.sandbox.setFaults([`stamps-back:${2 * DAY_S}`])
+  world.edit('budgets', key)
+  const context = asking(tide, 'budgets', { start: minusMs(tide.clock.now(), DAY_S * 1_000) })
+  expect(await reconcile(tide, context, 'budgets')).toMatchObject({ absent: 1, deleted: 0 })
+  expect(await reconcile(tide, context, 'budgets')).toMatchObject({ absent: 0, deleted: 0 })
 })
 
 it('filters delete none of the rows that they leave out, and without them two reconciles are needed again', {

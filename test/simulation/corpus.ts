@@ -66,5 +66,6 @@ export const CORPUS: readonly CorpusSeed[] = [
     found: 'a full page of one row, learned while rows moved, ended every run in WALK_UNSTABLE',
   },
   { seed: 3_013, found: 'a budget whose stamp went back between two reads was marked as deleted' },
+  { seed: 3_646, found: 'an event whose stamps went back before `start` was marked as deleted by two reconciles' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -108,6 +108,8 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly reconcileId: string
   readonly runId: string
   readonly startedAt: Instant
+  /** The keys of absent rows that the service returned for other times than those of the reconcile. */
+  readonly keysElsewhere?: readonly string[]
   readonly now: Instant
   /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
   readonly allowMassDelete: boolean
@@ -133,6 +135,13 @@ export async function reconciledRows(sql: Sql, reconcileId: string): Promise<num
   return row?.rows ?? 0
 }
 
+/** Returns the keys of the rows that the previous reconcile did not find. */
+export async function absentKeys(sql: Sql, report: string, scope: string): Promise<string[]> {
+  const where = 'WHERE report = $1 AND scope = $2'
+  const rows = await sql.rows<{ key: string }>(`SELECT key FROM tidemark.absences ${where}`, [report, scope])
+  return rows.map(({ key }) => key)
+}
+
 /**
  * Ends a complete reconcile: marks rows that were absent twice as deleted, and stores which rows are absent for the
  * first time. Throws MASS_DELETE_STOPPED if too many rows would be marked; then nothing is marked.
@@ -143,14 +152,15 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
-  // Two kinds of rows are not absent: those observed since the reconcile began, and those that it did not request.
+  // Not absent: rows observed since the reconcile began, rows that it did not request, and rows that are elsewhere.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
       WHERE ${place} AND coalesce(again_from <= ${time(ending.startedAt)}, true)) AS again
     FROM ${target} t
     WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await isRequestedSql(sql, ending)}
-      AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})`)
+      AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})
+      AND ${key} NOT IN (SELECT unnest([${(ending.keysElsewhere ?? []).map(text).join(', ')}]::VARCHAR[]))`)
   const [counts] = await sql.rows<{ absent: number; again: number; live: number }>(`
     SELECT (SELECT count(*) FROM absent) AS absent, (SELECT count(*) FROM absent WHERE again) AS again,
       (SELECT count(*) FROM ${target} t WHERE NOT t.is_deleted${inScope}) AS live`)
