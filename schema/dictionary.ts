@@ -5,7 +5,7 @@
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
-import { VALUES } from './values.ts'
+import { partsOf, VALUES } from './values.ts'
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 export interface ColumnEntry {
@@ -33,130 +33,103 @@ const DELETIONS: Record<Deletes, string> = {
 }
 
 /** The specification names two shapes of an event, but not which shape a response has (spec §2, event row). */
-const SHAPES = [
-  '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column',
-  '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as',
-  '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.',
-]
+const SHAPES =
+  '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column\n' +
+  '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
+  '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
+/** Returns the dictionary. The chapters below return blocks of Markdown: headings, paragraphs, lists and tables. */
 export function dictionary(books: readonly BookTable[], held?: WarehouseColumns): string {
-  return [
+  const blocks = [
     '# Tables',
-    '',
-    'For people who write queries: every table and every documented column, with its type and meaning. How to query them is',
-    'in [READING.md](READING.md). The columns of your own copy, also those of undocumented fields, are printed by',
-    '`npx tidemark schema --format markdown` and by this statement:',
-    '',
-    '```sql',
-    `SELECT column_name, data_type, comment FROM duckdb_columns() WHERE schema_name = 'current' AND table_name = 'events'`,
-    '```',
-    '',
-    '| table | contains | key | child tables |',
-    '|---|---|---|---|',
-    ...reports.map(tableOf).map(indexRow),
-    '| [tidemark.…](#books) | the books: how complete each table is, runs, loads, rejected rows | – | – |',
-    '',
-    '| schema | contains |',
-    '|---|---|',
-    '| `current` | the rows that are not deleted, without the [system columns](#system-columns): begin there |',
-    '| `main` | all rows, deleted ones too, with the [system columns](#system-columns) |',
-    '| `history` | every version of every row, for reports with [history](#history) |',
-    '| `tidemark` | the [books](#books) |',
-    '',
-    'A service sends more fields than its specification documents. Each such field becomes a column when it is first seen;',
-    '`tidemark.columns` lists these columns.',
-    '',
+    'For people who write queries: every table and every documented column, with its type and meaning. How to query them is\n' +
+      'in [READING.md](READING.md). The columns of your own copy, also those of undocumented fields, are printed by\n' +
+      '`npx tidemark schema --format markdown` and by this statement:',
+    '```sql\n' +
+      `SELECT column_name, data_type, comment FROM duckdb_columns() WHERE schema_name = 'current' AND table_name = 'events'\n` +
+      '```',
+    markdownTable('table | contains | key | child tables', [
+      ...reports.map(tableOf).map(indexRow),
+      '[tidemark.…](#books) | the books: how complete each table is, runs, loads, rejected rows | – | –',
+    ]),
+    markdownTable('schema | contains', [
+      '`current` | the rows that are not deleted, without the [system columns](#system-columns): begin there',
+      '`main` | all rows, deleted ones too, with the [system columns](#system-columns)',
+      '`history` | every version of every row, for reports with [history](#history)',
+      '`tidemark` | the [books](#books)',
+    ]),
+    'A service sends more fields than its specification documents. Each such field becomes a column when it is first seen;\n' +
+      '`tidemark.columns` lists these columns.',
     ...reports.flatMap((report) => chapter(report, held)),
     '## System columns',
-    '',
     'Every table of a report or of a collection has these columns, too:',
-    '',
-    ...columnTable(SYSTEM_COLUMNS),
-    '',
+    columnTable(SYSTEM_COLUMNS),
     '## Child tables',
-    '',
     'Each table of a collection has the key of its parent, one column for each field of its items, the system columns, and:',
-    '',
-    ...columnTable(CHILD_COLUMNS),
-    '',
+    columnTable(CHILD_COLUMNS),
     ...valuesChapter(),
     ...historyChapter(),
     ...booksChapter(books),
-  ].join('\n')
+  ]
+  return `${blocks.join('\n\n')}\n`
 }
 
 function chapter(report: Declaration, held: WarehouseColumns | undefined): string[] {
   const table = tableOf(report)
-  const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`)
-  return [
-    `## ${table.name}`,
-    '',
-    `${report.meaning}.`,
-    '',
+  const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`).join('\n')
+  const facts = [
     `- Endpoint: \`${report.path}\``,
     `- Key: ${table.key.map((key) => `\`${key}\``).join(', ')}`,
     `- Deletions: ${DELETIONS[report.deletes]}.`,
-    ...(Object.values(report.fields).some(({ also }) => also !== undefined) ? SHAPES : []),
-    '',
-    ...columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
-    '',
-    ...(children.length === 0
-      ? []
-      : ['Child tables, one for each collection:', '', ...children, '', childNote(table.key), '']),
+    ...(Object.values(report.fields).some(({ also }) => also !== undefined) ? [SHAPES] : []),
+  ]
+  return [
+    `## ${table.name}`,
+    `${report.meaning}.`,
+    facts.join('\n'),
+    columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
+    ...(children === '' ? [] : ['Child tables, one for each collection:', children, childNote(table.key)]),
     ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
   ]
 }
 
 function valuesChapter(): string[] {
   const rows = Object.entries(VALUES).map(([type, { takes, examples, misfits }]) => {
-    const stored = examples.map(([sent, value]) => `\`${sent}\` → \`${value}\``).join(', ')
+    const stored = examples.map((example) => `\`${partsOf(example).join('` → `')}\``).join(', ')
     const refused = misfits.map((sent) => `\`${sent}\``).join(', ')
-    return `| ${type} | ${takes} | ${stored} | ${refused === '' ? 'none' : refused} |`
+    return `${type} | ${takes} | ${stored} | ${refused === '' ? 'none' : refused}`
   })
   return [
     '## Values',
-    '',
-    'What each type takes is the same for documented columns, discovered columns and columns of collections. A value that its',
-    'column does not take is a misfit. The column is NULL, and the value is in `_extra` as it was sent, in a collection in',
-    '`_payload`. `tidemark.misfits` lists it until a later version of the row fits. White space around a value does not',
-    'count. An empty text in a typed column is NULL and no misfit.',
-    '',
-    'A column keeps its type, but a BIGINT column becomes DECIMAL(38,9) for a number that needs it. A new field becomes',
-    'TIMESTAMPTZ only when each value of its first load is a full date-time, such as `2026-03-01T12:00:00Z`.',
-    '',
-    '| type | takes | stored as | misfits |',
-    '|---|---|---|---|',
-    ...rows,
-    '',
+    'What each type takes is the same for documented columns, discovered columns and columns of collections. A value that its\n' +
+      'column does not take is a misfit. The column is NULL, and the value is in `_extra` as it was sent, in a collection in\n' +
+      '`_payload`. `tidemark.misfits` lists it until a later version of the row fits. White space around a value does not\n' +
+      'count. An empty text in a typed column is NULL and no misfit.',
+    'A column keeps its type, but a BIGINT column becomes DECIMAL(38,9) for a number that needs it. A new field becomes\n' +
+      'TIMESTAMPTZ only when each value of its first load is a full date-time, such as `2026-03-01T12:00:00Z`.',
+    markdownTable('type | takes | stored as | misfits', rows),
   ]
 }
 
 function historyChapter(): string[] {
+  const rows = reports.map(tableOf).map((table) => `\`${table.name}\` | ${versionsOf(table)}`)
   return [
     '## History',
-    '',
-    'The setting `reports.<report>.history: true` keeps every version of every row. `history.<table>` has the columns of the',
-    'table and two more:',
-    '',
-    ...columnTable(VERSION_COLUMNS),
-    '',
+    'The setting `reports.<report>.history: true` keeps every version of every row. `history.<table>` has the columns of the\n' +
+      'table and two more:',
+    columnTable(VERSION_COLUMNS),
     'This query returns the events as they were at one moment:',
-    '',
-    '```sql moment',
-    `SET VARIABLE moment = TIMESTAMPTZ '2026-03-01 11:30:00+00';`,
-    'FROM history.events WHERE NOT is_deleted',
-    `  AND _valid_from <= getvariable('moment') AND (_valid_to IS NULL OR getvariable('moment') < _valid_to);`,
-    '```',
-    '',
-    '| report | its history tables |',
-    '|---|---|',
-    ...reports.map(tableOf).map((table) => `| \`${table.name}\` | ${versionsOf(table)} |`),
-    '',
+    '```sql moment\n' +
+      `SET VARIABLE moment = TIMESTAMPTZ '2026-03-01 11:30:00+00';\n` +
+      'FROM history.events WHERE NOT is_deleted\n' +
+      `  AND _valid_from <= getvariable('moment') AND (_valid_to IS NULL OR getvariable('moment') < _valid_to);\n` +
+      '```',
+    markdownTable('report | its history tables', rows),
   ]
 }
 
 const indexRow = ({ name, key, children }: ReportTable): string =>
-  `| [${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length} |`
+  `[${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length}`
 
 /** Questions of readers, each with the table of `tidemark` that answers it. */
 const QUESTIONS = [
@@ -174,29 +147,21 @@ const QUESTIONS = [
 ] as const
 
 function booksChapter(books: readonly BookTable[]): string[] {
+  const rows = QUESTIONS.map(([question, name]) => `${question} | [${name}](#tidemark${name})`)
   return [
     '## Books',
-    '',
-    'Schema `tidemark`. Begin with the view `freshness`: one row for each report. Times without another clock in their',
-    'meaning are of the machine that runs Tidemark.',
-    '',
-    '| question | table |',
-    '|---|---|',
-    ...QUESTIONS.map(([question, name]) => `| ${question} | [${name}](#tidemark${name}) |`),
-    '',
+    'Schema `tidemark`. Begin with the view `freshness`: one row for each report. Times without another clock in their\n' +
+      'meaning are of the machine that runs Tidemark.',
+    markdownTable('question | table', rows),
     'The other tables are for Tidemark itself, and can change between versions.',
-    '',
     ...books
       .toSorted((a, b) => Number(b.name === 'freshness') - Number(a.name === 'freshness'))
       .flatMap(({ name, comment, columns }) => [
         `### tidemark.${name}`,
-        '',
         `${comment}.`,
-        '',
-        ...columnTable(
+        columnTable(
           columns.map((column) => ({ ...column, comment: column.comment || (BOOK_COLUMNS[column.name] ?? '') })),
         ),
-        '',
       ]),
   ]
 }
@@ -212,7 +177,7 @@ const childNote = (key: readonly string[]): string =>
 
 function childChapter(child: ChildTable, held: WarehouseColumns): string[] {
   const columns = withoutSystem(held.get(child.name))
-  return columns === undefined ? [] : [`### ${child.name}`, '', `${origin(child)}.`, '', ...columnTable(columns), '']
+  return columns === undefined ? [] : [`### ${child.name}`, `${origin(child)}.`, columnTable(columns)]
 }
 
 const SYSTEM: ReadonlySet<string> = new Set(SYSTEM_COLUMNS.map(({ name }) => name))
@@ -220,9 +185,15 @@ const SYSTEM: ReadonlySet<string> = new Set(SYSTEM_COLUMNS.map(({ name }) => nam
 const withoutSystem = (columns: readonly ColumnEntry[] | undefined): readonly ColumnEntry[] | undefined =>
   columns?.filter(({ name }) => !SYSTEM.has(name))
 
-function columnTable(columns: readonly ColumnEntry[]): string[] {
-  const rows = columns.map(({ name, type, comment }) => `| \`${name}\` | ${type} | ${cell(comment)} |`)
-  return ['| column | type | meaning |', '|---|---|---|', ...rows]
+function columnTable(columns: readonly ColumnEntry[]): string {
+  const rows = columns.map(({ name, type, comment }) => `\`${name}\` | ${type} | ${cell(comment)}`)
+  return markdownTable('column | type | meaning', rows)
+}
+
+/** Returns a table of rows whose cells are separated by ` | `. */
+function markdownTable(head: string, rows: readonly string[]): string {
+  const rule = `|${'---|'.repeat(head.split(' | ').length)}`
+  return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')
 }
 
 /** Escapes bars and line breaks. A field's name may contain them, but the cell of a Markdown table may not. */

@@ -1,7 +1,7 @@
 /** `tidemark schema --retype`: a discovered column gets another type on purpose, and every value is read again. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
-import { type ColumnType, chosenTypes, VALUES } from '../../schema/values.ts'
+import { type ColumnType, chosenTypes, partsOf, VALUES } from '../../schema/values.ts'
 import { plusMs } from '../../src/instant.ts'
 import { NO_RULES } from '../../src/warehouse/load/stage.ts'
 import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
@@ -137,7 +137,7 @@ describe('a column that gets another type', () => {
 describe.each(chosenTypes)('a column that becomes %s and then text again', (type) => {
   it('has the same values as before, or equal ones', async () => {
     opened = await aWarehouse()
-    const examples = [...VALUES[type].examples.map(([sent]) => sent), ...VALUES[type].misfits]
+    const examples = [...VALUES[type].examples.map((each) => partsOf(each)[0]), ...VALUES[type].misfits]
     await load('code', '"x"', ...examples)
     const before = await listed()
     if (type !== 'VARCHAR') await retype('events.code', type)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Declaration } from '../../schema/report.ts'
 import { events } from '../../schema/reports/events.ts'
 import { budgets } from '../../schema/reports/budgets.ts'
-import { VALUES } from '../../schema/values.ts'
+import { partsOf, VALUES } from '../../schema/values.ts'
 import { plusMs } from '../../src/instant.ts'
 import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
@@ -96,7 +96,7 @@ describe.each(TESTED)('%s', (type, { examples, misfits, misfit }) => {
   })
 
   describe.each(places)('in %s', (_, report, place) => {
-    it.each(examples)('%s is stored as %s', async (sent, expected) => {
+    it.each(examples.map(partsOf))('%s is stored as %s', async (sent, expected) => {
       expect(await stored(report, place, sent)).toMatchObject({ value: expected, misfits: [] })
     })
 
