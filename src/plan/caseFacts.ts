@@ -63,7 +63,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 
 /** Returns whether the slice may be cut: it has two bounds, is longer than one instant, and has no heap. */
 export const isCuttable = (given: Case): boolean =>
-  mayCut(given) && given.slice.heap === undefined && given.slice.span !== undefined && canSplit(given.slice.span)
+  mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
 /** Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
@@ -81,11 +81,8 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
 /** Returns whether rows may exist that no page has: page 1 is full, and page 2 repeats page 1 or is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
-  const ignoresNumbers = walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize
-  return (
-    ignoresNumbers ||
-    (walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize))
-  )
+  if (walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize) return true
+  return walk.refusal !== undefined && walk.firstRows >= Math.min(pageSize, profile.fullPageRows ?? pageSize)
 }
 
 /**
@@ -138,9 +135,8 @@ export const countOf = ({ seen }: Case) =>
 export function learnCounted(given: Case): PagingProfile {
   const { profile, terms, seen } = given
   const rows = seen.walk.firstRowsSent
-  return (countOf(given)?.number ?? 1) > 1
-    ? sawFullPage(profile, rows)
-    : sawLastPage(profile, Math.min(rows, terms.pageSize))
+  if ((countOf(given)?.number ?? 1) > 1) return sawFullPage(profile, rows)
+  return sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
 /**
@@ -208,8 +204,7 @@ export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
 /** Returns whether the span can be divided to test whether its response lacks rows. */
-const isWide = ({ slice: { span }, terms, policy }: Case): boolean =>
-  terms.keyed && policy.cuts !== 'never' && span !== undefined && canSplit(span)
+const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
 /**
  * Returns whether all allowed walks over a bare array were read, and the last one ended at a refused page after a full
@@ -231,7 +226,7 @@ export function probeOfParts(given: Case): ProbeName | undefined {
 /** Returns the span's halves. They are 1 µs apart, so that no row counts in both totals. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
-  if (!mayCut(given) || span === undefined) return []
+  if (!mayCut(given)) return []
   if (!canSplit(span)) return splitAtFloor(given) ?? []
   const middle = (span.since + Math.floor((span.until - span.since) / 2)) as Instant
   return [
@@ -275,11 +270,11 @@ export function nextSize(given: Case): number {
 
 /** Returns whether the total may decide where to cut. Not if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
-  slice.span !== undefined && canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
+  canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
 /** Returns the span as parts of about one load each; undefined if it is one instant or has no lower bound. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
-  span !== undefined && canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
+  canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
 /** Returns whether the last page was found, but the walk back from it was not made yet. */
 export const isUncounted = (given: Case): boolean =>

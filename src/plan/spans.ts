@@ -18,8 +18,8 @@ const SLICES_MAX = 1_000
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 /** Returns whether the span is longer than one instant. */
-export const canSplit = (span: Span): span is Span & { since: Instant } =>
-  span.since !== undefined && span.until - span.since >= 2
+export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
+  span?.since !== undefined && span.until - span.since >= 2
 
 /** Cuts a span with `total` rows into slices of equal length, with about `rowsEach` rows if evenly distributed. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {

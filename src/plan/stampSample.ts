@@ -8,11 +8,11 @@ export type RowStamps = readonly (Instant | undefined)[]
 export interface SampleHint {
   /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, or if the newest rows come first. */
   readonly cuts: readonly Instant[]
-  readonly heapAt: Instant | undefined
+  readonly heapAt?: Instant
   /** The earliest modification time in the sample. The span has probably no rows before it. */
   readonly from: Instant
   /** Rows per microsecond. Set only if the newest rows come first: the times of the older rows are then unknown. */
-  readonly rate: number | undefined
+  readonly rate?: number | undefined
 }
 
 export interface SampleQuestion {
@@ -38,37 +38,27 @@ const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
-  const entries = rows.flatMap((stamps) => earliestInSpan(stamps, question) ?? [])
+  const entries = rows.flatMap((stamps) => rangeOf(timesIn(question, stamps))?.earliest ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
   const order = orderOf(rows)
   const sorted = entries.toSorted((a, b) => a - b)
   const heapAt = heapOf(sorted)
   const from = sorted[0] as Instant
-  if (heapAt !== undefined) return { cuts: [], heapAt, from, rate: undefined }
+  if (heapAt !== undefined) return { cuts: [], heapAt, from }
   if (order === 'descending') {
     const length = (sorted.at(-1) as Instant) - from
-    return { cuts: [], heapAt: undefined, from, rate: length > 0 ? sorted.length / length : undefined }
+    return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
   // If the rows are sorted and fill more than one page, a second cut is as certain as the first.
-  const second =
-    order === 'exact'
-      ? cutAfter(
-          sorted.filter((at) => at > first),
-          question.pageRows - 2,
-        )
-      : undefined
-  const cuts = second !== undefined && sorted.length > 1.5 * question.pageRows ? [first, second] : [first]
-  return { cuts, heapAt: undefined, from, rate: undefined }
+  if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
+  const later = sorted.filter((at) => at > first)
+  return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
 }
 
-/** Returns the earliest of the row's times that is in the span; undefined if none is. */
-function earliestInSpan(stamps: RowStamps, { since, until }: SampleQuestion): Instant | undefined {
-  let first: Instant | undefined
-  for (const at of stamps)
-    if (at !== undefined && at >= since && at <= until && !(at >= (first ?? Infinity))) first = at
-  return first
-}
+/** Returns the times of a row that are in the span. */
+const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] =>
+  stamps.filter((at): at is Instant => at !== undefined && at <= until && (since === undefined || at >= since))
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
@@ -85,8 +75,7 @@ function orderOf(rows: readonly RowStamps[]): Order {
 }
 
 function shareRising(values: readonly number[]): number {
-  let rising = 0
-  for (let n = 1; n < values.length; n += 1) if ((values[n] as number) >= (values[n - 1] as number)) rising += 1
+  const rising = values.filter((value, n) => n > 0 && value >= (values[n - 1] as number)).length
   return rising / Math.max(1, values.length - 1)
 }
 
@@ -156,10 +145,8 @@ const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) a
  * Returns two ranges over all rows: of each row's earliest time in the span (`entered`), and of its latest (`gone`).
  * They differ because a row may have several times.
  */
-function boundsOf(rows: readonly RowStamps[], { since, until }: Span): { entered: Range; gone: Range } | undefined {
-  const inside = rows
-    .map((stamps) => stamps.filter((at) => at !== undefined && at <= until && (since === undefined || at >= since)))
-    .flatMap((stamps) => rangeOf(stamps as Instant[]) ?? [])
+function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
+  const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))
   const gone = rangeOf(inside.map(({ latest }) => latest))
   return entered && gone && { entered, gone }

@@ -192,11 +192,7 @@ export class ChildLines {
   }
 
   of(field: CatalogField): Collection {
-    const known = this.#byField[field.id]
-    if (known !== undefined) return known
-    const fresh = new Collection(field, this.#json)
-    this.#byField[field.id] = fresh
-    return fresh
+    return (this.#byField[field.id] ??= new Collection(field, this.#json))
   }
 
   drop(row: number): void {
@@ -204,7 +200,7 @@ export class ChildLines {
   }
 
   get pages(): readonly CollectionPage[] {
-    return this.#byField.flatMap((collection) => (collection === undefined || collection.rows === 0 ? [] : collection))
+    return this.#byField.filter((collection) => collection !== undefined).filter(({ rows }) => rows > 0)
   }
 }
 

@@ -286,15 +286,11 @@ class PageScan {
       json.kind = textKind(this.#bytes, at, end)
     } else end = field.elements === undefined ? json.value(at, 1) : this.#collection(field, field.elements, at)
     field.kinds |= json.kind
-    if (found === undefined) {
-      this.#fields.record(field.id, at, json.escapes === escapes ? end : -end)
-      if (field.name === CHILD_ID_FIELD && json.kind !== Kind.null)
-        this.#id = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
-    }
-    if (found !== undefined && json.kind !== Kind.null && this.#isKey(field)) {
-      found.push(
-        Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? this.#bytes.toString('utf8', at, end) : json.whole,
-      )
+    if (found === undefined) this.#fields.record(field.id, at, json.escapes === escapes ? end : -end)
+    if (json.kind !== Kind.null && (found === undefined ? field.name === CHILD_ID_FIELD : this.#isKey(field))) {
+      const whole = Number.isNaN(json.whole) || !has(json.kind, Kind.integer) ? undefined : json.whole
+      if (found === undefined) this.#id = whole
+      else found.push(whole ?? this.#bytes.toString('utf8', at, end))
     }
     return json.skipSpace(end)
   }
@@ -383,8 +379,6 @@ class PageScan {
 }
 
 function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
-  for (let k = 0; k < expected.length; k += 1) {
-    if (bytes[at + k] !== expected[k]) return false
-  }
+  for (let k = 0; k < expected.length; k += 1) if (bytes[at + k] !== expected[k]) return false
   return true
 }

@@ -77,21 +77,13 @@ export interface SpoolPoint {
   readonly collections: readonly Pick<StagedCollection, 'field' | 'rows' | 'bytes'>[]
 }
 
-interface OpenCollection extends StagedCollection {
-  readonly handle: FileHandle
-  rows: number
-  bytes: number
-  lineBytesMax: number
-  ids: ItemIds
-}
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+type OpenCollection = Writable<StagedCollection> & { readonly handle: FileHandle }
 
-interface OpenSegment extends Segment {
+interface OpenSegment extends Writable<Segment> {
   readonly handle: FileHandle
   readonly collections: OpenCollection[]
   bytesInAll: number
-  rows: number
-  bytes: number
-  rowBytesMax: number
   readonly pages: StagedPage[]
   readonly rejected: StagedReject[]
 }
@@ -110,7 +102,7 @@ export class Spool implements AsyncDisposable {
   readonly #catalog: ObjectCatalog
   readonly #limits: SpoolLimits
   #open: OpenSegment | undefined
-  #full: Segment[] = []
+  readonly #full: Segment[] = []
   #segments = 0
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
@@ -150,9 +142,7 @@ export class Spool implements AsyncDisposable {
 
   /** Returns the full segments that were not returned before. The caller removes their files. */
   takeFull(): Segment[] {
-    const full = this.#full
-    this.#full = []
-    return full
+    return this.#full.splice(0)
   }
 
   /** Returns all segments that were not returned before. */
@@ -283,9 +273,8 @@ async function startCollection(segment: OpenSegment, { field, ids }: CollectionP
   return collection
 }
 
-async function closeAll({ handle, collections }: OpenSegment): Promise<void> {
-  await handle.close()
-  for (const collection of collections) await collection.handle.close()
+async function closeAll(segment: OpenSegment): Promise<void> {
+  for (const { handle } of [segment, ...segment.collections]) await handle.close()
 }
 
 function stagingError(error: unknown, file: string): unknown {
@@ -307,10 +296,7 @@ export function stagedMissing(what: string, cause?: unknown): SyncError {
   })
 }
 
-interface StagedFile {
-  readonly file: string
-  readonly bytes: number
-}
+type StagedFile = Pick<StagedCollection, 'file' | 'bytes'>
 
 /**
  * Throws STAGED_MISSING unless each file of a segment exists with the size that was written.
@@ -319,12 +305,10 @@ interface StagedFile {
 export async function checkSegment(
   segment: StagedFile & { readonly collections: readonly StagedFile[] },
 ): Promise<void> {
-  for (const each of [segment, ...segment.collections]) await checkFile(each)
-}
-
-async function checkFile({ file, bytes }: StagedFile): Promise<void> {
-  const found = await stat(file).catch((error: unknown) => {
-    throw stagedMissing(`the staged rows ${file} are gone`, error)
-  })
-  if (found.size !== bytes) throw stagedMissing(`the staged rows ${file} have ${found.size} bytes instead of ${bytes}`)
+  for (const { file, bytes } of [segment, ...segment.collections]) {
+    const { size } = await stat(file).catch((error: unknown) => {
+      throw stagedMissing(`the staged rows ${file} are gone`, error)
+    })
+    if (size !== bytes) throw stagedMissing(`the staged rows ${file} have ${size} bytes instead of ${bytes}`)
+  }
 }
