@@ -93,7 +93,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Look who owns it: a process of another user, perhaps root, made it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder. Throws WAREHOUSE_MISSING when it belongs to another user, as after a command that ran as root. */
+/** Removes a folder. Throws WAREHOUSE_MISSING if another user owns it; for example, a command of root created it. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })

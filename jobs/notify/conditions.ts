@@ -50,7 +50,10 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Returns the condition that no window has read some rows. (A later window reads late rows that have a stamp.) */
+/**
+ * Returns the condition that rows appeared after the last window that requested their time. Reports whose rows have
+ * modification times have no such condition: a later window reads their late rows.
+ */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)

@@ -137,7 +137,7 @@ interface StoreParts extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onErr
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
   readonly workersOf: (name: string, queues: Queues) => Promise<number>
-  /** Closes the connections, after the queues were closed. */
+  /** Closes the connections. `close()` of the store calls this after it has closed the queues. */
   readonly release: () => Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Audit entries, one request per record (spec §4). The configuration maps entity numbers, which are not specified. */
+/** Audit entries, one request per record (spec §4). The configuration maps each entity number to a report. */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const auditEntries = defineReport({

@@ -148,8 +148,8 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
 /**
- * Lets the connection read past `100 Continue` that nobody asked for (RFC 9110 §15.2). undici does so for all other
- * interim answers but closes the connection at this one, so it is read as `102 Processing`.
+ * Keeps a connection open after an unsolicited `100 Continue` (RFC 9110 §15.2). undici ignores every other 1xx response
+ * but closes the connection after a 100. So this function changes 100 to `102 Processing` before undici reads it.
  */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)

@@ -1,4 +1,4 @@
-/** The kinds of a field's JSON values, as a bit mask of the kinds in all rows. So no type follows from a sample. */
+/** Bit mask of the JSON kinds that a field has in all rows. A column type is chosen from all rows, not from a sample. */
 
 export const Kind = {
   null: 1,

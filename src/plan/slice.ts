@@ -36,7 +36,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The result of the search for the last page. If it is too far for one load: the parts to cut the span into. */
+  /** The result of the search for the last page: counted pages, or parts to cut a span that is too long for one load. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
@@ -71,7 +71,7 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** The claim of page 1 about further rows, by the paging profile at that time. */
+  /** Whether more rows follow page 1, judged by the paging profile when page 1 was read. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number

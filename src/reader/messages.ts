@@ -22,7 +22,7 @@ export type Request =
   | { readonly do: 'query'; readonly sql: string }
   /** Writes the rows to a Parquet file. Answered by their number. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
-  /** Becomes a live server instead. */
+  /** Starts the live server in this reader process. */
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
   /** Answered by the age (ms) of the oldest running statement. */

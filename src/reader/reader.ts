@@ -1,7 +1,7 @@
 /**
- * Runs SQL of others on the newest published copy: from the command line, the console and other readers. The statements
- * run in a process of its own (readerMain.ts), which is started for the first statement, and again after it has ended
- * or a newer copy was published.
+ * Runs SQL statements of users (command line, console, reading tools) on the newest published copy. The statements run
+ * in a separate process (readerMain.ts). The first statement starts the process. A later statement starts a new one if
+ * the process has ended or a newer copy was published.
  */
 import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'

@@ -91,9 +91,11 @@ class Collection implements CollectionPage {
     return this.#withId === this.rows ? 'unique' : 'unsure'
   }
 
-  add({ row, position, from, to, halves }: Item, fields: ItemFields): void {
+  add({ row, position, from, to, loneSurrogates }: Item, fields: ItemFields): void {
     // Each value is written twice: within the item, and as a field. A missing field is written as `ABSENT`.
-    this.#reserve(LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(halves) * 2 + fields.count * (ABSENT.length + 1))
+    this.#reserve(
+      LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(loneSurrogates) * 2 + fields.count * (ABSENT.length + 1),
+    )
     const { bytes } = this.#json
     const start = this.#end
     let end = start + ORDINAL_DIGITS
@@ -101,8 +103,8 @@ class Collection implements CollectionPage {
     out[end] = TAB
     end = writeDigits(out, end + 1, position)
     out[end] = TAB
-    end = copySpliced({ bytes, from, to }, { out, end: end + 1 }, halves)
-    for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, { fields, halves })
+    end = copySpliced({ bytes, from, to }, { out, end: end + 1 }, loneSurrogates)
+    for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, { fields, loneSurrogates })
     out[end] = NEWLINE
     this.#end = end + 1
     this.#rowOf.push(row)
@@ -115,7 +117,11 @@ class Collection implements CollectionPage {
    * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
    * it was sent. Returns the position after the value.
    */
-  #field(id: number, at: number, { fields, halves }: { fields: ItemFields; halves: readonly Splice[] }): number {
+  #field(
+    id: number,
+    at: number,
+    { fields, loneSurrogates }: { fields: ItemFields; loneSurrogates: readonly Splice[] },
+  ): number {
     const out = this.#out
     const { bytes } = this.#json
     let from = fields.from(id)
@@ -126,8 +132,8 @@ class Collection implements CollectionPage {
       from += 1
       to -= 1
     }
-    if (halves.length > 0) {
-      const inside = halves.filter((splice) => splice.at >= from && splice.at < to)
+    if (loneSurrogates.length > 0) {
+      const inside = loneSurrogates.filter((splice) => splice.at >= from && splice.at < to)
       return copySpliced({ bytes, from, to }, { out, end: at + 1 }, inside)
     }
     if (to - from > COPIED_MAX) return at + 1 + bytes.copy(out, at + 1, from, to)
@@ -178,8 +184,8 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** Insertions of a backslash before each half of a surrogate pair in the item. */
-  readonly halves: readonly Splice[]
+  /** Insert a backslash before each lone surrogate in the item, because DuckDB's reader rejects lone surrogates. */
+  readonly loneSurrogates: readonly Splice[]
 }
 
 /** Collects the items of all collections in one page. */

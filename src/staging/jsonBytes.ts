@@ -1,7 +1,7 @@
 /**
  * Parses JSON in bytes: finds the end and the kind of each value without building the value. Functions take the
  * position of a token and return the position after it. The parser also finds values that DuckDB's reader would reject
- * or change: half surrogate pairs, numbers with more digits than a double can store, and very small numbers.
+ * or change: lone surrogates, numbers with more digits than a double can store, and very small numbers.
  */
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { MalformedJson } from './malformedJson.ts'
@@ -138,12 +138,12 @@ export class JsonBytes {
     }
   }
 
-  /** Returns the bytes from `from` to `to` as text. Escapes of half surrogate pairs get a second backslash. */
+  /** Returns the bytes from `from` to `to` as text. Escapes of lone surrogates get a second backslash. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
-    const halves = splices
+    const loneSurrogates = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
       .toSorted((a, b) => a.at - b.at)
-    const starts = [from, ...halves.map(({ at }) => at)]
+    const starts = [from, ...loneSurrogates.map(({ at }) => at)]
     return starts.map((start, n) => this.bytes.toString('utf8', start, starts[n + 1] ?? to)).join('\\')
   }
 

@@ -100,7 +100,7 @@ const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
-const isHalf = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
+const isLoneSurrogate = ({ insert }: Splice): boolean => insert === ONE_BACKSLASH
 
 class PageScan {
   readonly #json: JsonBytes
@@ -208,7 +208,7 @@ class PageScan {
 
   #row(at: number): number {
     const spliced = this.#json.splices.length
-    if (this.#halvesInItems.length > 0) this.#halvesInItems.length = 0
+    if (this.#surrogatesInItems.length > 0) this.#surrogatesInItems.length = 0
     if (this.#bytes[at] !== OPEN_OBJECT) {
       const end = this.#json.value(at)
       this.#reject('the row is no object', { from: at, to: end, spliced })
@@ -342,8 +342,8 @@ class PageScan {
   /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Items of the row that is being parsed: the splices that insert a backslash before each half surrogate pair. */
-  readonly #halvesInItems: Splice[] = []
+  /** Items of the row that is being parsed: the splices that insert a backslash before each lone surrogate. */
+  readonly #surrogatesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
@@ -356,9 +356,10 @@ class PageScan {
       end = json.value(at, 2)
       field.elementKinds |= json.kind
     }
-    const halves = json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isHalf)
-    this.#halvesInItems.push(...halves)
-    const item = { row: this.#lines.rows, position: this.#position, from: at, to: end, halves }
+    const loneSurrogates =
+      json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isLoneSurrogate)
+    this.#surrogatesInItems.push(...loneSurrogates)
+    const item = { row: this.#lines.rows, position: this.#position, from: at, to: end, loneSurrogates }
     this.#children.of(field).add(item, this.#fields)
     this.#position += 1
     this.#ids.push(this.#id)
@@ -371,7 +372,7 @@ class PageScan {
     { from, to, spliced, key }: { from: number; to: number; spliced: number; key?: RowKey | undefined },
   ): void {
     const json = this.#json
-    const splices = [...json.splices.slice(spliced), ...this.#halvesInItems]
+    const splices = [...json.splices.slice(spliced), ...this.#surrogatesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.dropSplices(spliced)
     this.#children.drop(this.#lines.rows)

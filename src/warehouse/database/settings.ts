@@ -29,9 +29,9 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * Minimum of the limit of compactions per table and COMMIT. A compaction joins adjacent row groups (122,880 rows).
- * DuckDB's default limit is a hundred, so a COMMIT of a thousand rows would rewrite millions of rows. One compaction
- * frees at least one row group, so a few are enough.
+ * The lowest limit on compactions per table and COMMIT. A compaction rewrites adjacent row groups (122,880 rows each)
+ * as one. With DuckDB's limit of 100, a COMMIT of a thousand rows would rewrite millions of rows. A compaction frees at
+ * least one row group, so a small load needs only one.
  */
 export const COMPACTIONS_MIN = 1
 /** Replaced rows leave unused space in the file. For each multiple of this number, one more compaction is allowed. */

@@ -103,7 +103,8 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // Some keys are ids and some are positions. So that no two are equal, a position begins with one # more than any id.
+  // Some keys are ids and some are positions. A position is written with a longer prefix of # than any id of the row
+  // has, so that no two keys are equal. Example: with the ids a and #b, position 3 becomes ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),

@@ -176,7 +176,7 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: held, keepsStored })} END`
 }
 
-/** SQL condition: the stored row stays deleted if the new one has no flag. Not if it was deleted by absence. */
+/** SQL condition: a deleted row stays deleted if its new version has no flag. A row that was only absent does not. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the condition that a staged row is deleted: by its flag, else by the second read, else `staysDeleted`. */

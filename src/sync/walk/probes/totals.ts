@@ -25,8 +25,8 @@ export async function probePartTotals(
 }
 
 /**
- * Returns whether a trail has entries before or after all entries that two walks returned. Requests these times,
- * because the span of a trail is never cut: no other request would return such entries.
+ * Returns whether a trail has entries before or after all entries that two walks returned. Requests the time before
+ * them and the time after them. No other request would return such entries, because the span of a trail is never cut.
  */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
