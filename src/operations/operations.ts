@@ -4,7 +4,7 @@ import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'
 import { type BackfillOutcome, cancelBackfill } from '../sync/backfill/backfill.ts'
 import { cancelledBefore } from '../sync/backfill/backfillEnd.ts'
-import type { ReconcileFound } from '../sync/reconcile.ts'
+import type { ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { type RetriedReport, retryRejected } from '../sync/retryRejected.ts'
 import {
   type ActingRequest,
@@ -67,7 +67,7 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   const ended = await engine.run({ kind: 'reconcile', reports, allowMassDelete }, caller)
   const compared = ended.map(({ outcome, result }) => ({
     ...outcomeOf(outcome),
-    found: result as ReconcileFound | undefined,
+    found: result as ReconcileResult | undefined,
   }))
   return { compared }
 }

@@ -10,7 +10,7 @@ import { DAY_MS, earliest, type Instant, parseInstant, plusMs } from '../instant
 import type { KeySet } from '../plan/keySet.ts'
 import { type Span, youngFrom } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
-import type { OpenReconcile } from '../warehouse/load/reconcile.ts'
+import type { OpenReconcile, ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { provenSlices } from './walk/provenSlices.ts'
@@ -32,24 +32,12 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-export interface ReconcileFound {
-  /** Number of different rows that the service returned. */
-  readonly rows: number
-  /** Number of rows that the warehouse lacked. */
-  readonly missed: number
-  /** Number of stored rows with other values than the service's row of the same modification time. */
-  readonly differed: number
-  /** Number of stored rows that the service did not return, for the first time. The next reconcile may delete them. */
-  readonly absent: number
-  readonly deleted: number
-}
-
 /** Reconciles all scopes of a report with windows. Throws the errors of a run, and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
   options: ReconcileOptions,
-): Promise<ReportRun & { found: ReconcileFound }> {
+): Promise<ReportRun & { found: ReconcileResult }> {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
   const before = await (options.before?.() ?? syncReport(withoutCounting(given, report), report, options.runId))
@@ -62,7 +50,7 @@ export async function reconcileReport(
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })
     pages += one.pages
-    for (const figure of Object.keys(found) as (keyof ReconcileFound)[]) found[figure] += one.found[figure]
+    for (const figure of Object.keys(found) as (keyof ReconcileResult)[]) found[figure] += one.found[figure]
     inserted += one.inserted
     updated += one.updated
   }
@@ -77,7 +65,7 @@ export async function reconcileReport(
 async function reconcileScope(
   context: SyncContext,
   { declaration, scope, options }: { declaration: Declaration; scope: string; options: ReconcileOptions },
-): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileFound }> {
+): Promise<{ pages: number; inserted: number; updated: number; found: ReconcileResult }> {
   const config = context.settings.reports[declaration.name as ReportName]
   const clock = await serviceClock(context, declaration, { currency: scope })
   const begun = {
@@ -174,7 +162,7 @@ function notReconcilable(report: ReportName): SyncError {
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,
-): Promise<{ outcome: ReportOutcome; result: ReconcileFound | undefined }> {
+): Promise<{ outcome: ReportOutcome; result: ReconcileResult | undefined }> {
   const error = (await pausedReports(context)).get(report)
   if (error !== undefined) return { outcome: { ...nothingRun(report), state: 'paused', error }, result: undefined }
   const { runId } = options

@@ -82,15 +82,13 @@ export async function repeatConflicts<T>(work: () => Promise<T>, name: string, t
     } catch (error) {
       const known = asSyncError(error)
       if (!CONFLICT.test(known.message)) throw error
-      if (tries >= triesMax) throw busy(name, { tries, cause: error })
+      if (tries >= triesMax)
+        throw new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
+          cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
+          cause: error,
+        })
       const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** Math.min(tries, 6))
       await systemClock.sleep(waitMs * (0.5 + systemClock.random()))
     }
   }
 }
-
-const busy = (name: string, { tries, cause }: { tries: number; cause: unknown }): SyncError =>
-  new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
-    cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
-    cause,
-  })

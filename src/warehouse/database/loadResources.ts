@@ -9,7 +9,7 @@ const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)
-  return threads === 1 ? work() : onThreads(database, { usual: threads, now: threads - 1 }, work)
+  return threads === 1 ? work() : withSetting(database, { setting: 'threads', usual: threads, now: threads - 1 }, work)
 }
 
 /** The number of bytes of a load, and of its longest row or item. */
@@ -43,7 +43,8 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     const usual = await threadsOf(database)
     // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
-    return usual === 1 ? forLongRows(error) : onThreads(database, { usual, now: 1 }, () => work().catch(forLongRows))
+    if (usual === 1) return forLongRows(error)
+    return withSetting(database, { setting: 'threads', usual, now: 1 }, () => work().catch(forLongRows))
   }
 }
 
@@ -68,12 +69,8 @@ async function withLongRows<T>(
   if (!isMemoryError(failure) || wanted < INCREASE_MIB_MIN) throw failure
   const [set] = await database.rows<{ memory: string }>(`SELECT current_setting('memory_limit') AS memory`)
   const limit = Math.ceil(inMib(set?.memory) + Math.min(wanted, LONG_ROWS_MIB_MAX))
-  await database.run(`SET memory_limit = '${limit}MiB'`)
-  try {
-    return await work()
-  } finally {
-    await database.run(`SET memory_limit = '${set?.memory.replace(' ', '')}'`)
-  }
+  const change = { setting: 'memory_limit', usual: `'${set?.memory.replace(' ', '')}'`, now: `'${limit}MiB'` }
+  return withSetting(database, change, work)
 }
 
 /** The MiB that were addedMib to the memory limit of each database. */
@@ -107,16 +104,16 @@ async function threadsOf(database: Database): Promise<number> {
   return set?.threads ?? 1
 }
 
-/** Runs `work` on `now` threads, then sets the number of threads back to `usual`. */
-async function onThreads<T>(
+/** Runs `work` while the setting has the value `now`, then sets it back to `usual`. */
+async function withSetting<T>(
   database: Database,
-  { usual, now }: { readonly usual: number; readonly now: number },
+  { setting, usual, now }: { readonly setting: string; readonly usual: number | string; readonly now: number | string },
   work: () => Promise<T>,
 ): Promise<T> {
-  await database.run(`SET threads = ${now}`)
+  await database.run(`SET ${setting} = ${now}`)
   try {
     return await work()
   } finally {
-    await database.run(`SET threads = ${usual}`)
+    await database.run(`SET ${setting} = ${usual}`)
   }
 }

@@ -5,17 +5,8 @@
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, time } from '../database/sql.ts'
-import type { MergeCounts } from './merge.ts'
+import type { MergeCounts, RowMerge } from './merge.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
-import type { StagedRows } from './stage.ts'
-
-export interface EntryMerge {
-  readonly table: ReportTable
-  readonly staged: StagedRows
-  readonly tableColumns: readonly string[]
-  readonly loadId: number
-  readonly gone: GoneEntries
-}
 
 /** `history` receives the deleted entries; undefined if it is off. `at`: the service's time of the deletion. */
 export interface GoneEntries {
@@ -30,7 +21,10 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
  * (columns: record, since, until). If the `until` of a window is before its `since`, no entry is replaced. Rejected
  * entries are loaded again with such a window, because the other entries of their record were not read again.
  */
-export async function mergeEntries(sql: Sql, parts: EntryMerge): Promise<MergeCounts> {
+export async function mergeEntries(
+  sql: Sql,
+  parts: Pick<RowMerge, 'table' | 'staged' | 'tableColumns' | 'loadId'> & { readonly gone: GoneEntries },
+): Promise<MergeCounts> {
   const { table, staged, tableColumns, loadId } = parts
   const target = `main.${name(table.name)}`
   const record = recordColumns(table)

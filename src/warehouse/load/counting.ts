@@ -6,9 +6,9 @@ import type { CreationRange } from '../../plan/countSearch.ts'
 import type { Span } from '../../plan/spans.ts'
 import { nextLoadId } from '../books/books.ts'
 import type { Fence } from '../books/fences.ts'
-import { type Sql, name, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { goneKeysSql } from './inputTables.ts'
-import { checkBrake, keyColumn, markAbsent } from './reconcile.ts'
+import { checkBrake, keyColumn, markAbsent, placeSql } from './reconcile.ts'
 
 export interface CountPlace {
   readonly report: Declaration
@@ -42,7 +42,6 @@ export interface CountState {
   readonly stopped: string | undefined
 }
 
-const placeSql = ({ report, scope }: CountPlace): string => `report = ${text(report.name)} AND scope = ${text(scope)}`
 const rowsSql = ({ report, scope }: CountPlace): string =>
   `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
@@ -56,10 +55,7 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   )
 
 /** Returns the number of stored rows that are not deleted. */
-async function heldRows(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> {
-  const [row] = await sql.rows<{ held: number }>(`SELECT count(*) AS held FROM ${aliveSql(place)}`)
-  return row?.held ?? 0
-}
+const heldRows = (sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> => countOf(sql, aliveSql(place))
 
 /** Returns ranges of creation times with the number of stored rows in each. Deleted and recent rows are not counted. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
@@ -86,32 +82,28 @@ const KEYS_AT_ONCE = 10_000
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
+  const key = name(keyColumn(place.report))
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
+    const some = all.slice(from, from + KEYS_AT_ONCE)
     // Each range that returned a row has its creation time, so ranges are intersected. If disjoint, the later counts.
     await sql.run(`
-      ${keysSql(place, all.slice(from, from + KEYS_AT_ONCE))}
+      ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
       SELECT DISTINCT t.key, CASE WHEN apart THEN ${since} ELSE greatest(c.since, ${since}) END AS since,
         CASE WHEN apart THEN ${until} ELSE least(c.until, ${until}) END AS until
-      FROM (SELECT ${name(keyColumn(place.report))}::VARCHAR AS key FROM gone_keys) t
+      FROM (SELECT ${key}::VARCHAR AS key FROM gone_keys) t
       LEFT JOIN (SELECT *, coalesce(since > ${until}, false) OR coalesce(until < ${since}, false) AS apart
         FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key);
       DELETE FROM tidemark.creations WHERE ${placeSql(place)} AND key IN (SELECT key FROM noted);
       INSERT INTO tidemark.creations
       SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
       DELETE FROM tidemark.absences WHERE ${placeSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
-    const key = name(keyColumn(place.report))
     const held = await sql.rows<{ key: string }>(
       `SELECT ${keySql(place)} AS key FROM ${rowsSql(place)} AND t.${key} IN (SELECT ${key} FROM gone_keys)`,
     )
     const stored = new Set(held.map((row) => row.key))
-    missing.push(
-      ...all
-        .slice(from, from + KEYS_AT_ONCE)
-        .map(String)
-        .filter((each) => !stored.has(each)),
-    )
+    missing.push(...some.map(String).filter((each) => !stored.has(each)))
   }
   return missing
 }
@@ -165,9 +157,9 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
 
 /** Returns the result of the last recorded comparison of counts; undefined if none was recorded. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
-  const [row] = await sql.rows<Omit<CountState, 'stopped'> & { stopped: string | null }>(`
+  const [row] = await sql.rows<WithNulls<CountState>>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
-  return row && { ...row, stopped: row.stopped ?? undefined }
+  return row && withoutNulls<CountState>(row)
 }
 
 async function recordCount(sql: Sql, place: CountPlace, state: CountState): Promise<void> {

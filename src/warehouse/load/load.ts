@@ -19,9 +19,6 @@ import { splitRows } from './rowFiles.ts'
 import { type LoadRows, writeRows } from './writeRows.ts'
 import { discoveredColumns } from '../tables/tables.ts'
 
-export type { LoadInput, LoadPlace, LoadResult } from './loadInput.ts'
-export type { LoadRules } from './stage.ts'
-
 /** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and errors of the database. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
   const { database, numberMark } = place

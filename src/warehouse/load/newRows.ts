@@ -1,7 +1,7 @@
 /** Inserts a load's rows without staging, in half the time. If a row is not new, the load is rolled back and staged. */
 import { SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Sql, name, names } from '../database/sql.ts'
-import { rowsToInsertSql, type MergeCounts } from './merge.ts'
+import { rowsToInsertSql, type MergeCounts, type RowMerge } from './merge.ts'
 import { readRows, type StageInput } from './stage.ts'
 
 /** Thrown to roll back the inserted rows, because a row is not new or has a value that does not fit. */
@@ -22,14 +22,11 @@ export async function mayBeAllNew(
   return others.length === 0
 }
 
-export interface NewRowInsert extends StageInput {
-  /** All columns except system columns: filled by the request, documented, and discovered ones. */
-  readonly tableColumns: readonly string[]
-  readonly loadId: number
-}
-
 /** Inserts the load's rows. Returns undefined if a row is not new or does not fit; the caller must then roll back. */
-export async function insertNew(sql: Sql, parts: NewRowInsert): Promise<MergeCounts | undefined> {
+export async function insertNew(
+  sql: Sql,
+  parts: StageInput & Pick<RowMerge, 'tableColumns' | 'loadId'>,
+): Promise<MergeCounts | undefined> {
   const { report, table, segment, tableColumns, loadId } = parts
   const { columns, sql: rowsSql } = await readRows(sql, parts)
   const target = `main.${name(table.name)}`

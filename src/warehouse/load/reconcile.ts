@@ -7,7 +7,7 @@ import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
-import { type Sql, name, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { keySql } from './rejectedRows.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
@@ -42,6 +42,10 @@ export interface ReconcilePlace {
   readonly asked: ReconcileQuestion
 }
 
+/** Returns the SQL condition that an entry of the books belongs to this report and scope. */
+export const placeSql = ({ report, scope }: Pick<ReconcilePlace, 'report' | 'scope'>): string =>
+  `report = ${text(report.name)} AND scope = ${text(scope)}`
+
 const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
 
@@ -50,22 +54,17 @@ export async function openReconcile(
   sql: Sql,
   { report, scope, asked }: ReconcilePlace,
 ): Promise<OpenReconcile | undefined> {
-  const [row] = await sql.rows<{ id: string; started: number; reached: number | null }>(
-    `SELECT reconcile_id AS id, epoch_us(started_at) AS started, epoch_us(reached) AS reached
+  const [row] = await sql.rows<WithNulls<OpenReconcile>>(
+    `SELECT reconcile_id AS "reconcileId", epoch_us(started_at) AS "startedAt", epoch_us(reached) AS reached
      FROM tidemark.reconciles WHERE report = $1 AND scope = $2 AND ended_at IS NULL AND asked = $3::JSON`,
     [report.name, scope, askedText(asked)],
   )
-  if (row === undefined) return undefined
-  return {
-    reconcileId: row.id,
-    startedAt: row.started as Instant,
-    reached: (row.reached ?? undefined) as Instant | undefined,
-  }
+  return row && withoutNulls<OpenReconcile>(row)
 }
 
 /** Stores a new reconcile. It replaces an unfinished one with another configuration. */
 export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: OpenReconcile): Promise<void> {
-  const given = `report = ${text(place.report.name)} AND scope = ${text(place.scope)} AND ended_at IS NULL`
+  const given = `${placeSql(place)} AND ended_at IS NULL`
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles WHERE ${given});
     DELETE FROM tidemark.reconciles WHERE ${given}`)
@@ -75,7 +74,7 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
   )
 }
 
-export interface ReconcileStep {
+interface ReconcileStep {
   readonly report: Declaration
   readonly staged: StagedRows | undefined
   readonly progress: ReconcileProgress
@@ -118,22 +117,19 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that are absent for the first time. Rows that are absent twice count in `deleted`. */
+  /** Number of stored rows that are absent for the first time. The next reconcile may delete them. */
   readonly absent: number
+  /** Number of stored rows that are absent for the second time. They are marked as deleted. */
   readonly deleted: number
-  /** Number of rows that the warehouse lacked, over all loads of the reconcile. `differed`: rows with other values. */
+  /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number
+  /** Number of stored rows with other values than the service's row of the same modification time. */
   readonly differed: number
 }
 
 /** Returns the number of distinct rows that the service has returned so far. */
-export async function reconciledRows(sql: Sql, reconcileId: string): Promise<number> {
-  const [row] = await sql.rows<{ rows: number }>(
-    'SELECT count(DISTINCT key) AS rows FROM tidemark.reconcile_keys WHERE reconcile_id = $1',
-    [reconcileId],
-  )
-  return row?.rows ?? 0
-}
+export const reconciledRows = (sql: Sql, reconcileId: string): Promise<number> =>
+  countOf(sql, `(SELECT DISTINCT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(reconcileId)})`)
 
 /** Returns the keys of the rows that the previous reconcile did not find. */
 export async function absentKeys(sql: Sql, report: string, scope: string): Promise<string[]> {
@@ -151,7 +147,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const target = `main.${name(report.name)}`
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
-  const place = `report = ${text(report.name)} AND scope = ${text(scope)}`
+  const place = placeSql(ending)
   // Not absent: rows observed since the reconcile began, rows that it did not request, and rows that are elsewhere.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS

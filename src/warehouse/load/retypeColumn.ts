@@ -74,14 +74,7 @@ export async function retypeColumn(sql: Sql, numberMark: string, request: Retype
   return { column: request.column, from: column.type, to: request.type, ...counted }
 }
 
-interface FoundColumn {
-  readonly report: ReportName
-  readonly table: ReportTable
-  readonly target: string
-  readonly column: DiscoveredColumn
-}
-
-async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest): Promise<FoundColumn> {
+async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const [target = '', ...rest] = asked.split('.')
   const wanted = rest.join('.')
   const report = reports.find(({ name: own }) => own === target.split('__')[0])

@@ -157,15 +157,14 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-interface RejectionSource {
-  readonly segment: Segment
-  readonly numberMark: string
-  /** The number of staged rows with a reason for rejection. */
-  readonly refused: number
-}
-
-/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
-async function moveToRefused(sql: Sql, { segment, numberMark, refused }: RejectionSource): Promise<number> {
+/**
+ * Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once.
+ * `refused`: the number of staged rows with a reason for rejection.
+ */
+async function moveToRefused(
+  sql: Sql,
+  { segment, numberMark, refused }: Pick<StageInput, 'segment' | 'numberMark'> & { readonly refused: number },
+): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -207,20 +206,13 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
 export const throwAsLoadRefused =
   ({ report, segment }: StageInput) =>
   (error: unknown): never => {
-    throw loadRefused(error, report, segment)
-  }
-
-function loadRefused(error: unknown, report: Declaration, segment: Segment): SyncError {
-  const known = asSyncError(error)
-  if (known.code !== 'UNEXPECTED') return known
-  return new SyncError(
-    'LOAD_REFUSED',
-    `the rows of ${report.name} could not be read into the warehouse: ${known.message}`,
-    {
+    const known = asSyncError(error)
+    if (known.code !== 'UNEXPECTED') throw known
+    const what = `the rows of ${report.name} could not be read into the warehouse: ${known.message}`
+    throw new SyncError('LOAD_REFUSED', what, {
       report: report.name,
       cure: 'Nothing of this load was kept. Run it again with a smaller page_size to narrow it down, and report it with this message.',
       data: { rows: segment.rows, bytes: segment.bytes, pages: segment.pages.length },
       cause: error,
-    },
-  )
-}
+    })
+  }
