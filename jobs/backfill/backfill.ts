@@ -1,7 +1,8 @@
 /** Runs a backfill. The books list its windows (`tidemark.backfill_windows`), so a stopped backfill can continue. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
-import { type BackfillOptions, type BackfillOutcome, backfillReport } from '../../src/sync/backfill/backfill.ts'
+import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
+import type { BackfillOutcome } from '../../src/sync/backfill/backfillEnd.ts'
 import { wasCancelled, windowsFailed } from '../../src/sync/backfill/backfillEnd.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { observeRun, runToEnd } from '../../src/sync/oneRun.ts'

@@ -1,7 +1,7 @@
 /** Formats backfills and their plans: as tables for people, and as documents for programs. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf } from '../operations/contract.ts'
-import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
+import type { BackfillOutcome } from '../sync/backfill/backfillEnd.ts'
 import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import type { BookedWindow, PlannedWindow } from '../warehouse/books/backfills.ts'
 import {

@@ -11,20 +11,15 @@ import { asSyncError, type ErrorCode } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { unobserved } from '../observe.ts'
 import { type ObjectCatalog, catalogOf } from '../staging/catalog.ts'
-import type { ScannedPage } from '../staging/scanPage.ts'
 import { filesOf, type Segment, Spool, type SpoolPoint, type StagedPage, checkSegment } from '../staging/spool.ts'
-import type { ClosedWindow, RunRecord } from '../warehouse/books/books.ts'
-import type {
-  AuditedRecord,
-  ChangesLoad,
-  EntryWindow,
-  LoadInput,
-  LoadResult,
-  RereadLoad,
-} from '../warehouse/load/loadInput.ts'
-import { noFigures } from './reportOutcome.ts'
+import type { AuditedRecord } from '../warehouse/books/auditRecords.ts'
+import { addLoadCounts, type ClosedWindow, type RunRecord } from '../warehouse/books/books.ts'
+import type { EntryWindow } from '../warehouse/load/inputTables.ts'
+import type { ChangesLoad, LoadInput, LoadResult, RereadLoad } from '../warehouse/load/loadInput.ts'
+import { addFigures, noFigures } from './reportOutcome.ts'
 import { loadRules } from './privacy.ts'
 import type { WalkContext } from './context.ts'
+import type { FetchedPage } from './walk/pageSource.ts'
 
 export interface IntakeOptions {
   readonly report: Declaration
@@ -59,13 +54,6 @@ export interface ProvenWindow {
   readonly audited?: AuditedRecord
 }
 
-/** A page, and the service's times at its request and its response. */
-export interface ReadPage {
-  readonly page: ScannedPage
-  readonly servedAt: Instant
-  readonly askedAt: Instant
-}
-
 /** The errors of a load whose staged file is missing. The statement that reads the file decides which one is thrown. */
 const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
@@ -97,7 +85,7 @@ export class Intake implements AsyncDisposable {
     })
   }
 
-  async add({ page, servedAt, askedAt }: ReadPage, asked: StagedPage['asked']): Promise<void> {
+  async add({ page, servedAt, askedAt }: FetchedPage, asked: StagedPage['asked']): Promise<void> {
     this.#awaitsDifference ||= this.#options.report.includeDeleted !== undefined && page.unflagged.length > 0
     await this.#spool.add(page, { observedAt: servedAt, askedAt }, asked)
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
@@ -175,7 +163,7 @@ export class Intake implements AsyncDisposable {
       rules: loadRules(settings.reports[report.name as ReportName]),
       closes: proven.map((each) => each.window),
       fence,
-      run: run === undefined ? undefined : this.#withFigures(run),
+      run: run && addLoadCounts(run, this.figures),
     }
     if (source.kind === 'audit') {
       const entryWindows = proven.flatMap((each) => each.entries ?? [])
@@ -214,34 +202,13 @@ export class Intake implements AsyncDisposable {
     }
   }
 
-  #withFigures(run: RunRecord): RunRecord {
-    const { inserted, updated, deleted, rejected, misfits } = this.figures
-    return {
-      ...run,
-      inserted: run.inserted + inserted,
-      updated: run.updated + updated,
-      deleted: run.deleted + deleted,
-      rejected: run.rejected + rejected,
-      misfits: run.misfits + misfits,
-    }
-  }
-
   #count(result: LoadResult): void {
-    const { figures } = this
-    figures.rows += result.rows
-    figures.inserted += result.inserted
-    figures.updated += result.updated
-    figures.deleted += result.deleted
-    figures.rejected += result.rejected
-    figures.misfits += result.misfits
-    figures.childrenWritten += result.childrenWritten
     const frozen = result.changes.flatMap(({ table, change }) =>
       'column' in change ? [] : [`${table}.${change.field}`],
     )
-    figures.schemaChanges += result.changes.length - frozen.length
-    figures.frozen = [...figures.frozen, ...frozen]
-    figures.late += result.late?.late ?? 0
-    figures.latenessMs = Math.max(figures.latenessMs, result.late?.latenessMs ?? 0)
+    const { late = 0, latenessMs = 0 } = result.late ?? {}
+    const schemaChanges = result.changes.length - frozen.length
+    addFigures(this.figures, { ...result, schemaChanges, frozen, late, latenessMs })
   }
 }
 

@@ -6,7 +6,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { type Facts, unobserved } from '../observe.ts'
 import { inRun } from '../log.ts'
-import type { RunKind, RunRecord } from '../warehouse/books/books.ts'
+import { NO_RUN_COUNTS, type RunKind, type RunRecord } from '../warehouse/books/books.ts'
 import { noFigures, type ReportOutcome } from './reportOutcome.ts'
 import { pauseAfter } from './pauses.ts'
 import type { SyncContext } from './context.ts'
@@ -30,8 +30,7 @@ export async function oneRun<R extends ReportRun>(
   ask: RunRequest,
   work: () => Promise<R>,
 ): Promise<RunEnd<R>> {
-  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
-  const begun = { ...ask, startedAt: context.clock.now(), ...none }
+  const begun = { ...ask, startedAt: context.clock.now(), ...NO_RUN_COUNTS }
   const ended = await observeRun(context, ask, () => {
     context.warehouse.beginRun(begun)
     return runToEnd(context, ask, work)

@@ -10,8 +10,6 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-export type { ReportOutcome } from './reportOutcome.ts'
-
 /** Number of reports that run at the same time. More need more memory; fewer would only wait for the service. */
 const REPORTS_AT_ONCE = 3
 

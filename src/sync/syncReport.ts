@@ -99,21 +99,12 @@ async function readChanged(reading: Reading, before: Before, last: LastWindow): 
   }
 }
 
-function doneRun(context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord {
-  const { inserted, updated, deleted, rejected, misfits, rows } = run.figures
-  return {
-    runId: run.runId,
-    report: run.report,
-    kind: 'incremental',
-    state: 'done',
-    startedAt: run.startedAt,
-    endedAt: context.clock.now(),
-    pages: run.pages + last.pages,
-    rows: rows + last.rows,
-    inserted,
-    updated,
-    deleted,
-    rejected,
-    misfits,
-  }
-}
+const doneRun = (context: SyncContext, run: ReportRun, last: { pages: number; rows: number }): RunRecord => ({
+  ...run,
+  ...run.figures,
+  kind: 'incremental',
+  state: 'done',
+  endedAt: context.clock.now(),
+  pages: run.pages + last.pages,
+  rows: run.figures.rows + last.rows,
+})

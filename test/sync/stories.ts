@@ -4,7 +4,7 @@
 import { expect } from 'vitest'
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
-import type { ReportOutcome } from '../../src/sync/syncAll.ts'
+import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { differences } from '../support/equality.ts'
 import type { Tide } from '../support/tide.ts'
 

@@ -19,9 +19,6 @@ import { privacyTextOf } from '../privacy.ts'
 import type { Pull } from './pullWindow.ts'
 import { storeSettings } from '../refill.ts'
 
-export { type BackfillOutcome, cancelBackfill } from './backfillEnd.ts'
-export type { BackfillProgress } from './backfillTally.ts'
-
 export interface BackfillOptions {
   /** The identifier of the backfill, its run and its loads. If the books have this backfill, it continues. */
   readonly backfillId: string

@@ -9,7 +9,7 @@ import type {
   BackfillState,
   BookedWindow,
 } from '../../warehouse/books/backfills.ts'
-import type { RunRecord } from '../../warehouse/books/books.ts'
+import { NO_RUN_COUNTS, type RunRecord } from '../../warehouse/books/books.ts'
 import { pauseAfter } from '../pauses.ts'
 import type { SyncContext } from '../context.ts'
 
@@ -86,42 +86,26 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-interface BackfillStop extends BackfillEnd {
-  readonly thrown: unknown
-}
-
 /** Stores an error that stopped the whole backfill, and throws it. For a cancelled backfill, returns the outcome. */
 export async function recordStop(
   context: SyncContext,
-  { options, startedAt, thrown }: BackfillStop,
+  { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },
 ): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
+  const endedAt = context.clock.now()
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report. This run must not change the books.
   if (error.code === 'FENCED') throw error
   // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
-  await backfills.suspend(failedRun({ options, startedAt }, context.clock.now(), error)).catch(() => undefined)
+  const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
+  const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
+  await backfills.suspend({ ...run, error: errorRecord(error) }).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error
 }
 
 /** Returns the parts of an error that are stored in the books. */
 const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
-
-function failedRun({ options, startedAt }: BackfillEnd, endedAt: Instant, error: SyncError): RunRecord {
-  const { backfillId: runId, report } = options
-  const none = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
-  return {
-    runId,
-    report,
-    kind: 'backfill',
-    state: error.code === 'CANCELLED' ? 'stopped' : 'failed',
-    startedAt,
-    endedAt,
-    ...none,
-    error: errorRecord(error),
-  }
-}

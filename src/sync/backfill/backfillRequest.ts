@@ -27,6 +27,7 @@ export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 export interface RequestContext {
   /** The books of backfills; undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
+  /** Start of the report in the configuration. */
   readonly start: Instant
   readonly now: Instant
 }
@@ -45,16 +46,10 @@ export async function nameBackfill(
   return { backfillId, report, from, to, goesOn: open !== undefined }
 }
 
-interface RangeBounds {
-  /** Start of the report in the configuration. */
-  readonly start: Instant
-  readonly now: Instant
-}
-
 /** Throws USAGE_INVALID if the range is impossible, for example in the future. The cure has a possible range. */
 export function checkRange(
-  { report, from, to }: { report: ReportName; from: Instant; to: Instant },
-  { start, now }: RangeBounds,
+  { report, from, to }: Pick<NamedBackfill, 'report' | 'from' | 'to'>,
+  { start, now }: Pick<RequestContext, 'start' | 'now'>,
 ): void {
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {

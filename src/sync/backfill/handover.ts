@@ -44,12 +44,6 @@ export interface PulledWindow {
   readonly rows: number
 }
 
-export interface PullResult {
-  readonly catalog: ObjectCatalog
-  readonly profile: PagingProfile
-  readonly pages: number
-}
-
 const NOTHING_MERGED = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
 
 export class Handover implements Loader {
@@ -85,7 +79,10 @@ export class Handover implements Loader {
   }
 
   /** Writes the manifest. From then on, another process can load the window. Returns the window. */
-  async finish({ catalog, profile, pages }: PullResult): Promise<PulledWindow> {
+  async finish(
+    catalog: ObjectCatalog,
+    { profile, pages }: Pick<PulledWindow, 'profile' | 'pages'>,
+  ): Promise<PulledWindow> {
     const pulled: PulledWindow = {
       version: VERSION,
       ask: this.#ask,

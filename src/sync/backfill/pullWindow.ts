@@ -41,7 +41,7 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
   for await (const slice of reading.window({ since, until })) await reading.close(slice)
   await reading.intake.commit()
   const { pages } = reading.source
-  return await handover.finish({ catalog: reading.intake.catalog, profile: pages.profile, pages: reading.pages })
+  return await handover.finish(reading.intake.catalog, { profile: pages.profile, pages: reading.pages })
 }
 
 function settingsDiffer(report: string): SyncError {

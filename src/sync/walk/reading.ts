@@ -43,11 +43,12 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
+  /** Keys of the rows that `window` read by creation time; undefined if they are too many to compare. */
+  recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
   /** Finds deleted rows if rows may lack a deletion flag; undefined if all have one. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
-  #recent: KeySet | undefined = new KeySet()
 
   constructor(context: WalkContext, plan: ReadingPlan) {
     const { declaration, config, profile, runId, reason } = plan
@@ -110,16 +111,9 @@ export class Reading implements AsyncDisposable {
     yield* this.slices('window', [span])
   }
 
-  /** Keys of the rows that `window` read by creation time; undefined if they are too many to compare. */
-  get recent(): KeySet | undefined {
-    return this.#recent
-  }
-
   #noteRecent({ keys }: ProvenSlice): void {
-    const recent = this.#recent
-    if (recent === undefined) return
-    for (const key of keys) recent.add(key)
-    if (recent.size > RECENT_MAX) this.#recent = undefined
+    for (const key of keys) this.recent?.add(key)
+    if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
   /** Reads all rows without bounds: by two walks that agree or, if the policy requires it, by one response. */

@@ -37,6 +37,27 @@ export interface RunCounts {
   readonly misfits: number
 }
 
+/** The counts of a run that has loaded nothing. */
+export const NO_RUN_COUNTS: RunCounts = {
+  pages: 0,
+  rows: 0,
+  inserted: 0,
+  updated: 0,
+  deleted: 0,
+  rejected: 0,
+  misfits: 0,
+}
+
+/** Returns the run's record with the counts of loads added to it. Pages and rows are those of the record. */
+export const addLoadCounts = (run: RunRecord, loads: Omit<RunCounts, 'pages' | 'rows'>): RunRecord => ({
+  ...run,
+  inserted: run.inserted + loads.inserted,
+  updated: run.updated + loads.updated,
+  deleted: run.deleted + loads.deleted,
+  rejected: run.rejected + loads.rejected,
+  misfits: run.misfits + loads.misfits,
+})
+
 export interface RunRecord extends RunCounts {
   readonly runId: string
   readonly report: ReportName

@@ -99,8 +99,6 @@ export interface AuditLoad extends RunLoad {
 /** Returns the keys of rows that a second read has proven to be deleted; undefined without a second read. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
-export type { AuditedRecord, EntryWindow }
-
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
 
 /** Returns true for loads that request all rows of a range, modified or not. Most of these rows are unchanged. */

@@ -1,7 +1,7 @@
 /** Writes the record of a load to `tidemark.loads`, and the record of its run to `tidemark.runs`. */
 import { earliest } from '../../instant.ts'
 import type { Segment } from '../../staging/spool.ts'
-import { recordRun, type RunRecord } from '../books/books.ts'
+import { addLoadCounts, recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
@@ -70,12 +70,5 @@ export async function recordLoad(sql: Sql, recording: LoadRecording, figures: Lo
     if (begun !== undefined) await recordRun(sql, begun)
     return
   }
-  await recordRun(sql, {
-    ...run,
-    inserted: run.inserted + figures.inserted,
-    updated: run.updated + figures.updated,
-    deleted: run.deleted + figures.deleted,
-    rejected: run.rejected + figures.rejected,
-    misfits: run.misfits + figures.misfits,
-  })
+  await recordRun(sql, addLoadCounts(run, figures))
 }
