@@ -1,6 +1,7 @@
 /** Stores the end of a backfill. Its figures are sums from the books, so windows read before a restart count too. */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
+import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import type { Instant } from '../../instant.ts'
 import type {
   BackfillBook,
@@ -9,7 +10,7 @@ import type {
   BackfillState,
   BookedWindow,
 } from '../../warehouse/books/backfills.ts'
-import { NO_RUN_COUNTS, type RunRecord } from '../../warehouse/books/books.ts'
+import type { RunRecord } from '../../warehouse/books/books.ts'
 import { pauseAfter } from '../pauses.ts'
 import type { SyncContext } from '../context.ts'
 
@@ -93,7 +94,6 @@ export async function recordStop(
 ): Promise<BackfillOutcome> {
   const { backfillId, report } = options
   const { backfills } = context.warehouse
-  const endedAt = context.clock.now()
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
@@ -101,6 +101,7 @@ export async function recordStop(
   if (error.code === 'FENCED') throw error
   // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
+  const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
   await backfills.suspend({ ...run, error: errorRecord(error) }).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)

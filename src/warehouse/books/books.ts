@@ -1,4 +1,5 @@
 /** The books (schema `tidemark`): marks, windows, loads, runs, report states. Each load writes to them. */
+import type { RunCounts } from '../../plan/runCounts.ts'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -25,38 +26,6 @@ export interface ClosedWindow {
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
 /** `stopped`: an operator stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
-
-/** Sums over the loads of a run. */
-export interface RunCounts {
-  readonly pages: number
-  readonly rows: number
-  readonly inserted: number
-  readonly updated: number
-  readonly deleted: number
-  readonly rejected: number
-  readonly misfits: number
-}
-
-/** The counts of a run that has loaded nothing. */
-export const NO_RUN_COUNTS: RunCounts = {
-  pages: 0,
-  rows: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  rejected: 0,
-  misfits: 0,
-}
-
-/** Returns the run's record with the counts of loads added to it. Pages and rows are those of the record. */
-export const addLoadCounts = (run: RunRecord, loads: Omit<RunCounts, 'pages' | 'rows'>): RunRecord => ({
-  ...run,
-  inserted: run.inserted + loads.inserted,
-  updated: run.updated + loads.updated,
-  deleted: run.deleted + loads.deleted,
-  rejected: run.rejected + loads.rejected,
-  misfits: run.misfits + loads.misfits,
-})
 
 export interface RunRecord extends RunCounts {
   readonly runId: string

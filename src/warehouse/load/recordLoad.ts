@@ -1,7 +1,8 @@
 /** Writes the record of a load to `tidemark.loads`, and the record of its run to `tidemark.runs`. */
 import { earliest } from '../../instant.ts'
+import { addLoadCounts } from '../../plan/runCounts.ts'
 import type { Segment } from '../../staging/spool.ts'
-import { addLoadCounts, recordRun, type RunRecord } from '../books/books.ts'
+import { recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'

@@ -1,17 +1,21 @@
 /** Applies the contract `reject` to collections: if an item has a field without a column, its row is rejected. */
-import { typeFor } from '../../plan/columns.ts'
+import type { ReportTable } from '../../../schema/tables.ts'
+import { type DiscoveredColumn, typeFor } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
+import type { Segment } from '../../staging/spool.ts'
 import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
 import { type Sql, text } from '../database/sql.ts'
 import { unknownField } from './fieldSql.ts'
-import type { StageInput } from './stage.ts'
+
+export interface CollectionItems {
+  readonly table: ReportTable
+  readonly segment: Segment
+  readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
+}
 
 /** Rejects each row of `staged` that has an item with an unknown field: writes the reason to the column `~reason`. */
-export async function rejectItems(
-  sql: Sql,
-  { table, segment, discoveredOf }: Pick<StageInput, 'table' | 'segment' | 'discoveredOf'>,
-): Promise<void> {
+export async function rejectItems(sql: Sql, { table, segment, discoveredOf }: CollectionItems): Promise<void> {
   for (const items of segment.collections) {
     const child = table.children.find((each) => each.field === items.field)
     const fields = segment.catalog.field(items.field)?.elements?.fields ?? []

@@ -1,0 +1,33 @@
+/** The counts that the record of a run adds up over its loads. */
+
+/** Sums over the loads of a run. */
+export interface RunCounts {
+  readonly pages: number
+  readonly rows: number
+  readonly inserted: number
+  readonly updated: number
+  readonly deleted: number
+  readonly rejected: number
+  readonly misfits: number
+}
+
+/** The counts of a run that has loaded nothing. */
+export const NO_RUN_COUNTS: RunCounts = {
+  pages: 0,
+  rows: 0,
+  inserted: 0,
+  updated: 0,
+  deleted: 0,
+  rejected: 0,
+  misfits: 0,
+}
+
+/** Returns the run's record with the counts of loads added to it. Pages and rows are those of the record. */
+export const addLoadCounts = <Run extends RunCounts>(run: Run, loads: Omit<RunCounts, 'pages' | 'rows'>): Run => ({
+  ...run,
+  inserted: run.inserted + loads.inserted,
+  updated: run.updated + loads.updated,
+  deleted: run.deleted + loads.deleted,
+  rejected: run.rejected + loads.rejected,
+  misfits: run.misfits + loads.misfits,
+})
