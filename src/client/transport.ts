@@ -133,7 +133,8 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
     connections,
     connect: (options, callback) =>
       connect(options, (...result) => {
-        if (result[1] !== null) readPastContinue(result[1])
+        // After a failure undici passes only the error: the second argument is undefined, not null.
+        if (result[0] === null) readPastContinue(result[1])
         callback(...result)
       }),
     headersTimeout: limits.headersMs,
