@@ -119,6 +119,16 @@ it('a record that is refused each time is asked ever more rarely, and beside it 
   expect(await skippedOf(tide)).toEqual([{ skipped_records: '20003 (REPORT_FORBIDDEN)' }])
 })
 
+it('the record of a run counts each entry once, also when a load came before the end of the run', async () => {
+  await using tide = await aTide({ sandbox: { rows: 8, faults: ['record-403@enquiry_audit_entries:20003'] } })
+  await tide.sync('enquiries', 'enquiry_audit_entries')
+  const [run] = await tide.warehouse.rows<{ inserted: number; entries: number }>(`
+    SELECT inserted, (SELECT count(*) FROM enquiry_audit_entries) AS entries
+    FROM tidemark.runs WHERE report = 'enquiry_audit_entries'`)
+  expect(run?.entries).toBeGreaterThan(0)
+  expect(run?.inserted).toBe(run?.entries)
+})
+
 it('a trail that is forbidden for every record pauses the report after few requests', { tags: 'long' }, async () => {
   let isForbidden = false
   await using tide = await aTideAnsweredBy(trailsBut(400, () => (isForbidden ? 403 : undefined)))

@@ -8,6 +8,7 @@ import type { ReportConfig } from '../../config/config.ts'
 import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
 import { marksOf } from '../../plan/marks.ts'
+import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { RecordParameters } from '../../plan/question.ts'
 import { type Span, youngFrom } from '../../plan/spans.ts'
@@ -141,10 +142,10 @@ class Trail {
   /** Loads the remaining entries. Stores the skipped records and the end of the run. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
-    const { inserted, updated, deleted, rejected, misfits } = this.#intake.figures
-    const figures = { inserted, updated, deleted, rejected, misfits, pages: this.pages, rows: this.#rows }
+    const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
     const endedAt = this.#context.clock.now()
-    await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...figures })
+    // `commit` adds the counts of all loads of this run.
+    await this.#intake.commit({ runId, report, kind: 'incremental', state: 'done', startedAt, endedAt, ...counts })
   }
 
   async #skipFailed(report: ReportName): Promise<void> {
