@@ -161,7 +161,7 @@ it('a worker goes on when commands are ended the moment they ask, and a pause fr
   const worker = shop.worker()
   await until(() => hasSaid(worker, 'published'))
   const socketPath = socketPathOf(join(shop.folder, 'data', 'warehouse.duckdb'))
-  const body = JSON.stringify({ do: 'sync', reports: ['events', 'budgets'] })
+  const body = JSON.stringify({ request: { do: 'sync', reports: ['events', 'budgets'] }, by: 'test' })
   for (let ms = 0; ms < 30; ms += 1) {
     const asked = request({ socketPath, method: 'POST', path: '/', agent: false })
     asked.on('error', () => undefined)
