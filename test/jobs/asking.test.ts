@@ -178,7 +178,7 @@ it('a worker goes on when commands are ended the moment they ask, and a pause fr
     let synced = 0
     const syncs = Array.from({ length: 20 }, () => ask({ do: 'sync', reports: ['events'] }).then(() => (synced += 1)))
     await until(async () => (await shop.status()).running?.length === 1)
-    expect(await ask({ do: 'pause', reports: ['budgets'] })).toEqual({ result: { paused: ['budgets'] } })
+    expect(await ask({ do: 'pause', reports: ['budgets'] })).toMatchObject({ result: { paused: ['budgets'] } })
     expect(synced).toBe(0)
     const [run] = (await shop.status()).running ?? []
     shop.sandbox.setFaults([])
