@@ -42,7 +42,7 @@ const SENTENCES: readonly string[] = [
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'
     WHEN 'diff' THEN 'Deletions show with the next sync that reads their time: two reads are compared.'
-    WHEN 'absence' THEN 'Deletions show when counts differ and a row is absent twice, or when two reconciles in a row did not find a row.'
+    WHEN 'absence' THEN CASE WHEN x.stopped IS NULL THEN 'Deletions show when counts differ and a row is absent twice, or when' ELSE 'Deletions show only when' END || ' two reconciles in a row did not find a row.'
     ELSE CASE WHEN f.report IN (${trails}) THEN 'Entries are never marked as deleted. An entry that the service shows late is not found.'
       ELSE 'Deletions do not show while the report has filters: what they leave out looks the same. Only a reconcile finds late rows.' END END`,
   `CASE WHEN f.last_reconcile IS NOT NULL THEN 'The last reconcile (' || ${utcText('f.last_reconcile')} || ') found ' || CASE
@@ -51,7 +51,7 @@ const SENTENCES: readonly string[] = [
         || ${counted('f.reconcile_deleted', 'row')} || ' marked as deleted' END || '.'
     WHEN f.deletes_visible = 'absence' THEN 'No reconcile has ended yet.' END`,
   `CASE WHEN f.rejected > 0 THEN ${counted('f.rejected', 'row')} || ' could not be stored: tidemark.rejected_rows says why.' END`,
-  `'Rows are not counted: ' || x.stopped || '.'`,
+  `'Rows are not counted for a day, so late rows and deletions wait for a reconcile: ' || x.stopped || '.'`,
   `'Skipped, and tried again by itself: ' || f.skipped_records || '.'`,
   `CASE WHEN f.misfits > 0 THEN ${counted('f.misfits', 'value')} || ' did not fit: the columns are NULL, tidemark.misfits lists them.' END`,
   `CASE WHEN x.frozen > 0 THEN ${counted('x.frozen', 'field')} || ' got no column or kept an old type: values are in _extra or _payload (tidemark.schema_changes).' END`,
