@@ -3,7 +3,6 @@ import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
-
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,

@@ -1,4 +1,4 @@
-/** Compares the service's rows of a window with the readers' copy: by key, and by a fingerprint of the row's values. */
+/** Compares the rows that the service returned for a window with the readers' copy, by key and by a hash of values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
@@ -18,13 +18,13 @@ export interface WindowComparison {
   readonly rows: number
   /** Rows that the service returned and that are missing in the readers' table. */
   readonly missing: Deviation
-  /** Rows with other values or another deletion flag in the readers' table, except rows edited after the mark. */
+  /** Rows with other values or another deletion flag in the readers' table. Rows edited after the mark are left out. */
   readonly different: Deviation
-  /** Rows in the readers' table that belong to this window, and that the service did not return. */
+  /** Rows in the readers' table whose time is in the window, and that the service did not return. */
   readonly extra: Deviation
-  /** False if `extra` could not be searched, because the report's rows have no modification time. */
+  /** False if extra rows can't be found, because the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of readers' rows that were not returned and have no modification time. They may be outside the window. */
+  /** Number of readers' rows that the service did not return and that have no modification time to compare. */
   readonly unmatched: number
   /** Number of rows in the readers' table that are not deleted. */
   readonly held: number
@@ -45,7 +45,7 @@ export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`
 
-/** Compares this database, which has just read the window from the service, with the attached readers' copy. */
+/** Compares the readers' copy with this database, which has only the rows that the service returned for the window. */
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
@@ -69,7 +69,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // The service has returned the rejected rows too, although the table lacks them.
+  // A rejected row is not in the table, but the service has returned it. So it is not an extra row.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${held} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

@@ -1,15 +1,16 @@
 /**
  * Copies the database argv[2] to argv[3], flushes the copy to the disk, reads it back, and prints the numbers of
- * damaged blocks as JSON. A separate program, so that the writer's process never opens its own file twice. If the
- * writer dies, this program ends too, because the file may then change. Plain JavaScript starts faster.
+ * damaged blocks as JSON. This is a separate program, so that the process that writes the database never opens the file
+ * twice. If that process dies, this program ends too, because another process may then change the file. It is plain
+ * JavaScript, which starts faster.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 
 const [, , from = '', temporary = ''] = process.argv
 
-// The writer has the other end of standard input and never writes to it. So the end of the input means that the writer
-// has died. SIGKILL ends a running copy at once, which an exit would not do.
+// The writing process keeps this program's standard input open and never writes to it. So the end of the input means
+// that the writing process has died. SIGKILL ends a running copy at once, which an ordinary exit would not do.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -20,7 +21,7 @@ process.stdin.resume().unref()
 const HEADER_BYTES = 4_096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of words in a header: the number of times it was written, the number of blocks, the size of a block. */
+/** Positions of words in a header: how often it was written, the number of blocks, and the bytes of a block. */
 const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 
@@ -35,12 +36,12 @@ function isSound(/** @type {BigUint64Array} */ words) {
   return sum === words[0]
 }
 
-/** Returns the numbers of the blocks with a wrong checksum; [-1] if the headers are damaged or of unknown format. */
+/** Returns the numbers of blocks with a wrong checksum; [-1] if the headers are damaged or have an unknown format. */
 async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
   const headers = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
   await file.read(headers, 0, HEADERS_BYTES, 0)
   const [main, ...states] = [0, 1, 2].map((at) => wordsOf(headers.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
-  // DuckDB writes the two headers in turns and opens the newer one.
+  // DuckDB writes the second and the third header in turns. When it opens the file, it uses the newer one.
   const [newer] = states.toSorted((one, other) => (other[ITERATION] > one[ITERATION] ? 1 : -1))
   const blockBytes = Number(newer?.[BLOCK_BYTES])
   if (main === undefined || newer === undefined || !isSound(main) || !isSound(newer)) return [-1]

@@ -1,7 +1,7 @@
 /**
  * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
- * ones, and then a rename replaces the manifest. So a reader has the old or the new export, and a killed export changes
- * nothing. Files of the previous manifest are kept until the next export, for their readers.
+ * ones, and then a rename replaces the manifest. So a reader has the old or the new export, even if one is killed.
+ * Files that only the old manifest names are kept for its readers until another export replaces files.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -31,13 +31,13 @@ export interface ExportOrder {
 export interface ExportResult {
   readonly to: string
   readonly manifest: ManifestBody
-  /** False if the folder already had this state, so that nothing was written. */
+  /** False if the folder already contained this state of the copy. Then no file was written. */
   readonly replaced: boolean
   /** The files that this export wrote. All other files were reused. */
   readonly written: ReadonlySet<string>
 }
 
-/** Exports the published copy `database`. Throws EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL: the last export stays. */
+/** Exports the published copy. Throws EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL, and then leaves the last export. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
   await using _claimed = await claimFolder(to)
@@ -106,7 +106,7 @@ async function writeExport(
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // If this export replaces no file, the files that the previous export replaced are kept for their readers.
+  // Keeps the files that this export replaces, for readers of the old manifest. If there are none, keeps older ones.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,
@@ -126,7 +126,7 @@ async function writeExport(
   return { to, manifest, replaced: true, written }
 }
 
-/** Returns the marks. For an audit report only the newest mark: one mark per record is too much for a manifest. */
+/** Returns the marks. An audit report has a mark for each record, so only its newest mark is returned. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

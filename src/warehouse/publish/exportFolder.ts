@@ -1,6 +1,6 @@
 /**
- * The folder of an export. An export accepts only an empty folder or one with its marker, and locks it against a second
- * export. It removes files of killed exports, and flushes new files to the disk before the manifest names them.
+ * Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. A lock file
+ * prevents a second export at the same time. New files are flushed to the disk before the manifest names them.
  */
 import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -11,11 +11,11 @@ import { MANIFEST } from './exportManifest.ts'
 
 const MARKER = '.tidemark-export'
 const LOCK = '.tidemark-export.lock'
-/** The folder to which DuckDB spills while it sorts. */
+/** The folder to which DuckDB writes data that does not fit into memory while it sorts. */
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates, checks and locks the folder. Disposing unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
+/** Creates, checks and locks the folder. Disposing the result unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
   try {
     makeFolder(to)
@@ -38,7 +38,7 @@ async function checkOwn(to: string): Promise<void> {
   })
 }
 
-/** Creates the lock as a link to a complete file, so that nobody reads a partial lock. */
+/** Locks the folder. The lock is a link to a complete file, so that no process ever reads a partial lock. */
 async function takeLock(to: string): Promise<() => Promise<void>> {
   const lock = join(to, LOCK)
   const own = `${lock}.${process.pid}`
@@ -72,7 +72,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Removes files that the manifest does not name. A killed export has left them. */
+/** Removes files of exports that are not in `kept`: files of killed exports, and files that only old manifests name. */
 export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
@@ -83,7 +83,7 @@ export async function removeStrays(to: string, kept: ReadonlySet<string>): Promi
   }
 }
 
-/** Flushes the folders of new files, so that their names survive a power failure. */
+/** Flushes the folders of new files to the disk, so that the names of the files survive a power failure. */
 export async function syncFolders(to: string, files: Iterable<string>): Promise<void> {
   for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await sync(folder)
 }
@@ -104,7 +104,7 @@ export async function sync(path: string): Promise<number> {
   return (await handle.stat()).size
 }
 
-/** Returns the error of an export: DISK_FULL, EXPORT_FAILED, or a Tidemark error unchanged. */
+/** Converts what an export has thrown to DISK_FULL or EXPORT_FAILED. Returns Tidemark's other errors unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {

@@ -1,4 +1,4 @@
-/** The manifest of an export. Readers take file names only from it. So a new manifest replaces all tables at once. */
+/** The manifest of an export. Readers open only files that it names, so a new manifest replaces all tables at once. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ export const MANIFEST_FORMAT = 'tidemark-export'
 const MANIFEST_VERSION = 1
 
 const File = z.object({
-  /** The path relative to the manifest's folder, with `/`. */
+  /** The path relative to the manifest's folder. Its separator is `/` on every system. */
   path: z.string(),
   /** The range of keys in the file, both ends included. Example: `0-99999`; empty for a table without rows. */
   keys: z.string(),
@@ -25,7 +25,7 @@ const Table = z.object({
   report: z.string(),
   comment: z.string(),
   columns: z.array(z.object({ name: z.string(), type: z.string(), comment: z.string() })),
-  /** The key column whose ranges divide the table into files, and the number of keys in a range (`width`). */
+  /** The table is divided into files by ranges of the key column `column`. Each range has `width` keys. */
   partition: z.object({ column: z.string(), width: z.string() }),
   rows: z.number(),
   bytes: z.number(),
@@ -35,11 +35,11 @@ const Table = z.object({
 const ManifestShape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** The number of manifests that this folder has had, with this one. */
+  /** The number of this manifest. The first export to the folder has the number 1. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
-    /** The identity of the warehouse, which never changes. */
+    /** Identifies the warehouse. This value never changes. */
     warehouse: z.string(),
     published: z.string(),
     /** A hash that changes when the warehouse changes. */
@@ -50,7 +50,7 @@ const ManifestShape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files that only the previous manifest names. They are kept until the next export, for its readers. */
+  /** Files that only an earlier manifest names. Its readers may still open them, so a later export removes them. */
   retired: z.array(z.string()),
 })
 
@@ -63,7 +63,7 @@ export type ManifestBody = Omit<Manifest, 'format' | 'version'>
 export const manifestText = (body: ManifestBody): string =>
   `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
 
-/** Reads the manifest. Returns undefined if there is none. Throws EXPORT_REFUSED if the file is something else. */
+/** Reads the manifest of a folder; undefined if there is none. Throws EXPORT_REFUSED if the file has another format. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

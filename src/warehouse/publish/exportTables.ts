@@ -1,6 +1,6 @@
 /**
- * Exports the tables of one report as Parquet files, divided by ranges of the key. A row never moves to another range.
- * So only ranges with changed rows are written again (docs/decisions/0016-export.md).
+ * Exports the tables of one report as Parquet files. Each file contains the rows of one range of keys. A row never
+ * moves to another range. So an export writes only the ranges with changed rows (docs/decisions/0016-export.md).
  */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
@@ -14,12 +14,12 @@ import { type Sql, name, names, text } from '../database/sql.ts'
 import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** Minimum number of keys in a range. If keys are dense, the file of such a range has some megabytes. */
+/** Minimum number of keys in a range. If there is a row for each key, the file of such a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** In a new export, ranges are made wider until the table has at most this number of ranges. */
+/** A new export makes the ranges wider until the table has at most this number of ranges. */
 const RANGES_WANTED_MAX = 200
-/** If a table grows to more ranges than this, the ranges get a new width, and all files are written again. */
+/** If a table has more ranges than this, the export chooses a new width and writes all files of the table again. */
 const RANGES_MAX = 1_000
 
 export interface ReportExport {
@@ -34,7 +34,7 @@ export interface ReportExport {
 const KEY_MIN = -(2n ** 63n)
 const KEY_MAX = 2n ** 63n - 1n
 
-/** Writes the files of changed ranges of a report's tables, and reuses the files of all other ranges. */
+/** Writes a new file for each changed range of the report's tables, and reuses the files of all other ranges. */
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const table = tableOf(given.report)
   const column = rangeColumn(table)
@@ -51,7 +51,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The schema of the report's tables, which are always exported. `HISTORY`: their versions, if history is or was on. */
+/** The schema of the report's tables. `HISTORY` is the schema of their versions, exported if history is or was on. */
 const MAIN = { schema: 'main', state: '' } as const
 /** A version that ends keeps its load number. So the fingerprint also contains the times of validity. */
 const HISTORY = {
@@ -59,13 +59,13 @@ const HISTORY = {
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
 } as const
 
-/** Returns the name of the table in the manifest. */
+/** Returns the name of the table in the manifest. Examples: `events`, `history.events`. */
 const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
   schema === 'main' ? table : `${schema}.${table}`
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the key column whose ranges divide the table: the number of the record, because it grows over time. */
+/** Returns the key column whose ranges divide the table: the record's number. New records have higher numbers. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -90,7 +90,7 @@ async function widthOf(
   return width
 }
 
-/** Returns SQL of the first key of a row's range. Keys may be negative. */
+/** Returns SQL that computes the first key of a row's range. Keys may be negative. */
 function rangeSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
@@ -99,12 +99,12 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL of the values in a range's fingerprint that are not load numbers or hashes of rows. */
+  /** SQL of values that the fingerprint of a range contains in addition to load numbers and row hashes. */
   readonly state: string
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** The privacy rules, part of fingerprints: a column that becomes private is emptied without a new load number. */
+  /** Privacy rules. Fingerprints contain them: a column that becomes private is emptied without a new load number. */
   readonly rules: readonly string[]
 }
 
@@ -132,7 +132,7 @@ async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Prom
 
 interface Range {
   readonly keys: string
-  /** The first key of the range. Undefined for a table without rows: its single file has the columns only. */
+  /** The first key of the range. Undefined for a table without rows, whose single file contains only the columns. */
   readonly first: string | undefined
   readonly rows: number
   readonly deleted: number
@@ -180,7 +180,7 @@ async function writeRange(
   return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
 }
 
-/** Returns the bound as a BIGINT literal. The outer bounds of the first and the last range may exceed BIGINT. */
+/** Returns the bound as a BIGINT literal. It is limited to BIGINT, because the outermost ranges may extend beyond. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

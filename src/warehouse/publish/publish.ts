@@ -1,8 +1,8 @@
 /**
- * Publishes the read-only file that readers open. A rename replaces it as a whole. So a reader sees one committed
+ * Publishes the read-only file that readers open. A rename replaces the file as a whole. So a reader sees one committed
  * state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes the copy: if
- * the writer's own process opened the file a second time, closing it would release DuckDB's lock. Each block of a copy
- * is read before the rename, so that a damaged warehouse never replaces a sound copy.
+ * the writer's own process opened the file a second time, closing it would release DuckDB's lock. Each block of the new
+ * copy is checked before the rename, so that a damaged warehouse never replaces a sound copy.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -25,13 +25,13 @@ const READER_MEMORY = '256MB'
 
 export interface PublishResult {
   readonly path: string
-  /** False if the copy already had this state. */
+  /** False if the copy already had the state of the warehouse. Then no new copy was made. */
   readonly replaced: boolean
 }
 
 /**
  * Publishes the database, unless the copy already has its state. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, and
- * WAREHOUSE_CORRUPT (also if an earlier statement threw it). After an error, the previous copy stays.
+ * WAREHOUSE_CORRUPT (also if an earlier statement found the damage). After an error, the previous copy stays.
  */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
@@ -46,7 +46,7 @@ export async function publish(database: Database, to: string): Promise<PublishRe
   return { path: to, replaced: true }
 }
 
-/** Returns the path of the copy, and creates its folder if the folder is missing. */
+/** Returns the path of the copy. Creates its folder if the folder is missing, and removes unfinished copies from it. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -63,7 +63,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** Returns the path behind a symbolic link, so that the file is replaced and not the link. */
+/** Returns the path to which a symbolic link leads, so that a publication replaces the file and not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -74,7 +74,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes when loads, runs, states, columns or dismissals of the warehouse change. */
+/** Returns a text that changes with each load, end of a run, state of a report, new column and dismissed row. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -84,7 +84,7 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** Returns the state of the present copy; undefined if the copy can't be read, so that a new one replaces it. */
+/** Returns the state of the present copy; undefined if it can't be read. Then a new copy replaces it. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
@@ -95,7 +95,7 @@ async function stateOfFile(path: string): Promise<string | undefined> {
   }
 }
 
-/** Replaces `to` by a checked copy of `from`. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
+/** Copies `from` to `to` and checks the copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
 export async function copyInto(from: string, to: string): Promise<void> {
   const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
   try {
@@ -103,7 +103,7 @@ export async function copyInto(from: string, to: string): Promise<void> {
       timeout: COPY_MS_MAX,
     })
     const damaged = JSON.parse(stdout) as number[]
-    // An unused block may have a wrong checksum. Only DuckDB knows which blocks are in use.
+    // An unused block may have a wrong checksum. DuckDB knows which blocks are in use, and reads only those.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rename(temporary, to)
     await sync(dirname(to))

@@ -1,23 +1,23 @@
-/** Adds comments to columns before a publication: only readers need them, and a view that is created again has none. */
+/** Adds comments before each publication. Only readers need them, and a view that was created again has none. */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
 import { type Sql, name, text } from '../database/sql.ts'
 import { closedName } from '../tables/versions.ts'
 
-/** The part of a COMMENT statement after `COMMENT ON`. */
+/** The part of a statement after `COMMENT ON`. Example: `COLUMN current."events"."name" IS 'Name'`. */
 type CommentClause = string
 
 export async function commentForReaders(sql: Sql): Promise<void> {
   const outdated = await outdatedColumns(sql)
   if (outdated.length > 0) await sql.run(outdated.map((each) => `COMMENT ON ${each};`).join('\n'))
-  const told = [...(await viewsOfTables(sql)), ...(await columnsOfVersions(sql)), ...(await columnsOfBooks(sql))]
-  if (told.length > 0) await sql.run(told.map((each) => `COMMENT ON ${each};`).join('\n'))
+  const missing = [...(await viewsOfTables(sql)), ...(await columnsOfVersions(sql)), ...(await columnsOfBooks(sql))]
+  if (missing.length > 0) await sql.run(missing.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
 /**
- * Returns the comments to replace: those of an older program, and those of discovered columns with a new type. Columns
- * of views without comments are left out: `viewsOfTables` and `columnsOfVersions` add their comments.
+ * Returns new comments for columns whose comment is outdated: an older program wrote it, or a discovered column has a
+ * new type. Columns of views without a comment are skipped: `viewsOfTables` and `columnsOfVersions` add them.
  */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
@@ -41,7 +41,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns comments for the `current` views that have none, copied from their tables. */
+/** Returns comments for the views in schema `current` that have none, and for their columns: those of the tables. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -61,7 +61,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns comments for columns in schema `history` (a view and a table per report table) that have none. */
+/** Returns comments for columns in schema `history` that have none. Each table has a view and a table there. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`
