@@ -16,8 +16,8 @@ import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
 /**
- * Runs a backfill and reports its progress to the observers. Never throws: an error is in the outcome. If windows fail,
- * all others are still read, and the next backfill of the same range reads only the failed ones.
+ * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. If some
+ * windows fail, all others are still read, and the next backfill of the same range reads only the failed windows.
  */
 export async function backfillRun(
   context: SyncContext,
@@ -60,7 +60,7 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Finds or creates the backfill for each request. Equal requests join one backfill: two clicks read a range once. */
+/** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
   /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */

@@ -1,6 +1,6 @@
 /**
- * Pulls the windows of a backfill through the queue, if it has pullers, or in this process. A puller leaves the rows in
- * a shared directory. The backfill polls the window jobs: waiting for an event would never end if the store lost it.
+ * Pulls the windows of a backfill: through the queue if it has pullers, otherwise in this process. A puller leaves the
+ * rows in a shared directory. The backfill polls the window jobs, because the store may lose the event of their end.
  */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
@@ -41,12 +41,12 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const POLL_EVERY_MS = 200
-/** Milliseconds between a puller's checks whether the backfill still needs the window. */
+/** Milliseconds between two checks of a puller whether the backfill still needs the window. */
 const UNWANTED_CHECK_MS = 1_000
 /** While a window waits, the backfill counts the pullers again after this many polls (one per `POLL_EVERY_MS`). */
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Aborts the pull when the backfill marks its job as unwanted. A process can't cancel another process's job. */
+/** Aborts the pull when the backfill has marked the job as unwanted. Only the process of a job can cancel the job. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -97,7 +97,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Repeats a call until the queue's store can be reached, so that an outage of the store fails no window. */
+/** Repeats a call until the queue's store can be reached, so that no window fails because of an outage of the store. */
 async function onceReachable<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -123,7 +123,7 @@ interface Watch extends QueuedPull {
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
+    // Reads the state before the job. If the job were read first and then ended, it would lack the result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -133,7 +133,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // A job that a dead puller had begun stays locked for a while and can't be removed, but no puller will end it.
+    // The lock of a dead puller may prevent the removal. This is ignored, because no puller will end the job.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

@@ -1,16 +1,17 @@
 /**
- * Every metric: name, help text and labels. The values of each label come from a closed list, so the number of series
- * is bounded. Names follow Prometheus: base units, `_total` for counters. A test compares docs/WATCHING.md with them.
+ * Defines every metric: name, help text and labels. The values of each label come from a closed list, so the number of
+ * series is bounded. Names follow Prometheus: base units, `_total` for counters. A test compares them with
+ * docs/WATCHING.md.
  */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Bounds of the histogram in seconds: from a response that is immediate to a first read that takes minutes. */
+/** Buckets in seconds. A response may be immediate, or take minutes when a large report is read for the first time. */
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
 export type Meters = ReturnType<typeof createMeters>
 
-/** Returns all metrics. Counters and histograms change while work is done; gauges are read at each scrape. */
+/** Returns all metrics. Counters and histograms are updated when work ends. Gauges are set at each scrape. */
 export function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>

@@ -1,6 +1,6 @@
 /**
  * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
- * each scrape. If that takes too long, the last values are used, because a slow scrape looks like a dead process.
+ * each scrape. If reading takes too long, the last values are used, because a slow scrape looks like a dead process.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
@@ -27,7 +27,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit (ms) for reading the books. The read waits for a running load, but Prometheus gives up after 10 s. */
+/** Time limit (ms) for a read of books or queues. Reading books may wait for a load; Prometheus waits only 10 s. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -211,7 +211,7 @@ const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
 /**
  * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
- * that begins with the first failure would hide that failure. `reports`: the enabled reports.
+ * that begins with the first failure would hide this failure. `reports` are the enabled reports.
  */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {

@@ -1,6 +1,6 @@
 /**
- * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event.
- * However often the condition is checked, one notice is sent when it begins and one when it ends.
+ * The conditions that the webhook reports, such as a paused report or lag. A condition is a state, not an event. One
+ * notice is sent when a condition begins and one when it ends, however often it is checked in between.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
@@ -43,7 +43,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** This condition lasts while counts are not compared, even if runs end well. Otherwise it would begin again each day. */
+/** Returns the condition that the brake has stopped comparisons of counts. It lasts even if runs succeed meanwhile. */
 function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   if (message === undefined) return []
   const cure = `If the service really lost the rows, run "tidemark reconcile ${report} --allow-mass-delete".`
@@ -51,8 +51,8 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
 }
 
 /**
- * Returns the condition that rows appeared after the last window that requested their time. Reports whose rows have
- * modification times have no such condition: a later window reads their late rows.
+ * Returns the condition that the service has shown rows too late: after the last window that requested their time.
+ * Reports whose rows have modification times have no such condition, because a later window reads their late rows.
  */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
@@ -63,7 +63,7 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
-/** Returns whether the brake against mass deletions ended the run. It is reported at once, other errors if repeated. */
+/** Returns whether the brake against mass deletions ended the run. Other errors are reported only when they repeat. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -74,10 +74,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag is reported only if it exceeds this number of the report's intervals, plus `settle`. */
+/** Lag is reported only if it is longer than this number of the report's intervals plus `settle`. */
 const TICKS_BEHIND = 2
 
-/** Returns the lag condition; none for audit reports (their mark stays if nothing changes) and for cron schedules. */
+/** Returns the condition of a lag. Audit reports have none, because their mark does not move while nothing changes. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

@@ -1,6 +1,6 @@
 /**
- * The notifier's state after a restart: reported conditions, failed runs in a row, and notices not yet delivered. It is
- * in a small file next to the warehouse, always replaced as a whole. A missing or unreadable file counts as empty.
+ * Stores the notifier's state for the next start: reported conditions, failed runs in a row, and notices not yet
+ * delivered. The state is in a small file next to the warehouse. A missing or unreadable file counts as empty.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -61,7 +61,7 @@ export async function readMemory(file: string): Promise<Memory> {
   }
 }
 
-/** Writes the file. If that fails, for instance on a full disk, the worker continues with the state in memory. */
+/** Replaces the file. If writing fails, for instance on a full disk, the worker continues with the state in memory. */
 export async function writeMemory(file: string, memory: Memory): Promise<void> {
   const fresh = `${file}.new`
   try {

@@ -21,7 +21,7 @@ export interface NotifierOptions {
   readonly runs: Runs
   readonly clock: Clock
   readonly log: Log
-  /** Called with the outcome of each delivery, for the metrics. */
+  /** Called with the outcome of each delivery, so that the metrics count it. */
   readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
   readonly times?: Partial<NotifierTimes>
 }
@@ -37,7 +37,7 @@ export interface NotifierTimes {
 
 const TIMES: NotifierTimes = { checkMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** Maximum number of tries. With delays that double from 2 s to 5 min, they take about half an hour. */
+/** Maximum number of tries of one notice. With delays that double from 2 s to 5 min, they take about half an hour. */
 const TRIES_MAX = 13
 /** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
 const WAITING_MAX = 100
@@ -175,13 +175,13 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try; 0 if they exceed the longest delay, which only a wrong clock causes. */
+/** Returns the milliseconds until the next try; 0 if a wrong clock has made the delay longer than the longest one. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
 }
 
-/** Time limit (ms) for the response. A slow receiver should accept the notice first, and process it later. */
+/** Time limit (ms) for the response. A receiver should answer first, and process the notice later. */
 const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }

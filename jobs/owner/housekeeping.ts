@@ -1,4 +1,4 @@
-/** Regular work between runs: publishes, makes checkpoints, and removes old jobs, staged files and book entries. */
+/** Does regular work between runs: publishes, makes checkpoints, removes old jobs, staged files and book entries. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
@@ -18,9 +18,9 @@ export interface HousekeepingOptions {
   /** The path of the published copy. */
   readonly published: string
   readonly historyMs: number
-  /** Called after each new copy. It must not throw. */
+  /** Called after the publication of each new copy. It must not throw. */
   readonly onPublished?: (() => Promise<void>) | undefined
-  /** The log lines of runs, which are kept as long as the history in the books. */
+  /** Log lines of runs. They are kept as long as the history in the books. */
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 

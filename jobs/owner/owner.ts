@@ -28,18 +28,18 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** Number of runs at the same time. While a run waits for the service, another run loads. More need more memory. */
+/** Number of incremental runs at the same time. One run can load while another waits. More runs need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run that a job executes, and the identity of the job for its lease. */
+/** The run that a job executes, and the value that identifies the job to the lease. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** Identifies the job. If the holder of the lease has this value too, it is an earlier attempt, and is stopped. */
+  /** Identifies the job. A holder of the lease with the same value is an earlier attempt of the job, and is stopped. */
   readonly as: string
 }
 
@@ -80,7 +80,7 @@ export class Owner {
     })
   }
 
-  /** Runs the incremental run that comes before a reconcile, under the lease of incremental runs. */
+  /** Does the incremental run that precedes a reconcile, under the lease of incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -116,7 +116,7 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The job of a paused backfill stays in its queue. Other jobs end: the schedule requests their runs again.
+      // The job of a paused backfill stays in its queue. Other jobs end, because the schedule adds new ones.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
@@ -132,7 +132,7 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** If the database no longer responds, has the file opened again: after a fatal error of DuckDB, only that helps. */
+  /** Calls `onBroken` if the database no longer responds: after a fatal error, DuckDB must open the file again. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
@@ -165,7 +165,7 @@ type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promi
 export class Leases {
   readonly #held = new Map<string, LeaseHolder>()
 
-  /** Waits until the lease is free, and does the work while holding it. */
+  /** Waits until the lease is free, takes the lease, and does the work. */
   async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
       if (held.as === as) held.cancel()

@@ -1,4 +1,4 @@
-/** The BullMQ workers of one process. When it stops, their running jobs return to the queue within `STOP_MS_MAX`. */
+/** The BullMQ workers of one process. When the process stops, running jobs return to the queue within `STOP_MS_MAX`. */
 import type { Job, Worker } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
@@ -8,7 +8,7 @@ import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** How long (ms) a job's lock is valid without renewal (`lockMs`), and the time between searches for expired locks. */
+/** `lockMs`: how long a lock is valid without renewal. `stalledMs`: the time between two searches for expired locks. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -18,7 +18,7 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** Times of the locks; undefined: the store's defaults. */
+  /** Times of the locks. The default is `LOCKS` of the store. */
   readonly locks?: LockTimes | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
   /** Maximum number of jobs at the same time; undefined: 1. */
   readonly concurrency?: number
-  /** Errors after which a job waits for an operator instead of failing for good. */
+  /** After an error with one of these codes, a job does not fail but waits for an operator. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
@@ -111,7 +111,7 @@ export class JobConsumers {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
-    // A job that was cancelled on request is no error.
+    // A job that was cancelled on request is not logged as an error.
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
     else log.debug(fields, `${what}: to be tried again`)

@@ -15,7 +15,7 @@ export const CANCELLED_ON_REQUEST = 'called off on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a failed job. `abortReason`: why it was aborted; `waitsFor`: errors for an operator to fix. */
+/** Returns what happens to a job after an error. `waitsFor`: errors after which the job waits for an operator. */
 export function verdictOf(
   error: SyncError,
   abortReason: string | undefined,
@@ -29,7 +29,7 @@ export function verdictOf(
   return error.retry === 'never' ? 'give up' : 'try again'
 }
 
-/** Returns whether another run does this run's work. Commands that wait for this run then wait for the other run. */
+/** Returns whether another run replaces this run. Commands that wait for this run then wait for the other run. */
 export const isDropped = (error: SyncError | undefined, signal: AbortSignal): boolean =>
   error !== undefined && verdictOf(error, signal.aborted ? asSyncError(signal.reason).message : undefined) === 'drop'
 
@@ -38,14 +38,12 @@ export interface JobAttempt {
   readonly token: string | undefined
   /** Returns why the job was aborted, or undefined when it was not. */
   readonly abortReason: () => string | undefined
-  /**
-   * After these errors, the job does not fail but waits for an operator. It is tried again every `WAITING_RETRY_MS`.
-   */
+  /** After these errors, the job waits for an operator. It is tried again every `WAITING_RETRY_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Milliseconds until a job that waits for an operator is tried anyway: the cause may be gone without a `resume`. */
+/** Milliseconds until a job that waits for an operator is tried again. The cause may be gone without a `resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If it throws, moves or fails the job as `verdictOf` decides. */
@@ -82,8 +80,8 @@ const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
 /**
- * Returns the milliseconds until the next attempt. The delay begins with 2 s and doubles up to 5 min. Jitter removes up
- * to half of it. If the service has requested a longer delay, returns that delay.
+ * Returns the milliseconds until the next attempt. The delay begins with 2 s and doubles up to 5 min, minus a random
+ * part of up to half. If the service has requested a longer delay, returns that delay.
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))

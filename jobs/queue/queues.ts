@@ -47,9 +47,7 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/**
- * Attempts after temporary errors, with the delays of `retryDelayMs`. After the last one, a later tick adds a new job.
- */
+/** Number of attempts after temporary errors. `retryDelayMs` returns the delays. Later, a tick adds a new job. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

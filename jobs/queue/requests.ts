@@ -1,4 +1,4 @@
-/** The only place that adds jobs. While a run waits or is active, at most one more run of its kind and report waits. */
+/** Adds all jobs. While a run is active, at most one more run of its kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -15,7 +15,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds from a run's end to the publication. It comes soon if rows have changed, later if only marks have. */
+/** Milliseconds from a run's end to the publication: less if rows have changed, more if only marks have changed. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -47,7 +47,7 @@ export class Requests {
     return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
   }
 
-  /** Requests a run that begins at once, also if a failed run waits for its next attempt. */
+  /** Requests a run that begins at once, even if a failed run waits for its next attempt. */
   async incrementalNow(report: ReportName): Promise<void> {
     await this.incremental(report)
     await this.#promote('incremental', report)
@@ -98,7 +98,7 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** Returns the next tick of each report (milliseconds since 1970); empty until a worker has set the schedulers. */
+  /** Returns the time of the next tick of each report. Returns an empty list until a worker has set the schedulers. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
@@ -109,7 +109,7 @@ export class Requests {
 
   /**
    * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each of
-   * these jobs would wait until its wrong time, and would block later jobs with its deduplication key.
+   * these jobs would wait until its wrong time, and block later jobs with the same deduplication key.
    */
   async promoteMisdated(nowMs: number): Promise<number> {
     let hurried = 0

@@ -14,7 +14,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. Only the reason of the first call decides the outcome. */
+  /** Stops the run. If it is called several times, the first reason decides the outcome. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run. `isDropped`: another run replaces this run, and followers wait for the end of the other run. */
+/** Does the run. If `isDropped` is true, another run replaces it, and followers wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -97,13 +97,13 @@ export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
 
 type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'misfits'>
 
-/** Returns the figures of a run that are not zero, besides the number of rows. Example: `['3 new', '1 rejected']`. */
+/** Returns the counts of a run that are not zero, as texts. Example: `['3 new', '1 rejected']`. */
 export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
   const counted = { new: inserted, changed: updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
 }
 
-/** Writes one log line for a run that ended; its level depends on the outcome. */
+/** Writes one log line for a run that ended. The level of the line depends on the outcome. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

@@ -1,8 +1,8 @@
 /**
  * The schedule: BullMQ's job schedulers for runs and reconciles of enabled reports, and for housekeeping. A tick only
  * requests a run; while that run waits, further ticks have no effect. Each report has a fixed offset within its
- * interval, so that reports do not begin together. The schedulers are compared with the configuration at the start and
- * every minute. This repairs a store that has lost its data, or was filled while this machine's clock was ahead.
+ * interval, so that reports do not begin together. At the start and every minute, the schedulers are compared with the
+ * configuration. This repairs a store that has lost its data, or was filled while this machine's clock was ahead.
  */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
@@ -60,7 +60,7 @@ const OVERDUE_MS = MINUTE_MS
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** Times of overdue ticks at the previous check, by scheduler. */
+  /** Time of the overdue tick that the previous check found, by identifier of the scheduler. */
   #overdue = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
@@ -90,7 +90,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers with the overdue tick of the previous check: the job of that tick was lost. */
+  /** Returns the schedulers whose tick was already overdue at the previous check. The job of such a tick was lost. */
   #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -101,7 +101,7 @@ export class Schedule {
   }
 }
 
-/** Returns whether the next tick is too late for the interval, because the clock was ahead when it was computed. */
+/** Returns whether the next tick is too far away, because the clock was ahead when the tick was computed. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
@@ -148,7 +148,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** At the start, requests a run of each report with an interval. Reports with a cron schedule wait for its time. */
+/** Requests the first run of each report with an interval. Reports with a cron schedule wait for its time. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -1,13 +1,13 @@
 /**
- * Parses the `queue` setting: the kind of store, and the address without its password. Errors and logs contain only
- * `shown`, and every message of a driver passes through `withoutSecrets` first.
+ * Parses the setting `queue` into the kind of store and its address. Errors and logs contain only `shown`, the address
+ * without its password. Messages of a driver are masked by `withoutSecrets`.
  */
 import { SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
   readonly url: URL
-  /** Kind, host, port and database, without user and password. */
+  /** The address without user and password. Example: `redis://localhost:6379/1`. */
   readonly shown: string
 }
 
@@ -34,7 +34,7 @@ export function addressOf(setting: string): StoreAddress {
   return { kind, url, shown: `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` }
 }
 
-/** Returns a driver's message without the password of the address, in any of its encodings. */
+/** Returns a driver's message with `[secret]` in place of the password, also where the password is URL-encoded. */
 export function withoutSecrets(text: string, { url }: ServerAddress): string {
   const passwords = [url.password, decoded(url.password), url.searchParams.get('password') ?? '']
   const known = passwords.filter((password) => password !== '').toSorted((a, b) => b.length - a.length)

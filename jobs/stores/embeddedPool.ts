@@ -1,7 +1,7 @@
 /**
  * Presents PGlite as a pool of PostgreSQL sessions for BullMQ. PGlite has one session, so while a caller has a
- * transaction open, the statements of others wait. Each statement first yields to the event loop. Otherwise PGlite
- * would let no timer fire, and a worker that polls in a loop could not be stopped.
+ * transaction open, the statements of other callers wait. Each statement first yields to the event loop. Without this,
+ * no timer would fire while a worker polls in a loop, and the worker could not be stopped.
  */
 import { EventEmitter } from 'node:events'
 import { access, chmod, constants, mkdir } from 'node:fs/promises'
@@ -13,8 +13,8 @@ import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
- * PGlite has no autovacuum and no checkpointer, so both are done at this interval. Without VACUUM, the tables of jobs
- * grow and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
+ * PGlite has no autovacuum and no checkpointer, so the pool runs both at this interval. Without VACUUM, the tables grow
+ * and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** Sizes of the write-ahead log, as PostgreSQL settings. */
@@ -29,19 +29,19 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Lets only this user enter the folder. PGlite creates files that every user may read and write, despite the umask. */
+/** Lets only this user enter the folder, because every user may read and write the files that PGlite creates. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // Some file systems have no permissions. Nothing can be changed there.
+  // On a file system without permissions, `chmod` fails. The error is ignored, because nothing can be changed.
   await chmod(directory, 0o700).catch(() => undefined)
-  // Permissions are checked first, because PGlite's own error is only "[object Object]".
+  // Checks the permissions before PGlite opens the folder, because PGlite's own error is only "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without this option, BullMQ sets a time limit for lost connections. This database's connection can't be lost. */
+  /** Without this option, BullMQ sets a time limit for lost connections. Calls to PGlite use no connection to lose. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
@@ -63,9 +63,9 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     const database = await PGlite.create(directory, {
-      // As in the driver pg, 64-bit numbers stay text, because a double can't store them all.
+      // Returns 64-bit integers as text, as the driver `pg` does. A JavaScript number can't represent all of them.
       parsers: { [types.INT8]: (text: string) => text },
-      // PGlite's default takes four times this memory and is not faster with so few rows.
+      // PGlite's default uses four times as much memory, and is not faster with so few rows.
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', ...LOG_SIZES],
     })
     await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)

@@ -1,4 +1,4 @@
-/** BullMQ's PostgreSQL backend on a PGlite in this process. Jobs survive kill -9, but not a power cut while writing. */
+/** Runs BullMQ's PostgreSQL backend on PGlite. Jobs survive kill -9, but not a power cut during a write. */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'
@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** On a full disk, PGlite and SQLite fail with these codes. If less than `FREE_BYTES_MIN` is free, they become DISK_FULL. */
+/** Error codes of PGlite and SQLite on a full disk. DISK_FULL replaces them if less than `FREE_BYTES_MIN` is free. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
@@ -35,7 +35,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
   const { directory, clock, prefix: schema } = options
   using opening = new DisposableStack()
   opening.use(lockDirectory(directory))
-  // PGlite's messages contain no address, and so no password.
+  // The messages of PGlite contain no password, so nothing is masked.
   const problems = new ProblemLog(options, (text) => text)
   const pool = await openPool({ directory, schema, clock, onError: problems.log })
   pool.on('error', problems.log)
@@ -83,8 +83,9 @@ async function isFull(directory: string): Promise<boolean> {
 const SQLITE_BUSY = 5
 
 /**
- * Locks the directory until disposal: two PGlites on one directory lose jobs. The lock is a transaction on an empty
- * SQLite file, which ends even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file can't be opened.
+ * Locks the directory until disposal, because two PGlites on one directory lose jobs. The lock is a transaction on an
+ * empty SQLite file, which ends even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file can't be
+ * opened.
  */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
@@ -93,7 +94,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Finds the file that can't be opened. Node's error contains its path; SQLite's does not, but means `.lock`.
+    // An error of Node contains the path of the file that failed. An error of SQLite has no path, and is about `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -113,7 +114,7 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite also opens a file that this user may only read. A lock on this file would not exclude other processes.
+    // SQLite also opens a file that this user may only read. A lock on such a file would not exclude other processes.
     accessSync(file, constants.W_OK)
     // Sets the permissions before SQLite creates its journal, because the journal inherits them.
     closeToOthers(file)
@@ -132,7 +133,7 @@ function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)
   } catch {
-    // Some file systems have no permissions. Nothing can be changed there.
+    // On a file system without permissions, `chmod` fails. The error is ignored, because nothing can be changed.
   }
 }
 

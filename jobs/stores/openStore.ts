@@ -6,7 +6,7 @@ import type { OpenOptions, QueueStore } from './store.ts'
 export type { OpenOptions } from './store.ts'
 
 export const PREFIX = 'tidemark_queue'
-/** Matches valid prefixes. In PostgreSQL, they are part of names, which it cuts at 63 characters. */
+/** Matches valid prefixes. In PostgreSQL, the prefix is part of names, and PostgreSQL cuts names at 63 characters. */
 const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
 /**

@@ -54,7 +54,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // An `options` parameter in the address overrides the option of the pool, so the search path is added to the address.
+  // An `options` parameter of the address overrides the option of the pool, so the parameter gets the search path.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)

@@ -1,6 +1,6 @@
 /**
- * Handles errors of a queue store. A driver's error is replaced by one without `cause`, since it may contain a failed
- * AUTH command with the password. Each problem is logged once a minute instead of once per attempt to connect.
+ * Handles errors of a queue store. An error of the driver may contain a failed AUTH command with the password, so a new
+ * error without `cause` replaces it. Each problem is logged once a minute instead of once per attempt to connect.
  */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
@@ -11,7 +11,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** Milliseconds after which a problem that continues is logged again. */
 const LOG_AGAIN_MS = MINUTE_MS
 
-/** Matches a position in a Redis script, which is removed so that one problem always has the same message. */
+/** Matches a position in a Redis script. It is removed, so that one problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>
@@ -62,7 +62,7 @@ export class ProblemLog {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** Called when the store works again, so that the next problem is logged at once. */
+  /** Forgets the logged problems when the store works again, so that the next problem is logged at once. */
   readonly reset = (): void => {
     if (this.#loggedAtMs.size === 0) return
     this.#loggedAtMs.clear()

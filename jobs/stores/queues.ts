@@ -1,4 +1,4 @@
-/** BullMQ's queues and workers on one store. Each has an error listener: without one, an error ends the process. */
+/** Creates BullMQ's queues and workers on one store. Each has an error listener, or an error would end the process. */
 import {
   type BackendFactory,
   type ConnectionOptions,
@@ -40,13 +40,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over within 20 s. A worker may block the event loop for half of `lockDuration`. */
+/** Another worker takes over a dead worker's job within 20 s. The event loop may block for half of `lockDuration`. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** Milliseconds until a failed call to the store is repeated. BullMQ's default of 15 s is too long after a restart. */
+/** Milliseconds until a worker repeats a failed call. BullMQ's default of 15 s is too long after a store's restart. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
-/** Queue methods that commands call. If one throws a driver's error, an error with a cure is thrown instead. */
+/** Methods of a queue that commands call. They throw an error with a cure instead of the driver's error. */
 const CALLS = [
   'add',
   'getActive',
@@ -99,7 +99,7 @@ export class Queues {
     // BullMQ ignores later calls of `close`, so the first call must not wait for a store that can't be reached.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
-    // After the loss of its lock, the job may already run in another process, so it is cancelled here.
+    // A job whose lock was lost may already run in another process, so it is cancelled here.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)
@@ -141,7 +141,7 @@ interface StoreParts extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onErr
   readonly release: () => Promise<void>
 }
 
-/** Maximum time (ms) by which a store that does not respond may delay the end of a process. */
+/** Maximum number of milliseconds by which a store that does not respond may delay the end of a process. */
 const CLOSING_MS_MAX = 4_000
 
 /** Time (ms) for which the store keeps the value that `checkWritable` writes. */

@@ -1,6 +1,6 @@
 /**
- * The queue store on Redis. All queues share two connections. `asking` fails at once when Redis is unreachable, so that
- * a command never hangs. `waiting` waits until Redis is reachable again. BullMQ copies `waiting` for blocking calls.
+ * The queue store on Redis. All queues share two connections. A call on `asking` fails at once if Redis is unreachable,
+ * so no command hangs. A call on `waiting` waits until Redis is reachable. BullMQ copies `waiting` for blocking calls.
  */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
@@ -16,7 +16,7 @@ const RECONNECT_MS_MAX = 2_000
 /** Milliseconds after which a call fails. A frozen server closes no connection, so its calls would wait forever. */
 const ANSWER_MS = 15_000
 
-/** Maximum number of ended jobs in a queue. They take memory: one run per second leaves thousands per hour. */
+/** Maximum number of ended jobs in a queue. They use memory, and one run per second adds thousands in an hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -53,7 +53,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // Only Redis has this limit. On PostgreSQL it makes BullMQ deadlock and turns successes into failures.
+    // Only Redis has this limit. On PostgreSQL, it would make BullMQ deadlock and report finished jobs as failed.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: new RedisValues(asking, opening.prefix),
@@ -67,15 +67,14 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
 
 /**
  * Returns whether a listed connection uses our database. Redis lists the connections of all databases, and workers of
- * another installation have the same names but do not take our jobs. If a server hides the database, the connection
- * counts as ours.
+ * other installations have the same names. If a server hides the database, the connection counts as ours.
  */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects to Redis. `connect` fails only with "connection is closed"; the real reason is in the error events. */
+/** Connects to Redis. Reads the reason of a failure from the error events, because `connect` does not return it. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {
@@ -127,7 +126,7 @@ interface RedisFacts {
   readonly policy: string | undefined
 }
 
-/** BullMQ's scripts need at least this version. */
+/** BullMQ's scripts need at least this version of Redis. */
 const VERSION_MIN = [5, 0] as const
 const VERSION_ADVISED = [6, 2] as const
 

@@ -1,6 +1,6 @@
 /**
- * Shares one encrypted token among all processes on one store, which deletes the token when it expires. One process at
- * a time refreshes the token, under a lease. If that process dies, the lease expires and another process refreshes the
+ * Shares one encrypted token among all processes on one store. The store deletes the token when it expires. One process
+ * at a time refreshes the token, under a lease. If this process dies, the lease ends and another one refreshes the
  * token.
  */
 import { randomUUID } from 'node:crypto'
@@ -13,12 +13,12 @@ import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
-/** Duration of a refresh lease (ms): longer than parsing blocks the event loop, but short in case its process dies. */
+/** Milliseconds for which a refresh lease is valid. If its process dies, other processes wait until the lease ends. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** Milliseconds between two reads while another process refreshes the token, which takes a few hundred milliseconds. */
+/** Milliseconds between two attempts to get the lease. A refresh usually takes a few hundred milliseconds. */
 const POLL_EVERY_MS = 100
-/** For this time after refused credentials, no process on this store requests a token, not even after a restart. */
+/** Milliseconds after refused credentials in which no process requests a token, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -94,7 +94,7 @@ export class SharedTokens implements TokenStore {
     }
   }
 
-  /** Renews the lease until disposed: a refresh may take minutes when the service requests a pause. */
+  /** Renews the lease until the result is disposed. A refresh may take minutes when the service requests a pause. */
   #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
@@ -124,7 +124,7 @@ export class SharedTokens implements TokenStore {
     return { token, text: kept.text }
   }
 
-  /** Reports a store that can't be reached as a temporary error, like a service that can't be reached. */
+  /** Awaits a call to the store. Throws QUEUE_UNREACHABLE, a temporary error, if the store can't be reached. */
   async #callStore<T>(call: Promise<T>): Promise<T> {
     try {
       return await call

@@ -1,4 +1,4 @@
-/** Short texts with a time to live (by the store's clock), shared by processes: tokens, refresh leases, pauses. */
+/** Short texts that processes share: tokens, refresh leases and pauses. Each text expires by the store's clock. */
 import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 import { identityHash } from './tokenCipher.ts'
 
@@ -8,14 +8,14 @@ export interface StoredValue {
 }
 
 export interface SharedValues {
-  /** Returns the value, or undefined when it has expired. */
+  /** Returns the value; undefined if there is none, or if it has expired. */
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value if the name is free. Of several callers, only one gets true. */
+  /** Writes the value if the name is free. If several processes call it at once, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** If the value still has this text, it expires `ms` from now. Returns whether it has this text. */
+  /** Sets the value to expire `ms` from now if its text is still `text`. Returns whether it was. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Removes the value if it still has this text. Otherwise another process has written it, and it stays. */
+  /** Removes the value if its text is still `text`. A value that another process has written in the meantime stays. */
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later is not changed. */
   prolong(name: string, ms: number): Promise<void>

@@ -55,10 +55,10 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
 }
 
 const TABLE = 'tidemark_shelf'
-/** SQL for `$n` milliseconds from now, by the server's current clock instead of the start of the transaction. */
+/** SQL for the time `$n` milliseconds from now. In PostgreSQL, `now()` would be the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
-/** Creates the table of shared values in the schema of the store, next to BullMQ's own tables. */
+/** Statement that creates the table of shared values in the schema of the store, next to BullMQ's own tables. */
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,

@@ -27,10 +27,10 @@ export interface QueueStore extends AsyncDisposable {
   ): Worker<Data, Result>
   /** Returns the shared token of all processes on this store, encrypted with a key derived from the client secret. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
-  /** Returns the shared pauses: after one process received status 429, all of them wait. */
+  /** Returns the pauses that all processes share: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Rejects if the store does not answer, or accepts no writes (a replica, a full disk). */
+  /** Rejects if the store does not answer or accepts no writes (for example a replica, or a full disk). */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** Encrypts the shared token, because others may read the store: AES-256-GCM, keyed by client secret and identity. */
+/** Encrypts the shared token, because others may read the store. The key is derived from secret and identity. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../src/secret.ts'
 
@@ -6,7 +6,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Context of the key derivation: names the version, and separates this key from other keys of the same secret. */
+/** Context of the key derivation. It contains a version, and separates this key from other keys of the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class TokenCipher {
@@ -18,7 +18,7 @@ export class TokenCipher {
     this.#secret = secret
   }
 
-  /** The key is derived at each use, because the client secret may have been read from its file again. */
+  /** Derives the key at each use, because the client secret changes when its file is read again. */
   get #key(): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }
@@ -30,7 +30,7 @@ export class TokenCipher {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Returns the decrypted text; undefined if it was encrypted with another secret or for another identity. */
+  /** Returns the decrypted text; undefined if the text was encrypted with another secret or for another identity. */
   decrypt(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)

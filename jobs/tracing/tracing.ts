@@ -1,5 +1,5 @@
 /**
- * OpenTelemetry traces, loaded only if the standard variables are set. One trace contains the schedule's tick, the job,
+ * Sends OpenTelemetry traces, if the standard variables request them. One trace contains the schedule's tick, the job,
  * its run, the requests and the commit. Spans contain names, counts and codes; never a body, a header or a message.
  */
 import type { Telemetry } from 'bullmq'
@@ -34,10 +34,10 @@ export interface TracingOptions {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** Time limit (ms) for sending spans at a worker's end, since an unreachable collector must not delay the end. */
+/** Time limit (ms) for sending spans when a worker stops. An unreachable collector must not delay the stop. */
 const FLUSH_MS_MAX = 2_000
 
-/** Starts tracing; returns undefined if no traces are requested. The exporter reads its own OTEL variables. */
+/** Starts tracing. Returns undefined if no traces are requested. The exporter reads its own OTEL variables. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
@@ -103,7 +103,7 @@ async function providerOf(env: Env) {
   return provider
 }
 
-/** Returns the sampler that OTEL_TRACES_SAMPLER names. Without the variable, returns a sampler of every trace. */
+/** Returns the sampler that OTEL_TRACES_SAMPLER names. Without this variable, the sampler records every trace. */
 function samplerOf(env: Env, sdk: typeof import('@opentelemetry/sdk-trace')) {
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'
   const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')
