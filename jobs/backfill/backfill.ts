@@ -75,9 +75,9 @@ export class BackfillNames {
    * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
    * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
    */
-  async withJobs<T>(asked: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
+  async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
-    const request = this.#lastRequest.then(() => this.#findOrCreate(asked))
+    const request = this.#lastRequest.then(() => this.#findOrCreate(requested))
     this.#lastRequest = request.catch(() => undefined)
     const named = await request
     try {
@@ -87,11 +87,11 @@ export class BackfillNames {
     }
   }
 
-  async #findOrCreate(asked: readonly BackfillRequest[]): Promise<BackfillJobs> {
+  async #findOrCreate(requested: readonly BackfillRequest[]): Promise<BackfillJobs> {
     const { requests, clock, startOf } = this.#parts
     const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
     const named = new Map<ReportName, BackfillJob>()
-    for (const request of asked) {
+    for (const request of requested) {
       const { report } = request
       const known = [...waiting, ...this.#inProgress].filter((job) => job.report === report).map(toOpen)
       const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }

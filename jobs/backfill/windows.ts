@@ -140,7 +140,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
 }
 
 function lostWindowError({ report, number }: PullAsk): SyncError {
-  return new SyncError('STAGED_MISSING', `${report}: window ${number} was forgotten by the queue's store`, {
+  return new SyncError('STAGED_MISSING', `${report}: the queue's store has lost the job of window ${number}`, {
     report,
     cure: 'The window is pulled again.',
   })

@@ -41,7 +41,7 @@ export class Metrics implements Disposable {
   readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   #books: Books | undefined
   #depths: Depths | undefined
-  #known: readonly BookFigures[] = []
+  #figures: readonly BookFigures[] = []
 
   constructor(parts: MetricsOptions) {
     this.#parts = parts
@@ -64,7 +64,7 @@ export class Metrics implements Disposable {
     return {
       [Symbol.dispose]: () => {
         this.#books = undefined
-        this.#known = []
+        this.#figures = []
       },
     }
   }
@@ -92,11 +92,11 @@ export class Metrics implements Disposable {
     const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.meters
     const { config, clock } = this.#parts
     for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
-    const known = this.#books === undefined ? [] : await this.#inTimeLimit(this.#books)
-    this.#known = this.#books === undefined ? [] : (known ?? this.#known)
+    const current = this.#books === undefined ? [] : await this.#inTimeLimit(this.#books)
+    this.#figures = this.#books === undefined ? [] : (current ?? this.#figures)
     for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows, misfits]) gauge.reset()
     const nowS = toMillis(clock.now()) / 1_000
-    for (const figures of this.#known) {
+    for (const figures of this.#figures) {
       const report: ReportName = figures.report
       if (!config.reports[report].enabled) continue
       paused.set({ report }, figures.isPaused ? 1 : 0)

@@ -38,7 +38,7 @@ export function conditionsOf(known: WatchedState, rules: Rules): Condition[] {
 
 function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Condition[] {
   if (pausedReason === undefined) return []
-  const cure = `Run "tidemark check": it says what to do; "tidemark resume ${report}" runs it again.`
+  const cure = `Run "tidemark check" to see the cure. Then run "tidemark resume ${report}".`
   const message = `${report} is paused: ${pausedReason}`
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
@@ -58,8 +58,8 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
   if (overlap === undefined || reportOf(report).newerBy.length > 0) return []
-  const message = `${report}: rows that no window brought came late (${lateRows} in the last day)`
-  const cure = `Set reports.${report}.overlap to ${overlap}. Changes that came as late: run "tidemark reconcile ${report}".`
+  const message = `${report}: the service showed rows too late for their windows (${lateRows} in the last day)`
+  const cure = `Set reports.${report}.overlap to ${overlap}. To read changes that were as late, run "tidemark reconcile ${report}".`
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
@@ -67,11 +67,11 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
-  const told = { report, code, cure }
-  if (isBrake({ code })) return [{ ...told, key: `brake ${report}`, event: 'brake.pulled', message }]
+  const details = { report, code, cure }
+  if (isBrake({ code })) return [{ ...details, key: `brake ${report}`, event: 'brake.pulled', message }]
   if (times < rules.failures) return []
   const failed = `${report}: ${kind} runs failed ${times} times in a row: ${message}`
-  return [{ ...told, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
+  return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
 /** Lag is reported only if it is longer than this number of the report's intervals plus `settle`. */
@@ -95,7 +95,7 @@ function lagCondition(
       event: 'lag.exceeded',
       report,
       message: `${report} is ${minutes} min behind the service; ${Math.round(limitMs / MINUTE_MS)} min are allowed`,
-      cure: 'Run "tidemark status": it says what runs, what waits and what failed.',
+      cure: 'Run "tidemark status" to see which runs are active, wait or have failed.',
     },
   ]
 }

@@ -84,7 +84,7 @@ export class Housekeeping {
     const books = await context.warehouse.trimBooks(before)
     const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
     const removed = { jobs, staged: staged.length, runLogs, ...books }
-    log.info(removed, 'removed what is no longer needed')
+    log.info(removed, 'removed old jobs, staged files, run logs and book entries')
     return removed
   }
 }

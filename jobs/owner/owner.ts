@@ -104,8 +104,8 @@ export class Owner {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
     const { signal, cancel } = task
-    const held = { ...this.#lease(task, `${kind} ${report}`), as }
-    const leased = (story: () => Promise<unknown>) => this.#leases.hold(held, () => inRun({ runId, report }, story))
+    const request = { ...this.#lease(task, `${kind} ${report}`), as }
+    const leased = (story: () => Promise<unknown>) => this.#leases.hold(request, () => inRun({ runId, report }, story))
     return leased(async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
@@ -163,21 +163,21 @@ type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promi
  * begin a job again while its first attempt still works. The new attempt stops the first attempt and waits for its end.
  */
 export class Leases {
-  readonly #held = new Map<string, LeaseHolder>()
+  readonly #holders = new Map<string, LeaseHolder>()
 
   /** Waits until the lease is free, takes the lease, and does the work. */
   async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
-    for (let held = this.#held.get(name); held !== undefined; held = this.#held.get(name)) {
-      if (held.as === as) held.cancel()
-      await held.ended
+    for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {
+      if (holder.as === as) holder.cancel()
+      await holder.ended
       signal.throwIfAborted()
     }
     const end = Promise.withResolvers<void>()
-    this.#held.set(name, { as, cancel, ended: end.promise })
+    this.#holders.set(name, { as, cancel, ended: end.promise })
     try {
       return await work()
     } finally {
-      this.#held.delete(name)
+      this.#holders.delete(name)
       end.resolve()
     }
   }

@@ -112,8 +112,8 @@ export class JobConsumers {
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
     // A job that was cancelled on request is not logged as an error.
-    if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: called off`)
+    if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: cancelled`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
-    else log.debug(fields, `${what}: to be tried again`)
+    else log.debug(fields, `${what}: will be tried again`)
   }
 }

@@ -11,7 +11,7 @@ import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 /** The reasons to abort a job's signal. Each has its own outcome. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
-export const CANCELLED_ON_REQUEST = 'called off on request'
+export const CANCELLED_ON_REQUEST = 'cancelled on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
@@ -73,7 +73,9 @@ const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= 
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
-  return new SyncError(known ?? 'UNEXPECTED', message ?? reason, { cure: 'Read the log of the worker that did it.' })
+  return new SyncError(known ?? 'UNEXPECTED', message ?? reason, {
+    cure: 'Read the log of the worker of this job.',
+  })
 }
 
 const DELAY_MS_MIN = 2_000
@@ -85,8 +87,8 @@ const DELAY_MS_MAX = 5 * MINUTE_MS
  */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
-  const asked = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
-  return Math.round(Math.max(full * (0.5 + random() / 2), typeof asked === 'number' ? asked : 0))
+  const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
+  return Math.round(Math.max(full * (0.5 + random() / 2), typeof requestedMs === 'number' ? requestedMs : 0))
 }
 
 /** Returns the error for a job that was aborted. `why`: the reason. */

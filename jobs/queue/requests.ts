@@ -112,7 +112,7 @@ export class Requests {
    * these jobs would wait until its wrong time, and block later jobs with the same deduplication key.
    */
   async promoteMisdated(nowMs: number): Promise<number> {
-    let hurried = 0
+    let promoted = 0
     for (const name of QUEUES) {
       // Ticks are left out, because the schedule repairs their times.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
@@ -121,10 +121,10 @@ export class Requests {
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
         // Promoting a job fails if it has begun by itself in the meantime.
         await job.promote().catch(() => undefined)
-        hurried += 1
+        promoted += 1
       }
     }
-    return hurried
+    return promoted
   }
 
   async depths(): Promise<Readonly<Record<QueueName, QueueDepth>>> {

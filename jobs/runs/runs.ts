@@ -110,11 +110,11 @@ export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): voi
   const fields = { report, kind, runId, state, ms: Math.round(elapsedMs) }
   if (state === 'off') return log.debug(fields, `${name}: off, ${offReason ?? 'by configuration'}`)
   if (error !== undefined) {
-    const told = { ...fields, code: error.code, cure: error.cure }
-    if (state === 'paused') return log.debug(told, `${name}: paused: ${error.message}`)
+    const details = { ...fields, code: error.code, cure: error.cure }
+    if (state === 'paused') return log.debug(details, `${name}: paused: ${error.message}`)
     const wasStopped = error.code === 'CANCELLED' || error.code === 'FENCED'
-    if (wasStopped) return log.info({ ...told, state: 'stopped' }, `${name}: stopped: ${error.message}`)
-    return log.warn(told, `${name}: failed: ${error.message}`)
+    if (wasStopped) return log.info({ ...details, state: 'stopped' }, `${name}: stopped: ${error.message}`)
+    return log.warn(details, `${name}: failed: ${error.message}`)
   }
   const { rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late } = figures
   const counts = { pages, rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late }

@@ -70,9 +70,9 @@ export class Schedule {
 
   /** Adds missing schedulers, corrects wrong ones, and removes schedulers that the configuration does not name. */
   async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
-    const held = await this.#queue.getJobSchedulers(0, -1)
-    const byId = new Map(held.map((each) => [each.key, each]))
-    const stuck = this.#stuck(held, nowMs)
+    const stored = await this.#queue.getJobSchedulers(0, -1)
+    const byId = new Map(stored.map((each) => [each.key, each]))
+    const stuck = this.#stuck(stored, nowMs)
     const isTooFar = ({ id, repeat }: Scheduler) => waitsTooLong(repeat, byId.get(id)?.next, nowMs)
     const wrong = this.#schedulers.filter(
       (each) => stuck.has(each.id) || isTooFar(each) || !isSame(each.repeat, byId.get(each.id)),
@@ -85,15 +85,15 @@ export class Schedule {
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }
     const wanted = new Set(this.#schedulers.map(({ id }) => id))
-    const strays = held.map(({ key }) => key).filter((id) => !wanted.has(id))
+    const strays = stored.map(({ key }) => key).filter((id) => !wanted.has(id))
     for (const id of strays) await this.#queue.removeJobScheduler(id)
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
   /** Returns the schedulers whose tick was already overdue at the previous check. The job of such a tick was lost. */
-  #stuck(held: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
+  #stuck(stored: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
-      held.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
+      stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
     )
     const stuck = [...overdue].filter(([id, next]) => this.#overdue.get(id) === next).map(([id]) => id)
     this.#overdue = overdue
@@ -109,10 +109,10 @@ function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, now
 
 type StoredScheduler = { every?: number; offset?: number; pattern?: string; tz?: string } | undefined
 
-function isSame(repeat: Scheduler['repeat'], held: StoredScheduler): boolean {
-  if (held === undefined) return false
-  if ('pattern' in repeat) return held.pattern === repeat.pattern && (held.tz ?? 'UTC') === repeat.tz
-  return held.every === repeat.every && (held.offset ?? 0) === repeat.offset
+function isSame(repeat: Scheduler['repeat'], stored: StoredScheduler): boolean {
+  if (stored === undefined) return false
+  if ('pattern' in repeat) return stored.pattern === repeat.pattern && (stored.tz ?? 'UTC') === repeat.tz
+  return stored.every === repeat.every && (stored.offset ?? 0) === repeat.offset
 }
 
 interface ScheduleOptions {
@@ -137,12 +137,13 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
       const { added, removed } = await schedule.updateSchedulers(nowMs)
       const promoted = await requests.promoteMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
-      if (removed.length > 0) log.info({ removed }, 'schedulers were removed that the configuration no longer has')
-      if (promoted > 0) log.info({ hurried: promoted }, 'jobs that a clock running ahead had delayed begin now')
+      if (removed.length > 0)
+        log.info({ removed }, 'schedulers were removed, because the configuration does not name them')
+      if (promoted > 0) log.info({ promoted }, 'started jobs that a wrong clock had delayed')
       if (isFirst) await requestFirstRuns(parts)
       isFirst = false
     } catch (error) {
-      log.warn({ err: error }, 'the schedulers could not be checked; it is tried again')
+      log.warn({ err: error }, 'the schedulers could not be checked; the next check follows')
     }
     await clock.sleep(pollMs, signal).catch(() => undefined)
   }

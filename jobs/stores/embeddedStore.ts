@@ -24,7 +24,7 @@ export async function openEmbeddedStore(options: Opening): Promise<QueueStore> {
   } catch (error) {
     if (!FULL_DISK_CODES.includes(asSyncError(error).code) || !(await isFull(directory))) throw error
     throw new SyncError('DISK_FULL', `no space is left for the embedded queue ${directory}`, {
-      cure: 'Free some space and start it again: what waits in the queue is kept.',
+      cure: 'Free some space and start Tidemark again. The jobs in the queue are kept.',
       data: { directory },
       cause: error,
     })
@@ -70,7 +70,7 @@ async function openPool(settings: Parameters<typeof EmbeddedPool.open>[0]): Prom
     await pool?.end()
     if (error instanceof SyncError) throw error
     throw new SyncError('QUEUE_UNFIT', `the embedded queue cannot be opened: ${messageOf(error)}`, {
-      cure: `Move ${settings.directory} away: schedules and open backfills are made anew from the warehouse.`,
+      cure: `Move ${settings.directory} away. Schedules and open backfills are then restored from the warehouse.`,
     })
   }
 }
@@ -139,7 +139,7 @@ function closeToOthers(file: string): void {
 
 const inUse = (directory: string, holder: string): SyncError =>
   new SyncError('QUEUE_LOCKED', `the embedded queue ${directory} is in use by ${holder}`, {
-    cure: 'Let the worker that runs do the work, or end it; for several workers set queue to a Redis.',
+    cure: 'Let the running worker do the work, or stop it. For several workers, set queue to a Redis.',
     data: { directory },
   })
 

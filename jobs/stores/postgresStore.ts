@@ -43,8 +43,8 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
     values: new SqlValues(shared),
     check: () => findingsOf(pool),
     workersOf: async (name) => {
-      const asked = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
-      const { rows } = await asked.catch((error: unknown) => {
+      const counting = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
+      const { rows } = await counting.catch((error: unknown) => {
         throw temporaryError(address.shown, problems.mask(messageOf(error)))
       })
       return rows[0]?.workers ?? 0
@@ -80,8 +80,8 @@ async function prepare(pool: Pool, address: ServerAddress, schema: string): Prom
     await prepareTables(session as unknown as PgPoolClient, schema)
   } catch (error) {
     if (error instanceof SyncError) throw error
-    const what = `its tables cannot be made: ${withoutSecrets(error instanceof Error ? error.message : '', address)}`
-    throw unfitError(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner make the schema.')
+    const what = `its tables cannot be created: ${withoutSecrets(error instanceof Error ? error.message : '', address)}`
+    throw unfitError(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner create the schema.')
   } finally {
     session.release()
   }
@@ -118,7 +118,7 @@ function version({ version, number }: PostgresFacts): StoreFinding {
 }
 
 function writes({ is_replica: isReplica, read_only: readOnly }: PostgresFacts): StoreFinding {
-  if (isReplica) return { state: 'failed', what: 'it is a read-only replica', cure: 'Give the address of the primary.' }
+  if (isReplica) return { state: 'failed', what: 'it is a read-only replica', cure: 'Use the address of the primary.' }
   if (readOnly === 'on') {
     const cure = 'ALTER DATABASE … SET default_transaction_read_only = off, or use another database.'
     return { state: 'failed', what: 'this database is read-only', cure }

@@ -18,7 +18,9 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
   new SyncError(
     'QUEUE_UNREACHABLE',
     `the queue store ${address.shown} cannot be reached: ${withoutSecrets(messageOf(error), address)}`,
-    { cure: 'Check queue (TIDEMARK_QUEUE_URL) and that the server runs; on one machine queue: embedded needs none.' },
+    {
+      cure: 'Check queue (TIDEMARK_QUEUE_URL) and the server. On one machine, queue: embedded needs none.',
+    },
   )
 
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
@@ -27,7 +29,7 @@ export const unfitError = (shown: string, what: string, cure: string): SyncError
 /** Returns the temporary error for a connected store that now fails: unreachable, out of memory, or a replica. */
 export const temporaryError = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
-    cure: 'See that it runs, has memory or disk left and takes writes; the worker goes on by itself when it does.',
+    cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
   })
 
 /** Returns an error's message; for an AggregateError, which has none, the joined messages of its errors. */
@@ -56,7 +58,7 @@ export class ProblemLog {
     const message = this.mask(messageOf(error))
     const trouble = message.replace(REDIS_PLACE, '')
     const nowMs = clock.monotonicMs()
-    for (const [each, saidMs] of this.#loggedAtMs) if (nowMs - saidMs >= LOG_AGAIN_MS) this.#loggedAtMs.delete(each)
+    for (const [each, loggedMs] of this.#loggedAtMs) if (nowMs - loggedMs >= LOG_AGAIN_MS) this.#loggedAtMs.delete(each)
     if (this.#loggedAtMs.has(trouble)) return
     this.#loggedAtMs.set(trouble, nowMs)
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')

@@ -78,9 +78,9 @@ export class Queues {
     const queue = new Queue(name, { ...this.#base(asking), defaultJobOptions: this.#retention() }, backend)
     queue.on('error', onError)
     for (const call of CALLS) {
-      const ask = (queue[call] as (...args: unknown[]) => Promise<unknown>).bind(queue)
-      const asked = (...args: unknown[]) => ask(...args).catch((error: unknown) => Promise.reject(toError(error)))
-      Object.assign(queue, { [call]: asked })
+      const method = (queue[call] as (...args: unknown[]) => Promise<unknown>).bind(queue)
+      const wrapped = (...args: unknown[]) => method(...args).catch((error: unknown) => Promise.reject(toError(error)))
+      Object.assign(queue, { [call]: wrapped })
     }
     this.#queues.set(name, queue)
     return queue as Queue<Data>

@@ -148,10 +148,10 @@ function version(fields: ReadonlyMap<string, string>): StoreFinding {
 
 function role(fields: ReadonlyMap<string, string>): StoreFinding {
   if (fields.get('role') === 'slave') {
-    return { state: 'failed', what: 'it is a read-only replica', cure: 'Give the address of the primary.' }
+    return { state: 'failed', what: 'it is a read-only replica', cure: 'Use the address of the primary.' }
   }
   if (fields.get('cluster_enabled') === '1') {
-    const cure = 'Use a Redis that is no cluster: one small server carries far more jobs than there are.'
+    const cure = 'Use a Redis that is not a cluster. One small server is enough for all jobs.'
     return { state: 'failed', what: 'it is a cluster', cure }
   }
   return { state: 'passed', what: 'takes writes' }
@@ -159,7 +159,7 @@ function role(fields: ReadonlyMap<string, string>): StoreFinding {
 
 function eviction(policy: string | undefined): StoreFinding {
   const cure = 'Run: redis-cli CONFIG SET maxmemory-policy noeviction; and set it in redis.conf.'
-  if (policy === undefined) return { state: 'warned', what: 'whether it evicts keys is not told', cure }
+  if (policy === undefined) return { state: 'warned', what: 'the server does not show whether it evicts keys', cure }
   if (policy === 'noeviction') return { state: 'passed', what: 'never evicts keys' }
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
@@ -168,7 +168,7 @@ function eviction(policy: string | undefined): StoreFinding {
 function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(fields.get(name) ?? 0))
   if (max === 0 || used < max) return []
-  const cure = 'Raise maxmemory of this Redis, or see what else fills it.'
+  const cure = 'Raise maxmemory of this Redis, or find out what else fills it.'
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
@@ -177,7 +177,7 @@ function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts):
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
   const cure = 'Set appendonly yes in redis.conf.'
-  if (aof === undefined) return { state: 'warned', what: 'whether it keeps its data is not told', cure }
+  if (aof === undefined) return { state: 'warned', what: 'the server does not show whether it keeps its data', cure }
   const lost = save === '' ? 'keeps nothing over a restart' : 'may lose the last minutes in a crash'
   return { state: 'warned', what: `${lost} (appendonly no)`, cure }
 }

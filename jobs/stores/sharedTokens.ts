@@ -132,7 +132,7 @@ export class SharedTokens implements TokenStore {
       throw new SyncError(
         'QUEUE_UNREACHABLE',
         `the shared token cannot be reached: ${this.#parts.mask(messageOf(error))}`,
-        { cure: 'Check that the queue store runs; the worker goes on by itself when it is back.' },
+        { cure: 'Check that the queue store runs. The worker then continues by itself.' },
       )
     }
   }

@@ -58,9 +58,9 @@ export async function openTracing({ env, version, log }: TracingOptions): Promis
         span.setStatus({ code: SpanStatusCode.ERROR, message: code })
       }
       try {
-        return await work((told) => {
-          span.setAttributes(attributesOf(told))
-          if (what === 'run' && typeof told['code'] === 'string') fail(told['code'])
+        return await work((more) => {
+          span.setAttributes(attributesOf(more))
+          if (what === 'run' && typeof more['code'] === 'string') fail(more['code'])
         })
       } catch (error) {
         fail(asSyncError(error).code)
