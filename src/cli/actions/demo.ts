@@ -4,8 +4,10 @@ import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
-import { type WorldChange, type DemoService, startService, startWorker } from '../demo/service.ts'
-import { changesOf, configText, questionsOf, SUBJECTS } from '../demo/story.ts'
+import { DEMO_CLIENT } from '../../sandbox/options.ts'
+import { startSandbox, type World, type WorldChange } from '../../sandbox/server.ts'
+import { configText, makeChanges, questionsOf, SUBJECTS } from '../demo/story.ts'
+import { startWorker } from '../demo/worker.ts'
 import { counted, duration, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import { tablePrinter } from '../results.ts'
@@ -24,10 +26,10 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   const folder = path.join(shell.cwd, FOLDER)
   if (!keep) await removeOldFiles(folder)
   out.write(heading('1. A local reporting service'))
-  await using service = await startService(shell, ROWS)
-  out.write(`It runs at ${service.url}, in a process of its own.\n`)
+  await using service = await startSandbox({ rows: ROWS, amounts: 'cents' })
+  out.write(`It runs at ${service.url}.\n`)
   const token = randomBytes(TOKEN_BYTES).toString('hex')
-  const config = await configure(folder, service, token)
+  const config = await configure(folder, service.url, token)
 
   out.write(heading('2. A worker: first it reads everything'))
   await using worker = await startWorker(shell, config, folder)
@@ -43,7 +45,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
 
   out.write(heading('3. Meanwhile, people work with the service'))
   const before = await lastLoad(config)
-  const changed = await makeChanges(service, config)
+  const changed = await changeRows(service.world, config)
   out.write(changed.map((each) => `${changeText(each)}\n`).join(''))
 
   out.write(heading('4. The worker reads only what changed'))
@@ -78,8 +80,8 @@ async function removeOldFiles(folder: string): Promise<void> {
 }
 
 /** Writes and loads the demo's configuration. Ignores environment variables, which may name the user's real service. */
-async function configure(folder: string, service: DemoService, token: string): Promise<Config> {
-  const { url, clientId, clientSecret } = service
+async function configure(folder: string, url: string, token: string): Promise<Config> {
+  const { clientId, clientSecret } = DEMO_CLIENT
   await mkdir(folder, { recursive: true })
   await writeFile(path.join(folder, 'tidemark.yaml'), configText(url, clientId))
   await writeFile(
@@ -111,12 +113,13 @@ async function tablesText(config: Config): Promise<string> {
   )
 }
 
-async function makeChanges(service: DemoService, config: Config): Promise<WorldChange[]> {
+async function changeRows(world: World, config: Config): Promise<readonly WorldChange[]> {
   await using copy = await openPublished(config)
   const subjects = await copy.rows<{ event_id: number }>(SUBJECTS)
-  const changed: WorldChange[] = []
-  for (const change of changesOf(subjects.map(({ event_id }) => event_id))) changed.push(await service.change(change))
-  return changed
+  return makeChanges(
+    world,
+    subjects.map(({ event_id }) => event_id),
+  )
 }
 
 const DONE: Readonly<Record<string, string>> = {

@@ -1,26 +1,27 @@
 /** The contents of the demo: its configuration, the changes to the service's rows, and the queries. */
-import { ENTITY_IDS } from '../../sandbox/server.ts'
-import type { Change } from './service.ts'
+import { ENTITY_IDS, type World, type WorldChange, type WorldReport } from '../../sandbox/server.ts'
 
 /** Selects the events that the demo changes: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
 
-export function changesOf(events: readonly number[]): readonly Change[] {
+/** Changes rows of the service, as its users would, and returns what changed. `events`: keys of events to change. */
+export function makeChanges(world: World, events: readonly number[]): readonly WorldChange[] {
   const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
+  const oldest = (report: WorldReport) => world.liveKeys(report)[0] ?? 0
   return [
-    { action: 'edit', report: 'events', key: renamed },
-    { action: 'editChild', report: 'events', key: rearranged, field: 'meetingRooms' },
-    { action: 'addChild', report: 'events', key: extended, field: 'assignments' },
-    { action: 'softDelete', report: 'events', key: cancelled },
-    { action: 'insert', report: 'events' },
-    { action: 'edit', report: 'budgets' },
-    { action: 'softDelete', report: 'budgets' },
-    { action: 'edit', report: 'enquiries' },
-    { action: 'insert', report: 'automated_bookings' },
-    { action: 'edit', report: 'office_reservations' },
-    { action: 'edit', report: 'merf_submissions' },
+    world.edit('events', renamed),
+    world.editChild('events', rearranged, 'meetingRooms'),
+    world.addChild('events', extended, 'assignments'),
+    world.softDelete('events', cancelled),
+    world.insert('events'),
+    world.edit('budgets', oldest('budgets')),
+    world.softDelete('budgets', oldest('budgets')),
+    world.edit('enquiries', oldest('enquiries')),
+    world.insert('automated_bookings'),
+    world.edit('office_reservations', oldest('office_reservations')),
+    world.edit('merf_submissions', oldest('merf_submissions')),
   ]
 }
 
