@@ -28,7 +28,7 @@ const DELETIONS: Record<Deletes, string> = {
   flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have none: they are read with and without deleted rows, as budgets are',
   diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it: then it was edited between the two',
   absence:
-    'within two runs, a row that the service no longer returns is marked with `is_deleted = true`, because the total of the service is compared with the rows held. Reconciles find it too. Never while the report has filters',
+    'within two runs, a row that the service no longer returns is marked with `is_deleted = true`: a comparison of counts finds it. Reconciles find it too. Never while the report has filters',
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
