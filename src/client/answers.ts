@@ -1,6 +1,6 @@
 /**
- * Decides by the status and the first bytes of a response whether it is an error, and which (spec §7). Secrets are
- * masked in all texts. Statuses with another meaning at the token endpoint are in tokenAnswers.ts.
+ * Chooses the error for a response from its status and its first bytes (spec §7). Secrets are masked in all texts. The
+ * file tokenAnswers.ts handles statuses that have another meaning at the token endpoint.
  */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
@@ -20,14 +20,14 @@ export interface RequestContext {
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns why a report's response can't be used; undefined for a 200 that may be JSON. The caller handles a 401. */
+/** Returns the error for an unusable response of a report, else undefined. The caller must handle a 401 first. */
 export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   if (answer.status === 200) return unusableBody(answer, request)
   if (answer.status === 400) return requestInvalid(answer, request)
   if (answer.status === 403) return forbidden(request)
   if (answer.status === 429) {
     return failure('RATE_LIMITED', request, {
-      message: 'the service limits how often it may be asked (429)',
+      message: 'the service limits the number of requests (429)',
       cure: 'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
       data: statusData(answer),
     })
@@ -46,7 +46,7 @@ export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (status >= 300 && status < 400 && status !== 304) return redirected(answer, request)
-  // The body of a 2xx may have rows with private columns, so it is not part of the error.
+  // The body of a 2xx may contain private columns, so the error does not quote it.
   const shown = status < 300 ? '' : request.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
   return failure('STATUS_UNEXPECTED', request, {
     message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
@@ -55,7 +55,7 @@ export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncEr
   })
 }
 
-/** Returns the error for a 200 that is empty or a web page (such as a login page); undefined for any other body. */
+/** Returns the error for a 200 whose body is empty or a web page, such as a login page. Otherwise returns undefined. */
 export function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
@@ -66,7 +66,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // Rows may be sent with the content type of a web page. The error never quotes rows, since columns may be private.
+  // A body that begins like JSON may contain rows. The error must not quote rows, because columns may be private.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',
@@ -75,7 +75,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
   })
 }
 
-/** Returns the error for a 401 with a new token: the token lacks the scope (spec §5, rules 3 and 4). */
+/** Returns the error for a 401 that follows a new token: the token lacks the scope (spec §5, rules 3 and 4). */
 export function scopeMissing(request: RequestContext): SyncError {
   const { report = '' } = request
   const scope = request.scope === undefined ? `the scope that grants reading ${report}` : `the scope ${request.scope}`
@@ -112,7 +112,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-/** Returns the problems in a refusal's body, as a list and as one text. Secrets are masked. */
+/** Returns the problems that an error response names, as a list and as one text. Secrets are masked. */
 export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),
@@ -122,13 +122,13 @@ export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext
   return { text: redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX), problems }
 }
 
-/** Returns the status and the Retry-After of an answer, for an error's data. */
+/** Returns the status and the Retry-After of a response, for the data of an error. */
 export const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
   status,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })
 
-/** Returns an error of a report's request or, without a report, of a token request. */
+/** Returns an error of a report's request or, if `report` is undefined, of a token request. */
 export function failure(
   code: ErrorCode,
   { report }: Pick<RequestContext, 'report'>,

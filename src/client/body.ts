@@ -13,14 +13,14 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** Maximum number of compressions of one body. More compressions are an attack, or come from a loop of proxies. */
+/** Maximum number of compressions of one body. More are sent only by an attacker or by a loop of proxies. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // An abort may destroy the stream before it is read. Its error is ignored, since `raced` throws the abort's reason.
+  // An abort may destroy the stream before it is read. The stream's error is ignored, since `raced` throws the reason.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()

@@ -1,4 +1,4 @@
-/** Cancels calls by AbortSignal. `AbortSignal.any` is not used, since it stays attached to long-lived signals. */
+/** Cancels calls with AbortSignals. `AbortSignal.any` is not used: its signals stay attached to long-lived parents. */
 import { SyncError } from '../errors.ts'
 
 export interface LinkedSignal extends Disposable {
@@ -6,7 +6,7 @@ export interface LinkedSignal extends Disposable {
   abort(reason: unknown): void
 }
 
-/** Returns a signal that aborts as soon as one of its parents does. Disposing it removes the listeners. */
+/** Returns a signal that aborts as soon as one of its parents does. Disposing it detaches it from its parents. */
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
@@ -18,7 +18,7 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
   }
 }
 
-/** Settles as `work` does, but rejects when the signal aborts, even if `work` never settles. */
+/** Returns the result of `work`. Rejects as soon as the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   // `work` may reject after the abort, which Node would report as an unhandled rejection.
   work.catch(() => undefined)
@@ -35,7 +35,7 @@ export function throwIfAborted(signal: AbortSignal): void {
   if (signal.aborted) throw reasonOf(signal)
 }
 
-/** Returns the signal's reason if it is an error of Tidemark, else (AbortError, TimeoutError) the error CANCELLED. */
+/** Returns the signal's reason. For a DOMException (AbortError, TimeoutError), returns the error CANCELLED instead. */
 export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
   if (reason instanceof Error && !(reason instanceof DOMException)) return reason

@@ -8,7 +8,7 @@ export interface LimiterRules {
   /** Maximum number of concurrent requests. The limiter begins with 2 and allows more while the service keeps up. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** The longest pause (ms) that requests wait for. During a longer pause, requests fail with RATE_LIMITED. */
+  /** The longest pause (ms) that requests wait for. During a longer pause, they fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
 }
 
@@ -46,7 +46,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Returns a permit, in the order of the calls with the same priority. Throws RATE_LIMITED during a long pause. */
+  /** Waits for a permit. Calls with the same priority get permits in their order. A long pause throws RATE_LIMITED. */
   async acquire(
     signal: AbortSignal,
     { priority = 'first' }: { priority?: Priority | undefined } = {},
@@ -114,7 +114,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Grants permits after `ms`. Does not call `after`, because its timer lets the process end while a request waits. */
+  /** Grants permits after `ms`. Uses `sleep`, as a timer of `after` would let the process end while requests wait. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -155,7 +155,7 @@ export type Priority = 'first' | 'behind'
 /** After 7 `first` requests in a row, a waiting `behind` request is sent: backfills get at least 1 of 8 requests. */
 const FIRST_IN_A_ROW_MAX = 7
 
-/** A queue with two priorities, in which no item waits without end. */
+/** A queue with two priorities. No item waits forever. */
 export class FairQueue<T> {
   readonly #items: Record<Priority, T[]> = { first: [], behind: [] }
   #firstInARow = 0
@@ -184,14 +184,14 @@ export class FairQueue<T> {
   }
 }
 
-/** Concurrent requests at the start. Few, because it is not known yet how many the service can handle. */
+/** Concurrent requests at the start: few, because the service has not shown yet how many it can handle. */
 const INITIAL_LIMIT = 2
 
 /** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this limit, a success adds 1; else 1 / limit. At first the maximum, later the limit after a halving. */
+  /** A success adds 1 to a lower limit, and 1 / limit to any other. A halving sets this to the new limit. */
   #slowGrowthFrom: number
   #halvings = 0
 
@@ -206,7 +206,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Returns how often the limit was halved. A request reads this at its start and passes it to `overloaded`. */
+  /** Returns how often the limit was halved. A request reads the number at its start and passes it to `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }
@@ -218,7 +218,7 @@ export class AdaptiveConcurrency {
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit once per overload. Requests that began with the same `halvings` report the same overload. */
+  /** Halves the limit, unless it was halved since the request began. That halving was for the same overload. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1

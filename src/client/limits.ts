@@ -14,10 +14,10 @@ export const DEFAULT_LIMITS = {
   // A server that streams sends data often. After half a minute without a byte, the connection is dead.
   bodyMs: 30 * SECOND_MS,
   /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
-  // Enough for the time until the first byte and for the slow transfer of a full page.
+  // This is enough for the wait for the first byte and for a slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
   /** Maximum number of bytes in a response, both compressed and decompressed. */
-  // Enough for 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
+  // 500 rows of 256 KiB fit. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
   /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
   // Without Retry-After, the five delays between six attempts last at most 15.5 s in total. The next run tries again.
@@ -38,17 +38,17 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** Maximum share of a token's lifetime for that margin: a token of 60 s is renewed 12 s before its end. */
+/** Maximum of that time as a share of a token's lifetime. Example: a token of 60 s is renewed 12 s before its end. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
-/** Maximum number of bytes of a token response. A longer token would not be accepted as a header of requests. */
+/** Maximum number of bytes of a token response. No server would accept a longer token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 /** Maximum number of tokens that a request tries after 401s. Two tokens from a shared store may both have expired. */
 export const TOKENS_TRIED_MAX = 3
-/** Maximum number of bytes to read of a refusal's body, which is used for the error text only. */
+/** Maximum number of bytes to read from the body of an error response. Only the error's text uses this body. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** Maximum number of characters that an error quotes from a refusal: about ten property errors. */
+/** Maximum number of characters that an error quotes from an error response: about ten property errors. */
 export const SHOWN_CHARS_MAX = 600
 /** Maximum number of characters that an error quotes from a body without JSON: enough for the title of a login page. */
 export const SHOWN_START_CHARS_MAX = 80

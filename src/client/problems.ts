@@ -1,4 +1,4 @@
-/** Reads errors of single properties in a 400 or 422. The spec shows no layout (§7), so common layouts are accepted. */
+/** Reads the problems that a 400 or 422 names. Accepts common layouts, because the specification shows none (§7). */
 export interface Problem {
   property: string | undefined
   message: string
@@ -50,7 +50,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the value of the first of `names` in the body. Ignores case: services use camelCase or PascalCase. */
+/** Returns the body's value for the first name that it has. Ignores case: services write camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {

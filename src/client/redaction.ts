@@ -1,4 +1,4 @@
-/** Masks secrets in the service's texts, in every encoding: an error page or a JSON body may echo the request. */
+/** Masks secrets in texts of the service, in every encoding. An error page or a JSON body may repeat the request. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'

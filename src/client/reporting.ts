@@ -1,6 +1,6 @@
 /**
  * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
- * a POST. The client contains no list of reports: each request brings its path, its body and its parser.
+ * a POST. The client contains no list of reports: each request contains its path, its body and its parser.
  */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -25,7 +25,7 @@ export type { ClientLimits } from './limits.ts'
 export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
-/** An event for logs and metrics: names and durations only; no secret, no header, no body. */
+/** An event for logs and metrics. It contains names and durations, but no secret, no header and no body. */
 export type ClientEvent =
   /** A request failed and is sent again. `report` is undefined for the token request. */
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
@@ -80,7 +80,7 @@ export interface ReportRequest<T> {
    * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
    */
   forbids?: 'report' | 'request' | undefined
-  /** `first` (the default): incremental runs. `behind`: backfills, which may use at least one of eight requests. */
+  /** `first` (the default): incremental runs. `behind`: backfills, which get at least one of eight requests. */
   priority?: Priority | undefined
   /** Parses the body. If `parse` throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
@@ -96,7 +96,7 @@ export interface Answer<T> {
   bytes: number
 }
 
-/** What a client can do, without its private fields: a test may pass another object with the same methods. */
+/** The public methods of the client. A test may pass another object that has these methods. */
 export type ReportingClient = Pick<Client, keyof Client>
 
 const REPORTS_PATH = '/reportingapi'
@@ -131,7 +131,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** For each refused report, its error (401 or 403). Further reads throw this error until an operator has acted. */
+  /** The error (401 or 403) of each refused report. Further reads throw this error until an operator has acted. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -163,7 +163,7 @@ class Client implements AsyncDisposable {
     return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
-  /** Returns when the token expires, and its scopes. Requests a token if none is cached. */
+  /** Returns the time at which the token expires, and its scopes. Requests a token if none is cached. */
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
     using linked = linkedSignal([signal, this.#closing.signal])
     using _permit = await this.#permit(linked.signal, 'first')
@@ -171,7 +171,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns a lower bound of the service's clock, or our clock if responses have no Date; undefined before any. */
+  /** Returns a lower bound of the service's time; our time if responses have no Date; undefined before any response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -181,7 +181,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Called after an operator has acted. Forgets the refusals of credentials and report (if undefined: of all). */
+  /** Drops the refusals of the credentials and of `report` (or of all reports). Called after an operator has acted. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -189,7 +189,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Called when another process has ended this report's pause. Forgets the refusal, so that requests are sent. */
+  /** Drops the refusal of a report whose pause another process has ended, so that its requests are sent again. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
@@ -235,7 +235,7 @@ class Client implements AsyncDisposable {
     throw refusal
   }
 
-  /** Gets a token and sends one POST. If another request got the report's refusal meanwhile, throws that refusal. */
+  /** Gets a token and sends one POST. If the service has refused the report to another request, throws that refusal. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -294,7 +294,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** A 429 or a Retry-After, even of the last attempt, pauses the whole client and all processes that share pauses. */
+  /** After a 429 or a Retry-After, the whole client pauses and so do the processes that share pauses. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

@@ -1,4 +1,4 @@
-/** Decides whether and when a request is sent again. Every request may be repeated: it reads rows or gets a token. */
+/** Decides whether and when a request is sent again. Each request may be repeated: it reads rows or gets a token. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'
@@ -23,16 +23,16 @@ const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefin
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** Returns the delay (ms) after attempt number `attempt`: the service's Retry-After within limits, else the backoff. */
+/** Returns the delay (ms) after an attempt: the service's Retry-After within limits or, without one, the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
   { rules, random }: { rules: ClientLimits; random: () => number },
 ): number {
-  const asked = retryAfterMsOf(error)
-  if (asked === undefined) return backoffMs(attempt, rules, random)
+  const requestedMs = retryAfterMsOf(error)
+  if (requestedMs === undefined) return backoffMs(attempt, rules, random)
   // The lower bound keeps `Retry-After: 0` from becoming a tight loop.
-  return Math.min(Math.max(asked, rules.retryDelayMsMin), rules.pauseMsMax)
+  return Math.min(Math.max(requestedMs, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
 /** Returns an exponential backoff with full jitter: uniform between zero and a bound that doubles with each attempt. */
@@ -46,7 +46,7 @@ function afterAttempts(error: SyncError, attempts: number): SyncError {
   return extend(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Adds to an error when the pause requested by the service ends. A run does not wait for such a long pause. */
+/** Adds the end of the requested pause to an error. A run does not wait for such a long pause. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
   return extend(error, hint, { attempts, retryAfterMs: pause.waitMs })
@@ -57,14 +57,14 @@ function extend({ code, message, cure, data, cause, report }: SyncError, additio
   return new SyncError(code, message + addition, details)
 }
 
-/** True for an error of the token request, which has its own retries. The attempt is then not repeated. */
+/** True for an error of the token request. That request has its own retries, so this attempt is not repeated. */
 const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
   rules: ClientLimits
   signal: AbortSignal
-  /** Waits for a permit. It is released after `onPause`, so that no other request is sent before the pause begins. */
+  /** Waits for a permit. The permit is released after `onPause`, so that no request is sent before the pause begins. */
   permit: () => Promise<Permit>
   /** Called with each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void

@@ -1,4 +1,7 @@
-/** Parses responses of the token endpoint (spec §4, §7). Errors name wrong fields only, since the body is a secret. */
+/**
+ * Parses responses of the token endpoint (spec §4, §7). Errors contain names of fields, but no values, which are
+ * secret.
+ */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -95,7 +98,7 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
   })
 }
 
-/** Reads the scopes for messages only, so the signature is not verified; the service verifies it. */
+/** Reads the scopes in a token. Does not verify its signature, because the scopes are only shown in messages. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined

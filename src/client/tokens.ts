@@ -1,7 +1,8 @@
 /**
- * The token cache (spec §5, rules 1, 4 and 6). A token is cached until shortly before its end and dropped when the service
- * refuses it. All requests that need a token share one token request. A token's age counts from before its request was
- * sent, on the monotonic clock. After refused credentials, no token request is sent until an operator has acted.
+ * The token cache (spec §5, rules 1, 4 and 6). A token is cached until shortly before its end and dropped when the
+ * service refuses it. All requests that need a token share one token request. A token's lifetime is measured on the
+ * monotonic clock, from the moment before its request was sent. After refused credentials, no token request is sent
+ * until an operator has acted.
  */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -14,7 +15,7 @@ import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** Milliseconds until the token ends, by the store's clock: processes share no monotonic clock. */
+  /** Milliseconds until the token expires, by the store's clock, because processes share no monotonic clock. */
   remainingMs: number
   scopes: readonly string[] | undefined
 }
@@ -25,7 +26,7 @@ export interface TokenStore {
   write(token: StoredToken): Promise<void>
   /** Deletes this token. If the store has a newer token, the newer token stays. */
   drop(accessToken: Secret): Promise<void>
-  /** Takes the store's token lock, which one process has at a time, runs `refresh`, and releases the lock. */
+  /** Acquires the store's token lock, runs `refresh`, and releases the lock. One process has the lock at a time. */
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
@@ -38,7 +39,7 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** Time on our monotonic clock from which on the token is renewed. */
+  /** The token is renewed from this time on (our monotonic clock). */
   readonly renewAtMs: number
   /** The number of the client's token request, from 1 on; 0 if another process has requested the token. */
   readonly issue: number
@@ -52,7 +53,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request with the number of callers that wait for it. If no caller waits any more, it is cancelled. */
+/** A token request with the number of callers that wait for it. When no caller waits any more, it is cancelled. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -64,7 +65,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True if the refusal of the credentials is in the store, from which another process may delete it. */
+  /** True if the refusal of the credentials is in the store. An operator's action in another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 
@@ -77,7 +78,7 @@ export class TokenCache {
     return this.#issued
   }
 
-  /** Returns a token that does not end soon. All callers during one token request get its result. */
+  /** Returns a token that does not expire soon. All callers during one token request get its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
@@ -159,7 +160,7 @@ export class TokenCache {
     }
   }
 
-  /** Stores the refusal. Ignores an error of the store; else callers would get it instead of CREDENTIALS_REFUSED. */
+  /** Stores the refusal. Ignores an error of the store, so that callers get the error CREDENTIALS_REFUSED. */
   async #storeRefusal(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {
@@ -210,6 +211,6 @@ export class TokenCache {
   }
 }
 
-/** Returns how long (ms) before its end a token is renewed: a minute, or a fifth of a lifetime below five minutes. */
+/** Returns the time (ms) from a token's renewal to its end: a minute, or a fifth of a lifetime below five minutes. */
 export const tokenMarginMs = (lifetimeMs: number): number =>
   Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

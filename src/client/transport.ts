@@ -28,7 +28,7 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** When the request was sent, and when the response's head arrived, by our monotonic clock. */
+  /** Times on our monotonic clock at which the request was sent and the head of the response arrived. */
   sentMs: number
   arrivedMs: number
 }
@@ -99,7 +99,7 @@ export class Transport {
     })
   }
 
-  /** Reads the body. Returns no bytes if a refusal's body can't be read, because the refusal's status is enough. */
+  /** Reads the body. If the body of an error response can't be read, returns no bytes, because the status is enough. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -139,13 +139,13 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
       }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // HTTP/1.1 with one request per connection, so that an abort affects one request only.
+    // Uses HTTP/1.1 with one request per connection, so that an abort affects one request only.
     allowH2: false,
     pipelining: 1,
   })
 }
 
-/** Matches an interim answer `100 Continue`. No answer's JSON contains it, since a text in JSON has no line break. */
+/** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
 /**

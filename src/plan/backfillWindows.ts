@@ -11,7 +11,7 @@ export const BACKFILL_WINDOWS_MAX = 1_000
 const WINDOWS_WANTED = 32
 /** The minimum number of pages per window. In smaller windows, too many requests would be for half-empty last pages. */
 const PAGES_A_WINDOW_MIN = 4
-/** The length of a window in days if the number of rows is unknown. Longer if there would be over `WINDOWS_WANTED`. */
+/** Days per window if the number of rows is unknown. Windows are longer if there would be over `WINDOWS_WANTED`. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -20,12 +20,12 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the backfill's range. `rows`: the number of rows modified in it and, if requested too, of rows created. */
+/** A part of the backfill's range. `rows`: the number of modified rows and, if requested too, of created rows. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window of the plan. `rows` as in `CountedRange`; undefined if the number of rows is unknown. */
+/** A window of the plan. `rows` is as in `CountedRange`, or undefined if the number of rows is unknown. */
 export interface WindowRange extends Range {
   readonly rows: readonly number[] | undefined
 }
@@ -65,11 +65,11 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if rows have no deletion flag. Each window is then read a second time, without deleted rows, for the keys. */
+  /** True if rows have no deletion flag. Each window is then read again without deleted rows, to compare the keys. */
   readonly readsTwice: boolean
 }
 
-/** Without a total, the search for the last page takes this many more requests per doubling of the number of pages. */
+/** In a bare array, the search for the last page sends this many more requests when the number of pages doubles. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -26,8 +26,8 @@ export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.se
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /**
- * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends there. Its later part can then be cut
- * again. Undefined for other spans.
+ * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends by then. Its later part has a lower bound
+ * and can be cut again. Returns undefined for other spans.
  */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
@@ -51,7 +51,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Cuts the span at `youngFrom` if its old part may be counted by pages and is not shorter than its young part. */
+/** Cuts the span at `youngFrom` if its old part may be counted by pages and is at least as long as its young part. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -86,8 +86,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page but may lack rows: page 2 has nothing new, and no response with that
- * many rows was proven complete. A service that ignores page numbers and shortens every response looks like this.
+ * Returns whether page 1 seems to be the only page but may lack rows: page 2 has no new row, and no response with as
+ * many rows was proven complete. A service that ignores page numbers and shortens each response looks like this.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -119,8 +119,8 @@ export function learnWalked(given: Case): PagingProfile {
 }
 
 /**
- * Returns the paging profile after two walks agreed. The profile was wrong if the last page has as many rows as its
- * full page and another page of this run was longer. Rows had moved when the profile was learned.
+ * Returns the paging profile after two walks agreed. If the last page is as long as a full page of the profile, but
+ * another page of this run was longer, the profile was wrong: rows had moved when it was learned.
  */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
@@ -146,7 +146,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back from the last page has as many rows as its pages can have, so that none is missing. */
+/** Returns whether the walk back from the last page has as many rows as its pages can have. Then no row is missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -158,7 +158,7 @@ export function isCountMet(given: Case): boolean {
   )
 }
 
-/** Returns whether two walks in a row are whole and returned the same rows, and page 0 was not `unclear`. */
+/** Returns whether two walks in a row have ended (`isWhole`) and agree, and page 0 was not `unclear`. */
 const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
   previous !== undefined &&
   found.pageZero !== 'unclear' &&
@@ -173,13 +173,13 @@ export const mayLackPageZero = (given: Case): boolean => {
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, and fewer rows than the total on each of their pages. */
+/** Returns whether two walks returned the same rows, but every total counts more rows. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks had the rows of page 1 on each page, and fewer rows than each total. */
+/** Returns whether each page of two walks has the rows of page 1, but every total counts more rows. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
 /** Returns whether rows may be missing, and no further request can return them. */
@@ -199,7 +199,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree, and requests for narrower spans have found no row that all their pages lack. */
+/** Returns whether two walks agree. If all their pages are alike, narrower spans must also have no other row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
@@ -207,15 +207,15 @@ export const isAgreed = (given: Case): boolean =>
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
 /**
- * Returns whether all allowed walks over a bare array were read, and the last one ended at a refused page after a full
- * one. The refused page may have rows, and other page sizes did not help.
+ * Returns whether the last allowed walk over a bare array ended at a refused page after a full page. The refused page
+ * may have rows, and other page sizes did not help.
  */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the probe of parts of the span that shows whether two agreeing walks lack rows; undefined: none is left. */
+/** Returns the next probe that can show whether two agreeing walks lack rows; undefined if none is left. */
 export function probeOfParts(given: Case): ProbeName | undefined {
   const { partTotals, narrower } = given.seen.found
   if (!isShort(given)) return undefined
@@ -247,9 +247,9 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If page 2 repeats or refuses a full page 1, or repeats a bare array, a
- * walk with one row less per page shows whether the service ignores page numbers. If it does, or if rows at one instant were repeated, the
- * next walk requests all rows on one page, so that their order does not matter.
+ * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, one row
+ * less per page is requested, which shows whether the service ignores page numbers. If it does, or if rows at one
+ * instant were repeated, all rows are requested on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -268,7 +268,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. Not if page 1 has fewer rows than an earlier page. */
+/** Returns whether the total may decide where to cut. It may not if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

@@ -25,7 +25,7 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** `limit`: the table has the maximum of columns. `frozen`: the contract is `freeze`. The values stay in JSON. */
+  /** `limit`: the table has its maximum number of columns. `frozen`: the contract is `freeze`. Values stay in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** The effect of new fields or types: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects rows. */
@@ -66,7 +66,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // The limit is reported once per table: if field names are data, each of them would be reported.
+  // Reports the limit once per table. If field names are data, thousands of fields may exceed the limit.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

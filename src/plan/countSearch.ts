@@ -12,7 +12,7 @@ export interface CreationRange {
   readonly rows: number
 }
 
-/** Returns the ranges sorted, earliest first, with at most a bound in common. Ranges that overlap are joined. */
+/** Joins ranges that overlap, and sorts them, earliest first. The returned ranges have at most a bound in common. */
 export function rangesOf(notes: readonly CreationRange[]): readonly CreationRange[] {
   const ranges: CreationRange[] = []
   const from = ({ since }: CreationRange): number => since ?? Number.NEGATIVE_INFINITY
@@ -36,12 +36,14 @@ interface RangeGroup {
   readonly total: number
 }
 
-/** Bisects the ranges. The caller requests the service's total up to each time from `next()`, and calls `saw`. */
+/**
+ * Bisects the ranges. `next()` returns a time. The caller requests the total up to this time and passes it to `saw`.
+ */
 export class CountSearch {
   /** Ranges whose number of stored rows differs from the service's number. */
   readonly wrong: CreationRange[] = []
   readonly #ranges: readonly CreationRange[]
-  readonly #held: readonly number[]
+  readonly #storedBefore: readonly number[]
   readonly #rangesMax: number
   #open: RangeGroup[]
 
@@ -49,8 +51,8 @@ export class CountSearch {
   constructor(ranges: readonly CreationRange[], total: number, rangesMax: number) {
     this.#ranges = ranges
     this.#rangesMax = rangesMax
-    let held = 0
-    this.#held = [0, ...ranges.map(({ rows }) => (held += rows))]
+    let stored = 0
+    this.#storedBefore = [0, ...ranges.map(({ rows }) => (stored += rows))]
     this.#open = [{ from: 0, to: ranges.length, before: 0, total }]
     this.#settle()
   }
@@ -77,11 +79,11 @@ export class CountSearch {
   #settle(): void {
     for (let group = this.#open.at(-1); group !== undefined; group = this.#open.at(-1)) {
       const { from, to, before, total } = group
-      const held = (this.#held[to] ?? 0) - (this.#held[from] ?? 0)
+      const stored = (this.#storedBefore[to] ?? 0) - (this.#storedBefore[from] ?? 0)
       const range = this.#ranges[from]
-      if (held !== total - before && to - from > 1) return
+      if (stored !== total - before && to - from > 1) return
       this.#open.pop()
-      if (held !== total - before && range !== undefined) this.wrong.push(range)
+      if (stored !== total - before && range !== undefined) this.wrong.push(range)
       if (this.wrong.length === this.#rangesMax) this.#open = []
     }
   }

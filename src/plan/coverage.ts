@@ -10,7 +10,7 @@ export interface ReadSettings {
   readonly columns?: string | undefined
 }
 
-/** The settings that can require, when they change, that rows are read again. */
+/** The settings whose change can require that rows are read again. */
 export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
 
 export type Change = (typeof CHANGES)[number]
@@ -26,7 +26,7 @@ export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which rows were read. Rows modified up to `refillUntil` may be of an earlier one. */
+  /** The configuration with which rows were read. Rows up to `refillUntil` may have been read with another one. */
   readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
@@ -34,45 +34,46 @@ export interface Coverage {
   readonly because: readonly Change[]
 }
 
-/** Returns the settings for which `wanted` requires more rows than were read with `held`. */
-export function changesThatNeedMore(held: ReadSettings, wanted: ReadSettings): Change[] {
+/** Returns the settings for which `wanted` requires more rows than were read with `earlier`. */
+export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings): Change[] {
   return [
-    ...(wanted.start < held.start ? (['start'] as const) : []),
-    ...(canonical(held.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
-    ...(wanted.expand.every((flag) => held.expand.includes(flag)) ? [] : (['expand'] as const)),
-    ...(held.columns === wanted.columns ? [] : (['columns'] as const)),
+    ...(wanted.start < earlier.start ? (['start'] as const) : []),
+    ...(canonical(earlier.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
+    ...(wanted.expand.every((flag) => earlier.expand.includes(flag)) ? [] : (['expand'] as const)),
+    ...(earlier.columns === wanted.columns ? [] : (['columns'] as const)),
   ]
 }
 
-/** Returns whether the rows that were read with `held` are enough for `wanted`. */
-export const covers = (held: ReadSettings, wanted: ReadSettings): boolean =>
-  changesThatNeedMore(held, wanted).length === 0
+/** Returns whether the rows that were read with `earlier` are enough for `wanted`. */
+export const covers = (earlier: ReadSettings, wanted: ReadSettings): boolean =>
+  changesThatNeedMore(earlier, wanted).length === 0
 
 /**
- * Returns the coverage to store for a run with the configuration `wanted`. `held`: the coverage of the previous run,
- * which read all rows up to `readUntil`. If the configuration is the same, returns `held`.
+ * Returns the coverage to store for a run with the configuration `wanted`. `earlier`: the coverage of the previous run,
+ * which read all rows up to `readUntil`. If the configuration is the same, returns `earlier`.
  */
 export function nextCoverage(
-  held: Coverage | undefined,
+  earlier: Coverage | undefined,
   wanted: ReadSettings,
   readUntil: Instant | undefined,
 ): Coverage {
-  if (held === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
-  const changes = changesThatNeedMore(held.asked, wanted)
+  if (earlier === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
+  const changes = changesThatNeedMore(earlier.asked, wanted)
   if (changes.length > 0) {
-    const before = held.refillUntil === undefined ? [] : held.because
+    const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // With fewer flags in `expand`, new rows lack those collections. If a flag returns, rows must be read again.
-  const start = held.refillUntil === undefined ? earliest(held.asked.start, wanted.start) : wanted.start
-  const isSame = start === held.asked.start && wanted.expand.length === held.asked.expand.length
-  return isSame ? held : { ...held, asked: { ...wanted, start } }
+  // With fewer flags in `expand`, new rows lack the collections of the missing flags. Stores the present flags, so that
+  // rows are read again if a flag returns.
+  const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
+  const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
+  return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
 }
 
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts of a time range that is read again, newest part first. Older time is one more part. */
+/** Lengths in days of the parts of a time range that is read again, newest first. The last part is the older rest. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 /** Returns the time from `start` to `until` in parts, newest first. Each part begins where the next one ends. */

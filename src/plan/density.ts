@@ -9,20 +9,20 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, earlier slices no longer count. */
 const RESTART_FACTOR = 3
-/** Keeps the room that `plannedRows` leaves at one standard deviation or more. More variance would reduce it. */
+/** Keeps the margin of `plannedRows` at one standard deviation or more. A high variance would otherwise reduce it. */
 const WORTH_MIN = Math.exp(0.5)
 /** The trend changes by this share of a slice's deviation; by the smaller share if chance can explain the deviation. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** The trend before the first slice: most reports have more rows per time towards the present. */
+/** The trend before the first slice. It is positive, since most reports have more rows per day towards the present. */
 const TREND_AT_FIRST = 0.03
 /** The maximum change of the density from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
 /**
- * Returns how many rows to plan for a response of at most `pageRows`, so that a full response is rare. `dispersion`:
- * the variance of the number of rows, divided by its mean. More variance needs more room.
+ * Returns the number of rows to plan for a response of at most `pageRows`, so that a full response is rare.
+ * `dispersion`: the variance of the number of rows, divided by its mean. More variance requires a larger margin.
  */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
@@ -72,7 +72,7 @@ export class Density {
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the density to `rows` rows in `length` µs, and forgets earlier slices. (0, 0) means that it is unknown. */
+  /** Sets the density to `rows` rows in `length` µs, and forgets earlier slices. `guess(0, 0)` makes it unknown. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

@@ -1,4 +1,7 @@
-/** Chooses a row to request alone: it must be on the first page, which may be 0 or 1 (undefined in spec §4, rule 2). */
+/**
+ * Chooses a row that can be requested alone. It must be on the first page, so the response shows the number of that
+ * page: 0 or 1 (spec §4, rule 2 leaves it open).
+ */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

@@ -1,4 +1,4 @@
-/** Bit mask of the JSON kinds that a field has in all rows. A column type is chosen from all rows, not from a sample. */
+/** Bits for the kinds of JSON values that a field has in any row. All rows decide a column's type, not a sample. */
 
 export const Kind = {
   null: 1,
@@ -17,11 +17,11 @@ export const Kind = {
    */
   exponent: 64,
   text: 128,
-  /** Text that is a full ISO 8601 date-time in the extended format and exists. */
+  /** Text that is a complete ISO 8601 date-time in the extended format, of a date that exists. */
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set if staging has written a number as text, because a double would round it. Not a kind of its own. */
+  /** Set besides another kind if staging has written a number as text, because a double would round it. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,

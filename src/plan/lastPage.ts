@@ -25,7 +25,7 @@ export class LastPageSearch {
   #limit: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** True if page `#limit` repeated the last page. The last page's number is then `#limit` or lower. */
+  /** True if a page had the rows of the last page again. The number of the last page is then `#limit` or lower. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -69,7 +69,8 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // After a short page, only empty pages or the same page may follow. If it is repeated, no other page may be short.
+    // After a short page, only empty pages or repeats of that page may follow. If a page is repeated, no other page may
+    // be short or empty.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

@@ -35,7 +35,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns for how long (ms), at least, a late row was invisible after its modification. Never negative. */
+/** Returns the minimum time (ms) from a late row's modification until the service showed the row. Never negative. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */

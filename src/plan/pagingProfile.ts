@@ -60,7 +60,7 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with the first page's number. Undefined: the service has refused the number known before. */
+/** Returns the profile with the number of the first page, or without it after the service has refused that page. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -74,11 +74,11 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns a limit: a response with fewer rows than this is the last page. 0 while the profile is empty. */
+/** Returns a number of rows. A page with fewer rows is certainly the last one. Returns 0 for an empty profile. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/** Returns whether a response of `rows` rows is complete if `asked` were requested. Not if the page may be full. */
+/** Returns whether `rows` rows are a complete response if `asked` were requested. False if the page may be full. */
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
@@ -98,9 +98,9 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * The further rows that page 1 of a bare array allows. `all`: there are none. `all unless clamped`: none, unless the
- * service has reduced its page size since the profile was learned. `all if unpaged`: none, if the service ignores
- * paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
+ * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: there are none,
+ * unless the service has reduced its page size since the profile was learned. `all if unpaged`: there are none if the
+ * service ignores paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 

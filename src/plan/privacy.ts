@@ -26,7 +26,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects may be stored. Those of other fields are dropped. Undefined: none are dropped. */
+  /** Fields whose arrays and objects are stored; those of other fields are dropped. Undefined: all are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -56,7 +56,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns the names (snake_case) of other fields that fill this column (spec §2, event row). Its rule covers them. */
+/** Returns other fields (snake_case) that fill the same column (spec §2, event row). Its rule applies to them, too. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
@@ -70,7 +70,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as a text to compare; undefined without rules. `keyPrint`: a fingerprint of the hash key. */
+/** Returns the rules as a text to compare; undefined without rules. `keyPrint` is a fingerprint of the hash key. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -81,7 +81,7 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 export interface NewlyPrivate {
   /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
-  /** The columns of these that are hashed. Their type becomes text. */
+  /** Those of `columns` that are hashed. Their type becomes text. */
   readonly hashed: readonly string[]
   readonly payload: boolean
 }
@@ -90,9 +90,9 @@ export interface NewlyPrivate {
 export function newlyPrivate(before: string | undefined, after: string | undefined): NewlyPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)
-  const held = new Map(old)
+  const oldRules = new Map(old)
   const isOther = ([name, rule]: readonly [string, ActiveRule]): boolean =>
-    held.get(name) !== rule || (rule === 'hash' && key !== oldKey)
+    oldRules.get(name) !== rule || (rule === 'hash' && key !== oldKey)
   const changed = active.filter(isOther)
   const hashed = changed.filter(([, rule]) => rule === 'hash').map(([name]) => name)
   return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }

@@ -1,4 +1,4 @@
-/** Builds the path and the body of a request (spec §4). Sends only parameters that the report's declaration has. */
+/** Builds the path and the body of a request (spec §4). Includes only parameters that the report's declaration has. */
 import type { Declaration } from '../../schema/report.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 
@@ -25,7 +25,7 @@ export interface Question {
   readonly also?: Readonly<Record<string, unknown>>
 }
 
-/** Returns the path after `/reportingapi`. If the path has the identifier of a record, it is filled in. */
+/** Returns the path after `/reportingapi`, with the identifier of the record if the path contains one. */
 export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }

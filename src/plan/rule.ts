@@ -45,9 +45,9 @@ export const readAgain = (given: Case): Verdict => ({
 export function giveUp(given: Case): Verdict {
   const { walk } = given.seen
   const refusal = walk.cutOff(given.profile)
-  if (refusal !== undefined) return { kind: 'give up', why: `the page behind it is refused: ${refusal.message}` }
+  if (refusal !== undefined) return { kind: 'give up', why: `the next page is refused: ${refusal.message}` }
   if (isShort(given))
-    return { kind: 'give up', why: `the service counts ${walk.leastTotal} rows, and its pages bring ${walk.distinct}` }
-  const why = 'the service ignores pageNumber, and one instant has as many rows as each of its responses'
+    return { kind: 'give up', why: `the service counts ${walk.leastTotal} rows, but its pages have ${walk.distinct}` }
+  const why = 'the service ignores pageNumber, and one instant has as many rows as a response'
   return { kind: 'give up', why: hidesAtOneInstant(given) ? why : undefined }
 }

@@ -1,6 +1,4 @@
 /** The counts that the record of a run adds up over its loads. */
-
-/** Sums over the loads of a run. */
 export interface RunCounts {
   readonly pages: number
   readonly rows: number
@@ -11,7 +9,6 @@ export interface RunCounts {
   readonly misfits: number
 }
 
-/** The counts of a run that has loaded nothing. */
 export const NO_RUN_COUNTS: RunCounts = {
   pages: 0,
   rows: 0,
@@ -22,7 +19,7 @@ export const NO_RUN_COUNTS: RunCounts = {
   misfits: 0,
 }
 
-/** Returns the run's record with the counts of loads added to it. Pages and rows are those of the record. */
+/** Returns the run's record with the counts of loads added. Does not change the numbers of pages and rows. */
 export const addLoadCounts = <Run extends RunCounts>(run: Run, loads: Omit<RunCounts, 'pages' | 'rows'>): Run => ({
   ...run,
   inserted: run.inserted + loads.inserted,

@@ -42,7 +42,7 @@ export interface Findings {
   readonly counted?: Walk
   /** True if there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
   readonly hidden?: boolean
-  /** The result of requests for parts of the span: does its response, which seems complete, lack rows? */
+  /** The result of requests for parts of the span. It shows whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
   /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
   readonly partTotals?: 'add up' | 'differ'

@@ -1,4 +1,4 @@
-/** The spans not proven yet, and the length of the next slice. A wrong length costs requests but loses no row. */
+/** Queues spans that are not proven yet, and plans the next slice. A wrong length costs requests but loses no row. */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
@@ -9,16 +9,16 @@ const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
 /**
- * A heap is assumed after this many slices in a row with too many rows, if the last is no longer than `#goodLength`.
+ * A heap is assumed after this many slices in a row with too many rows, if the last is not longer than `#goodLength`.
  */
 const HEAP_FAILURES = 3
 /** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
 const HINTED_FAILURES_MAX = 3
-/** A slice seems to have a heap if it is shorter than the slice before but has over this share of its rows. */
+/** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice with more pages than this is cut alone. A smaller slice is first joined with the rest that follows. */
+/** A slice with more pages than this is cut alone. A smaller slice is first joined with the rest of its span. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -76,7 +76,7 @@ export class SpanQueue {
   #goodLength = 0
   /** End of the shortest slice with too many rows, until that time is proven. Many rows are known to be before it. */
   #overfullEnd: Instant | undefined
-  /** The last `#overfullEnd` that was tried as the end of a slice. Tried once; later slices end halfway to it. */
+  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
   #triedEnd: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -104,7 +104,7 @@ export class SpanQueue {
     return head
   }
 
-  /** Returns whether old spans are returned uncut. False once `cut` was called for one of them. */
+  /** Returns whether old spans are returned uncut. False after `cut` was called for one of them. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
@@ -140,7 +140,7 @@ export class SpanQueue {
     if (!isSparse) this.#totalBefore = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparse = isSparse ? this.#sparse + 1 : 0
-    // A proven span with more rows than a page contained a heap. Its neighbours need not be as dense.
+    // A proven span with more rows than a page contained a heap, so its rows do not show the density around it.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -187,7 +187,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Replaces the span by its parts. The second of two has the whole total until the rows of the first are known. */
+  /** Replaces the span by its parts. Of two parts, the second has the whole total until the first is proven. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -200,7 +200,7 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Returns whether the span has far more rows than a page. It is then cut without the rest of the span after it. */
+  /** Returns whether the span has far more rows than a page. It is then cut alone, without the rest that follows it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
@@ -231,7 +231,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length of the next slice after a slice of this length, beginning at `since`, had too many rows. */
+  /** Returns the next slice's length after a slice of `length` µs from `since` on had too many rows. */
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)

@@ -21,7 +21,7 @@ const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
   span?.since !== undefined && span.until - span.since >= 2
 
-/** Cuts a span with `total` rows into slices of equal length, with about `rowsEach` rows if evenly distributed. */
+/** Cuts a span with `total` rows into slices of equal length. If rows are evenly spread, each has about `rowsEach`. */
 export function splitByTotal(span: Span & { since: Instant }, total: number, rowsEach: number): Span[] {
   const length = span.until - span.since
   const slices = Math.max(2, Math.min(SLICES_MAX, length, Math.ceil(total / Math.max(1, rowsEach))))
@@ -45,7 +45,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time before which no further row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the next slice's length in µs, after `failures` slices in a row had too many rows. `length`: of the last. */
+/** Returns the next slice's length in µs. `failures` slices in a row had too many rows; the last had `length` µs. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))
@@ -55,7 +55,7 @@ const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
 /**
  * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. Leaves out
- * spans that end before they begin, such as a slice of the last second, which is later than the service's clock.
+ * spans that end before they begin, such as a slice that begins after the service's clock.
  */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []

@@ -29,11 +29,11 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** The share of the planned rows after 1, 2, 3 and more failures, if the density is known. */
+/** The share of the planned rows to aim for after 1, 2, 3 and more failures, if the density is known. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** The same share if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share if the response is unsorted. Then the distribution of the rows is known, but not their number. */
+/** The same share if the response is unsorted. The distribution of the rows is then known, but not their number. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
@@ -56,7 +56,6 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
   return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
 }
 
-/** Returns the times of a row that are in the span. */
 const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] =>
   stamps.filter((at): at is Instant => at !== undefined && at <= until && (since === undefined || at >= since))
 
@@ -86,7 +85,7 @@ function heapOf(sorted: readonly Instant[]): Instant | undefined {
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-/** Returns how many rows of the sample the next slice should contain. */
+/** Returns the number of rows of the sample that the next slice should contain. */
 function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
@@ -121,8 +120,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Returns the parts of the span that rows after the last page would be in: later than both pages or, if pages go
- * backwards in time, earlier. If rows have two different times, returns two parts.
+ * Returns the parts of the span in which rows after the last page would be. They are later than both pages or, if pages
+ * go backwards in time, earlier. If rows have two different times, returns two parts.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

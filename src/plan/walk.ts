@@ -43,7 +43,7 @@ export class Walk {
   repeats = 0
   /** Number of rows of the last read page that were on no other page of this walk. */
   freshOnLastPage = 0
-  /** Number of different rows: `firstRows` of the first page, `lastRows` of the page with the highest number. */
+  /** Number of different rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
   firstRows = 0
   lastRows = 0
   /** The total on page 1; undefined for a bare array. */
@@ -52,7 +52,6 @@ export class Walk {
   firstRowsSent = 0
   lastRowsSent = 0
   mostRows = 0
-  /** True if page 2 had the same rows as page 1. */
   page2Repeats = false
   /** The first error with which the service refused a page. */
   refusal: SyncError | undefined
@@ -183,8 +182,9 @@ export class Walk {
   }
 
   /**
-   * Returns the number of rows on a full page: as requested, or as on the shortest page that had a next page. If a page
-   * of this run was longer, that number is wrong: rows had moved, and a short last page seemed to have a next one.
+   * Returns the number of rows on a full page: the requested number, or that on the shortest page that had a next page.
+   * If a page of this run was longer, the second number is wrong: rows had moved, and a short last page seemed to have
+   * a next one.
    */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this

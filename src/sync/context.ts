@@ -1,4 +1,4 @@
-/** The dependencies of a run: client, warehouse, clock and others. The caller opens them, or a simulation does. */
+/** The dependencies of a run: client, warehouse, clock and others. The caller (or a simulation) opens them. */
 import { z } from 'zod'
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -24,9 +24,9 @@ export interface WalkContext {
   readonly signal: AbortSignal
   /** The priority of requests that wait for a permit. Requests of incremental runs come before those of a backfill. */
   readonly priority?: Priority | undefined
-  /** The run's right to commit. Each commit checks that no newer run has taken it. Undefined until the run takes it. */
+  /** The run's right to commit. Each commit checks that no newer run has begun. Undefined until the run has a fence. */
   readonly fence?: Fence | undefined
-  /** Called around each run, walk and load, for metrics and traces. */
+  /** Wraps each run, walk and load, for metrics and traces. */
   readonly observe?: Observe | undefined
 }
 
@@ -51,7 +51,6 @@ export interface SyncSettings {
 
 const count = z.number()
 
-/** Progress of a backfill's windows. */
 const WindowsProgress = z.object({
   done: count,
   failed: count,
@@ -67,7 +66,7 @@ export const Progress = z.object({
   rows: count,
   /** The total in the service's responses; undefined if they have none. */
   rowsExpected: count.optional(),
-  /** Backfills only: the identifier of the backfill. Likewise `windows`. */
+  /** The identifier of the backfill. Set only for backfills, as is `windows`. */
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })

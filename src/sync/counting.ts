@@ -22,7 +22,9 @@ const FAILURES_MAX = 3
 /** Time (ms) for which comparisons stop. */
 const STOPPED_MS = DAY_MS
 
-/** Compares the counts and reads the ranges that differ. Returns whether it read any. Throws MASS_DELETE_STOPPED. */
+/**
+ * Compares the counts and reads the ranges that differ. Returns whether it read a range. Throws MASS_DELETE_STOPPED.
+ */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -45,7 +47,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If each run compares counts, the previous run did too. The start of this window shows when.
+  // If every run compares counts, the time of the previous comparison follows from the start of this window.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
@@ -73,7 +75,7 @@ class CountComparison {
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
-  /** The service's clock at the previous comparison. Rows that are missing now were not in its total. */
+  /** The service's clock at the previous comparison. Rows that are missing now did not count in its total. */
   readonly #comparedAt: Instant | undefined
   #absent = 0
 
@@ -115,7 +117,7 @@ class CountComparison {
     const ranges = rangesOf(notes)
     const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
     if (ranges.length === 0) return [whole]
-    // The time between two ranges counts for the later range, and the time after all ranges for the last one.
+    // The time between two ranges belongs to the later range, and the time after all ranges to the last one.
     const search = new CountSearch(ranges, total, RANGES_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)
@@ -137,7 +139,8 @@ class CountComparison {
   async #read(range: CreationRange): Promise<void> {
     const { warehouse, clock, fence } = this.#context
     const { source, plan, intake } = this.#reading
-    const { declaration: report, scope, runId, config } = plan
+    const { declaration: report, scope, runId } = plan
+    const { settleMs } = plan.config
     const startedAt = floorToSecond(await serviceClock(this.#context, report, { currency: scope }))
     const place = { report, scope, fence }
     const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
@@ -154,22 +157,15 @@ class CountComparison {
     const span = { since: range.since, until: isLast ? plan.window.until : range.until }
     const isWhole = isLast && range.since === undefined
     const now = clock.now()
-    const ended = await warehouse.counts.endRange({
-      ...place,
-      range: span,
-      isWhole,
-      runId,
-      startedAt,
-      now,
-      settleMs: config.settleMs,
-    })
+    const ended = await warehouse.counts.endRange({ ...place, range: span, isWhole, runId, startedAt, now, settleMs })
     this.#absent += ended.absent
     intake.figures.deleted += ended.deleted
   }
 
   /**
    * Returns the minimum time (ms) for which a row of `missing` was invisible: from its creation to the previous
-   * comparison. Rows have no time of creation, so each next request is for rows that are twice as old.
+   * comparison. The rows do not contain their creation time. So each next request asks for rows that are twice as old,
+   * until it returns none of `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

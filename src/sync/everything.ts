@@ -21,16 +21,16 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if some rows may lack it. `total`: the total of the first response. */
+/** Reads all rows by creation time. Returns undefined if some may lack it. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are compared only if there are few rows, because millions of keys need much memory. Else totals are compared.
+  // Keys are compared only if there are few rows, as millions of keys need much memory. Otherwise totals are compared.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // Rows can only leave the part before `youngFrom`, so it can be proven page by page. The younger part can't.
+  // No row can enter the part before `youngFrom`, so its total can prove it. The younger part is read separately.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

@@ -1,11 +1,10 @@
-/** Finds the audit reports that follow a report, and the scope prefixes of their records. */
+/** Finds the enabled audit reports that follow a report, and the scope prefixes of their records. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/changedRecords.ts'
 
 type Reports = Readonly<Record<ReportName, ReportConfig>>
 
-/** Returns the enabled audit reports that follow `report`. */
 export function followersOf(report: ReportName, reports: Reports): Follower[] {
   const enquiryAudit = reports.enquiry_audit_entries
   const audit = reports.audit_entries

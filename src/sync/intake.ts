@@ -43,7 +43,6 @@ export type RowSource =
   | { readonly kind: 'backfill' | 'audit' }
   | { readonly kind: 'reconcile'; readonly reconcileId: string }
 
-/** A window that was proven to be complete. */
 export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
@@ -55,7 +54,7 @@ export interface ProvenWindow {
   readonly audited?: AuditedRecord
 }
 
-/** The errors of a load whose staged file is missing. The statement that reads the file decides which one is thrown. */
+/** Errors of a load whose staged file is missing. The statement that reads the file decides which error is thrown. */
 const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
@@ -140,7 +139,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If the next segment is full too early, the walk waits. */
+  /** Loads full segments during the walk, one at a time. If the next segment is full before that, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -219,7 +218,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** A part of the names of this process's folders, because another process may stage rows of the same run. */
+/** Part of the folder names of this process. Another process may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

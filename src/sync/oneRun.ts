@@ -21,11 +21,11 @@ export interface RunRequest {
 
 export interface RunEnd<R> {
   readonly outcome: ReportOutcome
-  /** What the run has returned; undefined if it failed. */
+  /** The result of the run; undefined if it failed. */
   readonly run?: R
 }
 
-/** Calls `work`, the work of a run. If `work` throws, stores the error and returns it in the outcome. */
+/** Calls `work` as one run. If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -41,7 +41,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
+  // Storing the record may fail for the same reason, such as a full disk. The caller must get the original error.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended

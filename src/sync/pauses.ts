@@ -1,4 +1,6 @@
-/** Pauses: runs skip a report that the service refuses, until `resume`, `check`, or another client (contract §5.9). */
+/**
+ * Pauses reports that the service refuses. Runs skip them until `resume`, `check` or another client (contract §5.9).
+ */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'
@@ -13,15 +15,15 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.pauses()
   // The pause stays if an operator made it, or if the service refused the report to the present client.
-  const holds = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
-  const outdated = paused.filter((pause) => !holds(pause))
+  const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
+  const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
   // An operator may have paused one of these reports meanwhile. `onlyRefused` keeps such a pause.
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
-  const held = paused.filter(holds)
-  const byReport = new Map(held.map((pause) => [pause.report, pausedBy(pause)]))
+  const remaining = paused.filter(stays)
+  const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
   // All reports use the same credentials, so all of them are paused while the service refuses these credentials.
-  const refused = held.find(({ code }) => code === 'CREDENTIALS_REFUSED')
+  const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
     // Another process may have ended a pause. This process still remembers the refusal and must forget it.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
@@ -30,9 +32,13 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   return new Map(reportNames.map((report) => [report, byReport.get(report) ?? pausedBy({ ...refused, report })]))
 }
 
-/** Throws the stored error if a refusal has paused the report. For commands that send requests outside of runs. */
-export function refuseAgain(held: readonly Pause[], report: ReportName, { identity }: Pick<SyncSettings, 'identity'>) {
-  const refused = held.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
+/** Throws the stored error if a refusal has paused the report. Used by commands that send requests outside of runs. */
+export function refuseAgain(
+  pauses: readonly Pause[],
+  report: ReportName,
+  { identity }: Pick<SyncSettings, 'identity'>,
+) {
+  const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
   const one =
     refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (one !== undefined) throw pausedBy({ ...one, report })
@@ -50,7 +56,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // A pause by an operator is not replaced: a successful `check` would end the new pause, but must not end this one.
+  // Keeps a pause by an operator. A successful `check` would end the pause of a refusal, but must not end this one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -1,7 +1,7 @@
 /**
  * Compares a whole report with the service. A reconcile begins with an incremental run, so that new rows do not count
  * as differences, and then reads all rows. Rows that differ are stored and counted: their number is Tidemark's own
- * error rate. A row that two reconciles in a row do not find is marked as deleted.
+ * error rate. If two reconciles in a row do not find a row, it is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -20,7 +20,7 @@ import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
-/** Rows are requested up to this time (ms) in the future, because a wrong clock may have stamped them. */
+/** Rows are requested up to this many ms in the future, because a wrong clock may have set their times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 /** No row was modified before this time. */
 const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
@@ -28,7 +28,7 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Makes the incremental run before the reconcile. In a worker, it also waits for a scheduled incremental run. */
+  /** Executes the incremental run before the reconcile. In a worker, it also waits for a scheduled incremental run. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -92,8 +92,9 @@ async function reconcileScope(
 }
 
 /**
- * Returns the keys of rows that the previous reconcile did not find and that are before `start`: edits may have taken
- * their modification times back. The time before `start` is read only if there are such rows, and no row of it is stored.
+ * Returns the keys that the previous reconcile did not find, if their rows are now before `start`. An edit may have set
+ * a modification time back. Reads the time before `start` only if the previous reconcile lacked keys, and stores no
+ * row.
  */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
@@ -158,7 +159,7 @@ function notReconcilable(report: ReportName): SyncError {
   })
 }
 
-/** Reconciles one report. Never throws: the outcome has the error. `result` is undefined if nothing was reconciled. */
+/** Reconciles one report. Never throws: the outcome contains the error. `result` is undefined after a failure. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

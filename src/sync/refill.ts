@@ -15,8 +15,8 @@ export interface Refill {
 }
 
 /**
- * Compares the present configuration with that of the rows up to `mark`. Call it before the run reads rows. Returns the
- * rows that the change of configuration requires to read again; undefined if there are none.
+ * Compares the present configuration with that of the stored rows up to `mark`. Returns the rows that must be read
+ * again because the configuration has changed; undefined if there are none. Call it before the run reads rows.
  */
 export async function openCoverage(
   context: SyncContext,
@@ -25,9 +25,9 @@ export async function openCoverage(
 ): Promise<Refill | undefined> {
   const { warehouse, fence } = context
   const place = { report: config.name, scope, fence }
-  const held = await warehouse.coverage(place)
-  const coverage = nextCoverage(held, presentSettings(context, config.name), mark)
-  if (coverage !== held) await warehouse.recordCoverage(place, coverage)
+  const stored = await warehouse.coverage(place)
+  const coverage = nextCoverage(stored, presentSettings(context, config.name), mark)
+  if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
   return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
 }
@@ -40,10 +40,10 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
   if (mark !== undefined) return
-  const held = await warehouse.coverage({ report, scope })
+  const stored = await warehouse.coverage({ report, scope })
   const wanted = presentSettings(context, report)
-  if (held !== undefined && held.asked.columns === wanted.columns) return
-  await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(held, wanted, undefined))
+  if (stored !== undefined && stored.asked.columns === wanted.columns) return
+  await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))
 }
 
 function presentSettings({ settings }: SyncContext, report: ReportName): ReadSettings {

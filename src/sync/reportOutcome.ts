@@ -20,8 +20,8 @@ export const Figures = z.object({
   /** Number of columns that were added or widened. */
   schemaChanges: sum,
   /**
-   * Fields that got no column, because the contract is `freeze` or the table has the maximum of columns. Each field is
-   * reported once. Example: `['events.colour']`.
+   * Fields that got no column, because the contract is `freeze` or the table has its maximum number of columns. Each
+   * field is reported once. Example: `['events.colour']`.
    */
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that were first returned now, although an earlier window had requested their time. */

@@ -1,6 +1,7 @@
 /**
- * Loads rejected rows again, for example after a correction of their declaration. A row counts as read when the service
- * returned it, so a newer stored version stays. A row that is rejected again is stored once, with the new reason.
+ * Loads rejected rows again, for example after a correction of their declaration. The rows keep the time at which the
+ * service returned them, so a newer stored version stays. A row that is rejected again is stored once, with the new
+ * reason.
  */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -30,7 +31,6 @@ export interface RetriedReport {
   readonly withheld?: number
 }
 
-/** The dependencies of a retry. */
 export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> & {
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
@@ -190,7 +190,7 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the values of columns that the request fills and not the response: the currency or the audited record. */
+  /** Returns the values of columns that come from the request: the currency or the audited record. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

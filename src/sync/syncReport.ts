@@ -1,4 +1,4 @@
-/** One incremental run of a report with windows. The transaction with the last row before the new mark moves it. */
+/** One incremental run of a report with windows. The mark moves in the transaction of the last row before it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -46,7 +46,7 @@ interface ScopePull {
   readonly isLast: boolean
 }
 
-/** Reads a scope's changes, then rows to read again after a change of configuration. The last load stores the run. */
+/** Reads the changes of a scope, then the rows that a new configuration requires. The last load stores the run. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)

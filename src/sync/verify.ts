@@ -1,4 +1,4 @@
-/** Compares a past window with the published copy. For this, reads the window again into a temporary warehouse. */
+/** Compares a past window with the published copy. The window is read again, into a temporary warehouse. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
@@ -45,7 +45,7 @@ export interface ScopeComparison extends ComparedScope, WindowComparison {
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
-    throw notVerifiable(ask.report, 'it is asked record by record', 'Name a report with windows of its own.')
+    throw notVerifiable(ask.report, 'it is requested record by record', 'Name a report with windows of its own.')
   }
   refuseAgain(ask.pauses, ask.report, context.settings)
   const scopes = scopesOf(context.settings, declaration)
@@ -61,7 +61,7 @@ async function verifyScope(context: SyncContext, ask: VerifyAsk, scope: string):
   const pages = await readInto(context, { ...window, runId: ask.runId })
   const first = await ask.compare({ ...window, mark })
   if (first.extra.rows === 0) return { ...window, pages, ...first }
-  // The service does not return a row for this window if it was edited later. So later edits are read too.
+  // After a later edit, the service returns a row only for a later window. So later edits are read too.
   const clock = await serviceClock(context, reportOf(report), { currency: scope })
   const later = { since: window.until, until: plusMs(clock, CLOCK_GRAIN_MS) }
   const more = await readInto(context, { ...window, ...later, runId: ask.runId })

@@ -77,7 +77,7 @@ it('rows that no narrower request can bring end in WALK_UNSTABLE, which counts t
   await using tide = await aTideAnsweredBy(answer, settings)
   const { code, message } = failureOf(await tide.attempt('enquiries'), 'enquiries')
   expect(code).toBe('WALK_UNSTABLE')
-  expect(message).toContain('the service counts 24 rows, and its pages bring 4')
+  expect(message).toContain('the service counts 24 rows, but its pages have 4')
 })
 
 it('rows that were created before `start` arrive, too', async () => {

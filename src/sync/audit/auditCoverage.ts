@@ -31,13 +31,13 @@ export async function openAuditCoverage(
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
     const place = { report, scope, fence }
-    const held = await warehouse.coverage(place)
+    const stored = await warehouse.coverage(place)
     const coverage = auditCoverage(
-      held,
+      stored,
       { start, filters: {}, expand, columns },
       await warehouse.books.lastTrailRead(report, scope),
     )
-    if (coverage !== held) await warehouse.recordCoverage(place, coverage)
+    if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
     if (coverage.refillUntil !== undefined) {
       const done = () => warehouse.recordCoverage(place, { ...coverage, refillUntil: undefined })
       refills.set(scope, { askedUntil: coverage.refillUntil, done })
@@ -50,9 +50,9 @@ export async function openAuditCoverage(
  * Returns an entity's coverage. If the entity was missing from the configuration, all its trails must be read again.
  * Trails of new records are read from the present start, so the start of an earlier configuration does not count.
  */
-function auditCoverage(held: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
-  const isBack = held === undefined && askedUntil !== undefined
+function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
+  const isBack = stored === undefined && askedUntil !== undefined
   if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
-  const next = nextCoverage(held, wanted, askedUntil)
+  const next = nextCoverage(stored, wanted, askedUntil)
   return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }

@@ -1,6 +1,6 @@
 /**
  * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read,
- * and replaces the stored entries of the requested time. A load has many records, each with its own mark.
+ * and replaces the stored entries of the requested time. A load contains many records, each with its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -50,7 +50,7 @@ interface Subject {
 
 /**
  * Runs the report: reads the trails of changed records, then trails that must be read again. Skips a record that the
- * service refuses, as long as another record can be read. If no record can be read, throws the error of the first.
+ * service refuses, if another record can be read. If no record can be read, throws the error of one of them.
  */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
@@ -84,10 +84,10 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Resolves when the last record was added. Records are added one by one, so that no load has half a trail. */
+  /** Resolves when the last record was added. Records are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested. `#failed`: errors of records that could not be read. */
+  /** Scopes of the records that this run has requested. `#failed` contains the errors of records that failed. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
@@ -156,7 +156,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws the error of a record if no record can be read. First tests records that were read successfully before. */
+  /** Throws an error if no record can be read. First tests a record of each followed report that was read before. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
@@ -196,20 +196,17 @@ class Trail {
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  /** Reads a record's entries and proves them complete: by one response, or by two walks with the same entries. */
+  /** Reads all entries of a record in the span, and proves that none is missing. */
   async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config
     const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
-    const plan = {
-      report: this.#declaration,
-      pageSize,
-      catalog: this.#intake.catalog,
-      profile,
-      forbidsOnlyRecord: true,
-    }
+    const { catalog } = this.#intake
+    const plan = { report: this.#declaration, pageSize, catalog, profile, forbidsOnlyRecord: true }
     const pages = new PageSource(this.#context, plan)
     const { answer } = this.#declaration
+    const { keyed } = pages
+    const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor: start, ...settings.limits }
     const rows = new RecordPages()
     const outcome = await proveSlice(
       {
@@ -217,14 +214,7 @@ class Trail {
         question: { expand, filters: {}, record },
         axis: 'window',
         policy: WALK_POLICIES.audit,
-        terms: {
-          answer,
-          keyed: pages.keyed,
-          pageSize,
-          youngFrom: youngFrom(clock, overlapMs),
-          floor: start,
-          ...settings.limits,
-        },
+        terms,
         rows,
         concurrency: 1,
         observe,
@@ -256,7 +246,7 @@ class Trail {
   }
 }
 
-/** Keeps a record's entries in memory until their walk is proven. Otherwise a load could have half a trail. */
+/** Keeps a record's entries in memory until their walk is proven. Otherwise a load could contain half a trail. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 

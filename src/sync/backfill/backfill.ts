@@ -31,7 +31,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that every other window would also cause. So they stop the whole backfill. */
+/** Errors that would occur in every other window, too. They stop the whole backfill. */
 const STOPPING_ERRORS: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -130,7 +130,7 @@ async function pullRequest(context: SyncContext, options: BackfillOptions, windo
   const { scope, number, since, until } = window
   const { warehouse, fence, settings } = context
   if (fence === undefined)
-    throw new SyncError('FENCED', `${report}: the backfill holds no epoch`, { cure: 'Start it again.' })
+    throw new SyncError('FENCED', `${report}: the backfill has no epoch`, { cure: 'Start it again.' })
   const config = settings.reports[report]
   const profile = await warehouse.pagingProfile(report, config.pageSize)
   const { numberMark } = warehouse

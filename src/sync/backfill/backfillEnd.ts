@@ -23,13 +23,13 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels an unfinished backfill, even if another process runs it: nothing more is committed. Returns its report. */
+/** Cancels an unfinished backfill, so that no process can commit more of its rows. Returns the backfill's report. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the report of a cancelled backfill, so that a second cancellation succeeds; undefined if not cancelled. */
+/** Returns the backfill's report if it was cancelled before, else undefined. A second cancellation then succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -41,7 +41,7 @@ export async function cancelledBefore(
 /** Returns the error CANCELLED, with its advice, for a backfill of this report. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
-    cure: 'Ask for the same range again: it begins anew.',
+    cure: 'Request the same range again: a new backfill begins.',
     ...(report && { report }),
   })
 
@@ -76,7 +76,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. The message has the error of the latest such window. */
+/** Returns the error of a backfill with failed windows. Its message contains the error of the newest of them. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -99,7 +99,7 @@ export async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report. This run must not change the books.
   if (error.code === 'FENCED') throw error
-  // The same cause, such as a full disk, may prevent this record. The caller must still get the original error.
+  // Storing the record may fail for the same reason, such as a full disk. The caller must get the original error.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

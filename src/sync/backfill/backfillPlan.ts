@@ -157,7 +157,7 @@ export interface BackfillPreview {
   readonly windows: readonly PlannedWindow[]
   /** The estimated number of requests of the backfill, including those in `planning`. */
   readonly requests: number
-  /** The number of requests that planning the windows takes. */
+  /** The number of requests that were sent to plan the windows. */
   readonly planning: number
 }
 
@@ -167,7 +167,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview. An open backfill has only windows that are not done. Throws USAGE_INVALID and client errors. */
+/** Returns the preview. Of an open backfill, it lists the windows that are not done. Throws USAGE_INVALID. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

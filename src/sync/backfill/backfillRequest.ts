@@ -1,4 +1,4 @@
-/** Finds the backfill that an operator requests. A request for the range of an open one continues that backfill. */
+/** Finds the backfill that an operator requests. A request for the range of an open backfill continues it. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'
@@ -18,7 +18,7 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True for an open backfill: it continues. False for a new one. */
+  /** True if the request continues an open backfill. False if it begins a new one. */
   readonly goesOn: boolean
 }
 
@@ -34,19 +34,20 @@ export interface RequestContext {
 
 /** Returns the backfill to run: an open one, or a new one. Throws USAGE_INVALID for an impossible range. */
 export async function nameBackfill(
-  asked: BackfillRequest,
+  request: BackfillRequest,
   { books, start, now }: RequestContext,
 ): Promise<NamedBackfill> {
-  const { report } = asked
-  const from = asked.from ?? start
-  checkRange({ report, from, to: asked.to ?? now }, { start, now })
-  const isSame = ({ since, until }: OpenBackfill) => since === from && (asked.to === undefined || asked.to === until)
+  const { report } = request
+  const from = request.from ?? start
+  checkRange({ report, from, to: request.to ?? now }, { start, now })
+  const isSame = ({ since, until }: OpenBackfill) =>
+    since === from && (request.to === undefined || request.to === until)
   const open = (await books?.open(report))?.find(isSame)
-  const [backfillId, to] = open === undefined ? [randomUUID(), asked.to ?? now] : [open.backfillId, open.until]
+  const [backfillId, to] = open === undefined ? [randomUUID(), request.to ?? now] : [open.backfillId, open.until]
   return { backfillId, report, from, to, goesOn: open !== undefined }
 }
 
-/** Throws USAGE_INVALID if the range is impossible, for example in the future. The cure has a possible range. */
+/** Throws USAGE_INVALID if the range is impossible, for example in the future. The error's cure suggests a change. */
 export function checkRange(
   { report, from, to }: Pick<NamedBackfill, 'report' | 'from' | 'to'>,
   { start, now }: Pick<RequestContext, 'start' | 'now'>,
@@ -54,8 +55,8 @@ export function checkRange(
   const invalid = (what: string, cure: string) => new SyncError('USAGE_INVALID', what, { cure, report })
   if (reportOf(report).perRecord !== undefined) {
     throw invalid(
-      `${report} can't be backfilled: it is asked record by record, each with a mark of its own`,
-      `A record's entries are read from "start" on when it is first asked about: run "tidemark sync ${report}".`,
+      `${report} can't be backfilled: it is requested record by record, and each record has its own mark`,
+      `The first request for a record reads its entries from "start" on: run "tidemark sync ${report}".`,
     )
   }
   if (from > to) {
@@ -67,7 +68,7 @@ export function checkRange(
   if (to > now) {
     throw invalid(
       `the range ends in the future: ${formatInstant(to)}`,
-      'Leave --to out to read up to now; what comes later is read by the incremental runs.',
+      'Leave --to out to read up to now. The incremental runs read later rows.',
     )
   }
   if (from < start) {

@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Planned number of requests of the windows that this run has read. `#plannedLeft`: of the remaining windows. */
+  /** Planned numbers of requests: of the windows that this run has read, and of the remaining ones (`#plannedLeft`). */
   #plannedDone = 0
   #plannedLeft: number
 

@@ -1,6 +1,7 @@
 /**
- * Hands a pulled window to the process that owns the warehouse: a staging folder, and a manifest with the input of each
- * load. `Handover` replaces a warehouse as the target of loads, so owner and pullers read windows by the same code.
+ * Hands a pulled window to the process that owns the warehouse: a staging folder, with a manifest that contains the
+ * input of each load. `Handover` accepts loads as a warehouse does, so owner and pullers read windows with the same
+ * code.
  */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -29,7 +30,7 @@ export interface PulledLoad {
   readonly gone?: BackfillLoad['gone']
 }
 
-/** A window that was pulled and proven. Its rows are in files. All values are plain, so that it can be sent as JSON. */
+/** A window that was pulled and proven. Its rows are in files. All its values are plain and can be sent as JSON. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
@@ -60,7 +61,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Moves the files of a load into the window's folder. Keeps its input for the manifest. Nothing is loaded yet. */
+  /** Moves the files of a load into the window's folder. Keeps the load's input for the manifest. Loads nothing yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -166,14 +167,14 @@ export interface PullAsk {
   readonly until: Instant
   /** The backfill's right to commit. It ends when a newer run takes over the report. */
   readonly fence: Fence
-  /** Fingerprint of the settings that change requests. A worker with other settings refuses the job. */
+  /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has its own. */
+  /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has another. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
-/** Returns a fingerprint of the request and privacy settings. The filters themselves may contain names of persons. */
+/** Returns a hash of the request and privacy settings. A hash reveals no filters, which may contain personal names. */
 export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])

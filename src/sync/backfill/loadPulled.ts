@@ -1,6 +1,6 @@
 /**
- * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also sets
- * the window to proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
+ * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also stores
+ * that the window is proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
  */
 import { reportOf } from '../../../schema/index.ts'
 import { asSyncError } from '../../errors.ts'
@@ -31,7 +31,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Stores the paging profile if the window has changed it. Most windows do not, and each commit takes time. */
+/** Stores the paging profile if the window has changed it. Most windows do not change it, and a commit takes time. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return

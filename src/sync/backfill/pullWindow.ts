@@ -18,7 +18,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws errors of walks and client, and CONFIG_INVALID if this process has other settings. */
+/** Reads the window. Throws errors of walks and of the client, and CONFIG_INVALID if the settings here differ. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {
@@ -45,8 +45,12 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
 }
 
 function settingsDiffer(report: string): SyncError {
-  return new SyncError('CONFIG_INVALID', `${report} is configured otherwise here than where its backfill was started`, {
-    report,
-    cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
-  })
+  return new SyncError(
+    'CONFIG_INVALID',
+    `the configuration of ${report} differs from that of the process that started its backfill`,
+    {
+      report,
+      cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
+    },
+  )
 }

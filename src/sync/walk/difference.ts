@@ -44,15 +44,15 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Returns the number of pages of all reads but the first so far. */
+  /** Returns the number of pages that were requested so far, without those of the first read. */
   get pages(): number {
     return this.#pages.pages
   }
 
   /**
    * Returns the keys of rows without a deletion flag that are missing from the second read, each with its stamp in the
-   * last read. The stamp is '' if that read lacks the row too. Returns undefined if all rows have a flag. `pageOf` has
-   * the page of each row without a flag.
+   * last read. The stamp is '' if that read lacks the row too. Returns undefined if all rows have a flag. `pageOf`
+   * contains the page number of each row without a flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -66,7 +66,9 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads the pages again on which the first read had the rows. If one is on none of them, reads the whole slice. */
+  /**
+   * Reads again the pages on which the first read had the rows. If one of the rows is missing, reads the whole slice.
+   */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -81,10 +83,10 @@ export class Difference {
   }
 
   /**
-   * Returns the missing rows that are missing once more. A second read of several pages may have lacked a living row.
-   * So the time around each missing row's stamp is read without deleted rows and then with them, and `stamps` gets the
-   * stamps of the latter. Returns all missing rows if that would take more requests than the slice has pages, or if many
-   * rows have these stamps.
+   * Returns the missing rows that a further read confirms, because a second read of several pages may have lacked a
+   * living row. Reads the time around each row's stamp without deleted rows and then with them, and stores the stamps
+   * of that last read in `stamps`. Returns all missing rows if these reads would take more requests than the slice has
+   * pages, or if many rows have these stamps.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
@@ -131,7 +133,7 @@ export class Difference {
   }
 }
 
-/** The page number of each row, in the walk that brought the row last. */
+/** The page number of each row, in the last walk that returned the row. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 

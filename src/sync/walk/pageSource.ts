@@ -40,7 +40,7 @@ const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
 export class PageSource {
   readonly pageSize: number
-  /** The paging profile, as the responses so far have shown. */
+  /** The paging profile that the responses so far have shown. */
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
@@ -93,7 +93,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with this number in the request: 0 or 1 is the first page. May throw BOUNDS_IGNORED. */
+  /** Reads the page with the number `sent` in the request. The first page is 0 or 1. May throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()
@@ -165,7 +165,7 @@ export class PageSource {
       const what = error.isCut ? 'was cut' : 'is malformed'
       throw new SyncError('ANSWER_MALFORMED', `the answer ${what}: ${error.message}`, {
         report: report.name,
-        cure: 'It was asked again and stayed so: look at what the service, or a proxy before it, sends.',
+        cure: 'Repeated requests had the same result: check what the service, or a proxy before it, sends.',
         data: { position: error.position, bytes: error.size },
       })
     }
@@ -198,7 +198,7 @@ export async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Pro
   }
 }
 
-/** Returns undefined if the service refused the page, and throws any other error. To be passed to `catch`. */
+/** Returns undefined if the service refused the page, and throws any other error. Callers pass it to `catch`. */
 export function undefinedIfRefused(error: unknown): undefined {
   if (!isRefusal(error)) throw error
 }

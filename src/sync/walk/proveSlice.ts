@@ -88,7 +88,7 @@ class SliceReading {
   seen: Evidence
   firstPages: FetchedPage[]
   #walk: PageWalk
-  #isHeld = true
+  #isInMemory = true
   #last: FoundPage | undefined
 
   static async begin(source: SliceSource, slice: Slice): Promise<SliceReading> {
@@ -113,7 +113,7 @@ class SliceReading {
   /** Adds page 1 to the rows, if it is still only in memory and belongs to `walk`, which is proven. */
   async keepPage1(walk: Walk): Promise<void> {
     const [first] = this.firstPages
-    if (this.#isHeld && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
+    if (this.#isInMemory && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
   }
 
   async drop(): Promise<void> {
@@ -131,7 +131,7 @@ class SliceReading {
       // A walk back from the last page may have added rows without proving them.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
-      this.#isHeld = false
+      this.#isInMemory = false
       await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal())
       this.seen = { ...this.seen, stage: 'the end' }
     }
@@ -149,7 +149,7 @@ class SliceReading {
     }
     this.#walk = walk
     this.firstPages = [first]
-    this.#isHeld = attempt === 1
+    this.#isInMemory = attempt === 1
     this.seen = this.#begun({ walk, first })
     if (attempt === 1) return
     await source.rows?.add(first)
@@ -228,14 +228,14 @@ function unstableError({ slice: { span }, terms, seen: { walk } }: Case, report:
     span === undefined
       ? 'everything'
       : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
-  const moved = repeats > 0 ? `${repeats} rows came twice` : 'each walk brought other rows'
+  const moved = repeats > 0 ? `${repeats} rows came twice` : 'each walk returned other rows'
   const what =
     reason === undefined
       ? `${terms.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
-      : `a walk over ${where} is not whole: ${reason}`
+      : `a walk over ${where} is incomplete: ${reason}`
   return new SyncError('WALK_UNSTABLE', what, {
     report,
-    cure: 'Rows move faster than they can be read, or the service ignores pageNumber or pages to so many rows only. It is tried again at the next run; a larger page_size lets more fit one response.',
+    cure: 'Rows move faster than they can be read, or the service ignores pageNumber, or it ends its pages too early. The next run tries again. With a larger page_size, more rows fit into one response.',
     data: { walks: terms.walkAttemptsMax, rows, total, repeats },
   })
 }

@@ -25,10 +25,8 @@ export async function* provenSlices(
 ): AsyncGenerator<ProvenSlice, void> {
   const { terms, pages } = source
   const parts = terms.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, terms.youngFrom)) : spans
-  const queue = new SpanQueue(parts, {
-    pageRows: rowsAPage(pages.profile, pages.pageSize),
-    wholeUntil: terms.youngFrom,
-  })
+  const pageRows = rowsAPage(pages.profile, pages.pageSize)
+  const queue = new SpanQueue(parts, { pageRows, wholeUntil: terms.youngFrom })
   for (let span = queue.next(); span !== undefined; span = queue.next()) {
     const heap = queue.endsInHeap ? 'at its end' : queue.seemsHeap(span) ? 'somewhere' : undefined
     const slice: Slice = { span, heap, mayCount: queue.leavesWhole, rowsExpected: queue.rowsExpected ?? rowsExpected }

@@ -43,7 +43,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window` read by creation time; undefined if they are too many to compare. */
+  /** Keys of the rows that `window` read by creation time; undefined if there are too many to compare. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
   /** Finds deleted rows if rows may lack a deletion flag; undefined if all have one. */
@@ -55,12 +55,8 @@ export class Reading implements AsyncDisposable {
     const { limits, concurrency, reports } = context.settings
     this.context = context
     this.plan = plan
-    this.intake = new Intake(context, {
-      report: declaration,
-      runId,
-      followers: followersOf(config.name, reports),
-      source: reason,
-    })
+    const followers = followersOf(config.name, reports)
+    this.intake = new Intake(context, { report: declaration, runId, followers, source: reason })
     const { pageSize } = config
     const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
     this.#rows = new ReadRows(this, pages)
@@ -116,14 +112,14 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds: by two walks that agree or, if the policy requires it, by one response. */
+  /** Reads all rows without bounds. Returns a `CutSlice` if the policy allows only one response and that lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice: the next load stores it in the books, with the number of pages since the previous slice. */
+  /** Closes the slice. The next load stores it in the books, with the number of pages since the previous slice. */
   async close(
     slice: ProvenSlice,
     { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
@@ -214,7 +210,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // The total without bounds is requested before and after: a removed row must not balance one without creation time.
+    // The total without bounds is requested twice: a row that is removed could offset a row without creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -1,6 +1,7 @@
 /**
  * Reads the service's clock (product contract §5.5) from the Date header of its responses. Before the first response,
- * requests one row without collections. Its window has one second, because a service may refuse equal bounds.
+ * requests one row without collections. The request has a window of one second, because a service may refuse equal
+ * bounds.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'

@@ -1,4 +1,4 @@
-/** Reads the modification times of a page's rows. Slow, because it parses whole rows. Used only for cuts and probes. */
+/** Reads the modification times of a page's rows. This parses whole rows, so it is slow and used for few pages only. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { parseInstant } from '../../instant.ts'

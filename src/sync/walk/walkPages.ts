@@ -86,7 +86,7 @@ export class PageWalk {
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
-  /** Reads page `from` and all pages before it, several at once. Stops at a repeated row: rows have moved then. */
+  /** Reads page `from` and all pages before it, several at once. Stops after a repeated row, since rows have moved. */
   async back(from: number): Promise<void> {
     await this.#readAtOnce(
       Array.from({ length: from }, (_, n) => from - n),

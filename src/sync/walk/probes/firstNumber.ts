@@ -24,7 +24,7 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Finds the number of the first page: requests a row of page 1 alone, or pages of one row. Undefined if unclear. */
+/** Returns the number of the first page; undefined if unclear. Requests a row of page 1 alone, or pages of one row. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -63,8 +63,7 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 
 /**
  * Returns the number of the page with the row. If page 2 has the row, the service repeats its last page for higher
- * numbers, or ignores numbers. Page 2 is requested first. If page 1 then has the row, page 2 did not lack it because of
- * an edit.
+ * numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that, no edit had removed it.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
@@ -75,8 +74,8 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Finds the first number with pages of one row, so that there are several pages. A single row is not enough. `again`
- * reads the first page again: rows that are on it both times were there all the time.
+ * Returns the number of the first page, from pages of one row, so that there are several pages. Two rows are necessary.
+ * `again` reads the first page again: rows that it contains both times existed during all requests.
  */
 async function numberBySmallPages(
   read: Read,
@@ -121,7 +120,7 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
 
 /**
  * Returns 0 if page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as are missing.
- * Returns 1 if the walk has all keys of page 0. Undefined if rows have moved since.
+ * Returns 1 if the walk has all keys of page 0. Returns undefined if rows have moved since the walk.
  */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined

@@ -1,6 +1,6 @@
 /**
- * Finds the last page of an old span without a total. Its number limits the number of rows, and rows can only leave an
- * old span. So a walk back from the last page is complete if it has as many rows (docs/PROOFS.md, `total`).
+ * Finds the last page of an old span without a total. The number of that page limits the number of rows, and rows can
+ * only leave an old span. So a walk back from that page is complete if it has as many rows (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -17,10 +17,10 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The two parts into which a span of several loads is cut, and their probable rows. The first is about one load. */
+/** The two parts of a span of several loads, with their probable numbers of rows. The first has about one load. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** The planned rows of a part, as a share of a load. This leaves room: a row with two times may be in both parts. */
+/** The planned rows of a part, as a share of a load. It is below 1, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
 /**
