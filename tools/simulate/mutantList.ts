@@ -222,8 +222,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'collections that were switched off for a while count as read',
     needs: 'questionChanged',
     file: 'src/plan/coverage.ts',
-    from: 'return isSame ? held : ',
-    to: 'return isSame || start === held.asked.start ? held : ',
+    from: 'return isSame ? earlier : ',
+    to: 'return isSame || start === earlier.asked.start ? earlier : ',
   },
   {
     name: 'after a change of the configuration, a failed run forgets which rows to read again',
