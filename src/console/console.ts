@@ -9,7 +9,7 @@ import type { Log } from '../log.ts'
 import type { Secret } from '../secret.ts'
 import { addressOf, checkReach } from './access/address.ts'
 import { type GateOptions, guard, newToken, addSessionRoutes } from './access/gate.ts'
-import { Guesses } from './access/guesses.ts'
+import { guessCounter } from './access/guesses.ts'
 import { addHeaders, addPageFiles } from './pageFiles.ts'
 import { Sessions } from './access/sessions.ts'
 import { addActionRoutes } from './api/actionRoutes.ts'
@@ -69,13 +69,18 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
     forceCloseConnections: true,
   })
   const errands = new Errands(options.clock, options.log)
+  await app.register(rateLimit, {
+    max: OPEN_REQUESTS_A_MINUTE,
+    timeWindow: '1 minute',
+    allowList: ({ routeOptions }) => routeOptions.config?.open !== true,
+  })
   const gate: GateOptions = {
     token,
     viewToken: options.viewToken,
     host: options.host,
     cookie: `tidemark_${options.port}`,
     sessions: new Sessions(options.clock),
-    guesses: new Guesses(options.clock),
+    countGuess: guessCounter(app),
   }
   const live = await addRoutes(app, { options, gate, errands })
   const port = await listen(app, options)
@@ -101,11 +106,6 @@ async function addRoutes(
   await addHeaders(app)
   await app.register(cookie)
   guard(app, gate)
-  await app.register(rateLimit, {
-    max: OPEN_REQUESTS_A_MINUTE,
-    timeWindow: '1 minute',
-    allowList: ({ routeOptions }) => routeOptions.config?.open !== true,
-  })
   const api = await createApi(app, version)
   addSessionRoutes(api, gate)
   addReadRoutes(api, options)

@@ -2,13 +2,15 @@
  * The console by itself, over a real queue store: readiness, the place for metrics, and what time does to sessions and
  * guesses.
  */
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import rateLimit from '@fastify/rate-limit'
+import fastify from 'fastify'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest'
 import { Requests } from '../../jobs/queue/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
 import { checkReach, isOurName } from '../../src/console/access/address.ts'
-import { Guesses } from '../../src/console/access/guesses.ts'
+import { guessCounter } from '../../src/console/access/guesses.ts'
 import { SESSION_MS_MAX, Sessions } from '../../src/console/access/sessions.ts'
 import { isToken, newToken } from '../../src/console/access/gate.ts'
 import { type Console, openConsole } from '../../src/console/console.ts'
@@ -186,15 +188,20 @@ describe('time', () => {
     expect(sessions.accessOf(id)).toBeUndefined()
   })
 
-  it('lets somebody guess again after a minute, each address for itself, all together within a limit', () => {
-    const hand = aHand()
-    const guesses = new Guesses(hand)
-    for (let n = 0; n < 10; n += 1) guesses.wrong('10.0.0.1')
-    expect([guesses.waitMs('10.0.0.1'), guesses.waitMs('10.0.0.2')]).toEqual([60_000, 0])
-    for (let n = 0; n < 90; n += 1) guesses.wrong(`10.0.1.${n}`)
-    expect(guesses.waitMs('10.0.0.2')).toBe(60_000)
-    hand.nowMs = 60_000
-    expect([guesses.waitMs('10.0.0.1'), guesses.waitMs('10.0.0.2')]).toEqual([0, 0])
+  it('lets somebody guess again after a minute, each address for itself, all together within a limit', async () => {
+    await using app = fastify()
+    await app.register(rateLimit, { allowList: () => true })
+    const countGuess = guessCounter(app)
+    app.get('/', (request) => countGuess(request))
+    const waitSeconds = async (remoteAddress: string) => Number((await app.inject({ url: '/', remoteAddress })).body)
+    vi.useFakeTimers({ toFake: ['Date'] })
+    onTestFinished(() => void vi.useRealTimers())
+    for (let n = 0; n < 10; n += 1) expect(await waitSeconds('10.0.0.1')).toBe(0)
+    expect([await waitSeconds('10.0.0.1'), await waitSeconds('10.0.0.2')]).toEqual([60, 0])
+    for (let n = 0; n < 89; n += 1) expect(await waitSeconds(`10.0.1.${n}`)).toBe(0)
+    expect(await waitSeconds('10.0.0.2')).toBe(60)
+    vi.advanceTimersByTime(60_000)
+    expect([await waitSeconds('10.0.0.1'), await waitSeconds('10.0.0.2')]).toEqual([0, 0])
   })
 
   it('keeps no more than a hundred sessions: the oldest ends', () => {

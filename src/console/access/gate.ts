@@ -8,7 +8,7 @@ import { asSyncError, SyncError } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
-import type { Guesses } from './guesses.ts'
+import type { CountGuess } from './guesses.ts'
 import type { Access, Sessions } from './sessions.ts'
 import { z } from 'zod'
 import { type Api, answers } from '../api/api.ts'
@@ -33,7 +33,7 @@ export interface GateOptions {
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
-  readonly guesses: Guesses
+  readonly countGuess: CountGuess
 }
 
 /** The page sends this header with its own requests. Forms and images of other sites can't send it. */
@@ -44,7 +44,7 @@ const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
   app.addHook('onRequest', async (request, reply) => {
-    const failure = failureOf(gate, request)
+    const failure = await failureOf(gate, request)
     // Fastify calls the route after this hook, unless the hook has sent a response.
     if (failure === 'login') await reply.redirect('/login', 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
@@ -52,9 +52,9 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
 }
 
 /** Returns why the request is rejected, or undefined. Never throws: an error handler of a plugin could answer. */
-function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'login' | undefined {
+async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   try {
-    if (hasAccess(gate, request)) return undefined
+    if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
     return asSyncError(thrown)
   }
@@ -62,13 +62,13 @@ function failureOf(gate: GateOptions, request: FastifyRequest): SyncError | 'log
 }
 
 /** Returns whether the request may pass: it needs no login, or has one. Throws CONSOLE_REFUSED, and as `checkToken`. */
-function hasAccess(gate: GateOptions, request: FastifyRequest): boolean {
+async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<boolean> {
   if (!isOurName(request.headers.host, gate.host)) throw refusedError('this console does not go by that name')
   const machine = bearerOf(request)
   if (!READ_METHODS.includes(request.method)) checkOrigin(request, machine !== undefined)
   if (request.routeOptions.config?.open === true) return true
   const session = request.cookies[gate.cookie] ?? ''
-  const access = machine === undefined ? gate.sessions.accessOf(session) : checkToken(gate, request, machine)
+  const access = machine === undefined ? gate.sessions.accessOf(session) : await checkToken(gate, request, machine)
   if (access === undefined) return false
   if (machine === undefined) request.session = session
   if (access === 'look' && !READ_METHODS.includes(request.method) && request.routeOptions.config?.forViewers !== true)
@@ -87,21 +87,18 @@ const loginNeededError = (): SyncError =>
  * Returns what the holder of a token may do. A right token is always accepted: wrong tokens of other people never lock
  * its holder out. Throws CONSOLE_LOGIN_NEEDED for a wrong token, and CONSOLE_LIMITED after too many wrong tokens.
  */
-function checkToken({ token, viewToken, guesses }: GateOptions, request: FastifyRequest, guess: string): Access {
+async function checkToken(
+  { token, viewToken, countGuess }: GateOptions,
+  request: FastifyRequest,
+  guess: string,
+): Promise<Access> {
   if (isToken(token, guess)) return 'act'
   if (viewToken !== undefined && isToken(viewToken, guess)) return 'look'
-  const waitMs = guesses.waitMs(request.ip)
-  if (waitMs > 0) {
-    const seconds = Math.ceil(waitMs / 1_000)
-    throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens came from there', {
-      cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
-      data: { retryAfterSeconds: seconds },
-    })
-  }
-  guesses.wrong(request.ip)
-  throw new SyncError('CONSOLE_LOGIN_NEEDED', 'this is not the token of the console', {
-    cure: 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.',
-  })
+  const cure = 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.'
+  const retryAfterSeconds = await countGuess(request)
+  if (retryAfterSeconds === 0)
+    throw new SyncError('CONSOLE_LOGIN_NEEDED', 'this is not the token of the console', { cure })
+  throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens came from there', { cure, data: { retryAfterSeconds } })
 }
 
 const TOKEN_BYTES = 24
@@ -161,7 +158,7 @@ const Token = z.strictObject({ token: z.string().min(1).max(TOKEN_LENGTH_MAX) })
 export function addSessionRoutes(api: Api, gate: GateOptions): void {
   const opening = answers(LoggedIn, 'Opens a session with the token of the console', { body: Token })
   api.post('/api/session', { ...opening, config: { open: true, rateLimit: false } }, async (request, reply) => {
-    const access = checkToken(gate, request, request.body.token)
+    const access = await checkToken(gate, request, request.body.token)
     logIn(gate, access, { request, reply })
     return { logged_in: true, may_act: access === 'act' }
   })
