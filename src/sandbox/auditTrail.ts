@@ -1,6 +1,6 @@
 /**
  * Audit entries: who changed what in which row (spec §2). Entries from before the sandbox's start are computed from the
- * rows' `history`. Later entries are stored. Some entries exist twice at the same instant, as the specification allows.
+ * rows' histories. Later entries are stored. Some entries exist twice at the same instant, as the specification allows.
  */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'
@@ -51,13 +51,14 @@ export class AuditTrail {
     return [...this.#earlier(this.#tables[report], row), ...live].sort((a, b) => a.at - b.at)
   }
 
-  #earlier({ report, history, initialRows }: Table, row: number): TrailEntry[] {
-    if (row >= initialRows) return []
-    const [created, modified, aggregate] = [history.created(row), history.modified(row), history.aggregate(row)]
+  #earlier({ report, histories }: Table, row: number): TrailEntry[] {
+    const history = histories[row]
+    if (history === undefined) return []
+    const { created, modified, aggregate, deleted, earlierEdits } = history
     const entries = [this.#entry(row, { at: created, action: 'Created', step: 0 })]
-    history.earlierEdits(row).forEach((at, i) => entries.push(this.#entry(row, { at, action: 'Updated', step: i + 1 })))
+    earlierEdits.forEach((at, i) => entries.push(this.#entry(row, { at, action: 'Updated', step: i + 1 })))
     if (modified > created) {
-      const last = this.#entry(row, { at: modified, action: history.deleted(row) ? 'Deleted' : 'Updated', step: 9 })
+      const last = this.#entry(row, { at: modified, action: deleted ? 'Deleted' : 'Updated', step: 9 })
       entries.push(last)
       if (this.#isDuplicated(row, 9)) entries.push(last)
     }

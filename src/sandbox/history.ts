@@ -21,62 +21,41 @@ export interface HistoryOptions {
   readonly keepsDeleted: boolean
 }
 
-export class History {
-  readonly #seed: number
-  readonly #options: HistoryOptions
-  readonly #bulkAt: Ticks
+export interface RowHistory {
+  readonly created: Ticks
+  readonly modified: Ticks
+  /** Time of the last change of the row or of its child records. Only events have such a time (spec §2). */
+  readonly aggregate: Ticks
+  readonly deleted: boolean
+  /** Times of the edits between creation and last modification, oldest first. Used by the audit trail. */
+  readonly earlierEdits: readonly Ticks[]
+}
 
-  constructor(options: HistoryOptions) {
-    this.#seed = (options.seed ^ hashOf(options.report) ^ 0x5bd1e995) | 0
-    this.#options = options
-    this.#bulkAt = options.end - 30 * TICKS_PER_DAY
-  }
-
-  created(row: number): Ticks {
-    const share = (row + this.#fraction(row, 1)) / this.#options.rows
-    return this.#rounded(row, this.#options.end - SPAN_TICKS + Math.floor(share * SPAN_TICKS))
-  }
-
-  modified(row: number): Ticks {
-    const created = this.created(row)
-    if (!this.#chance(EDITED_PERCENT, row, 2)) return this.#options.keepsDeleted ? created : NEVER
+/** Returns the history of the row with this number, counted from 0 in the order of creation. */
+export function historyOf(number: number, { seed, report, rows, end, keepsDeleted }: HistoryOptions): RowHistory {
+  const own = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
+  const chance = (percent: number, purpose: number) => draw(own, number, purpose) % 100 < percent
+  const share = (purpose: number) => draw(own, number, purpose) / 2 ** 32
+  const between = (from: Ticks, purpose: number) => from + Math.floor((end - from) * share(purpose))
+  const rounded = (at: Ticks) =>
+    chance(WHOLE_SECOND_PERCENT, 9) ? Math.floor(at / TICKS_PER_SECOND) * TICKS_PER_SECOND : at
+  const modifiedAt = (): Ticks => {
+    if (!chance(EDITED_PERCENT, 2)) return keepsDeleted ? created : NEVER
     // A bulk import: many rows have the same modification time, so no window can separate these rows.
-    if (this.#chance(BULK_PERCENT, row, 3) && created < this.#bulkAt) return this.#bulkAt
-    return Math.max(created, this.#rounded(row, this.#between(created, row, 4)))
+    const bulkAt = end - 30 * TICKS_PER_DAY
+    return chance(BULK_PERCENT, 3) && created < bulkAt ? bulkAt : Math.max(created, rounded(between(created, 4)))
   }
-
-  /** Returns the time of the last change of the row or, for events, of its child records (spec §2). */
-  aggregate(row: number): Ticks {
-    const modified = this.modified(row)
-    return this.#chance(CHILD_EDIT_PERCENT, row, 5) ? this.#between(modified, row, 6) : modified
-  }
-
-  deleted(row: number): boolean {
-    return this.#options.keepsDeleted && this.#chance(DELETED_PERCENT, row, 7)
-  }
-
-  /** Returns the times of edits between creation and last modification, oldest first, for the audit trail. */
-  earlierEdits(row: number): readonly Ticks[] {
-    const [created, modified] = [this.created(row), this.modified(row)]
-    if (!(modified > created)) return []
-    const count = draw(this.#seed, row, 8) % 4
-    return Array.from({ length: count }, (_, i) => created + Math.floor(((modified - created) * (i + 1)) / (count + 1)))
-  }
-
-  #between(from: Ticks, row: number, purpose: number): Ticks {
-    return from + Math.floor((this.#options.end - from) * this.#fraction(row, purpose))
-  }
-
-  #rounded(row: number, ticks: Ticks): Ticks {
-    return this.#chance(WHOLE_SECOND_PERCENT, row, 9) ? Math.floor(ticks / TICKS_PER_SECOND) * TICKS_PER_SECOND : ticks
-  }
-
-  #chance(percent: number, row: number, purpose: number): boolean {
-    return draw(this.#seed, row, purpose) % 100 < percent
-  }
-
-  /** Returns a number in [0, 1) that depends only on seed, row and purpose. */
-  #fraction(row: number, purpose: number): number {
-    return draw(this.#seed, row, purpose) / 2 ** 32
+  const created = rounded(end - SPAN_TICKS + Math.floor(((number + share(1)) / rows) * SPAN_TICKS))
+  const modified = modifiedAt()
+  const edits = modified > created ? draw(own, number, 8) % 4 : 0
+  return {
+    created,
+    modified,
+    aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
+    deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
+    earlierEdits: Array.from(
+      { length: edits },
+      (_, index) => created + Math.floor(((modified - created) * (index + 1)) / (edits + 1)),
+    ),
   }
 }

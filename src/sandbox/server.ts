@@ -2,8 +2,10 @@
  * The sandbox: a local implementation of the specified service over HTTP. It is written from the specification, without
  * code of the client, so that errors of the client become visible. Callers need only `startSandbox`.
  */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
 import { plainStatus } from './answer.ts'
@@ -37,7 +39,6 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-const BODY_BYTES_MAX = 1_024 * 1_024
 /** Milliseconds after which an idle connection is closed. Clients close idle connections earlier than that. */
 const KEEP_ALIVE_MS = 65_000
 
@@ -101,7 +102,8 @@ interface PlacedAnswer {
 async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '/').split('?')[0] ?? '/'
   const method = request.method ?? 'GET'
-  const body = await readBody(request)
+  const body = await text(request).catch(() => undefined)
+  // Without a body, the client has disconnected before its request was complete.
   if (body === undefined) return
   const isControl = path.startsWith(CONTROL_PREFIX)
   const { served, place } = isControl
@@ -133,38 +135,17 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
   return { served: { answer, problems: [] }, place: undefined }
 }
 
-/** Returns the body, without the chunks after `BODY_BYTES_MAX` bytes; undefined if the client disconnected. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of request as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      if (bytes <= BODY_BYTES_MAX) chunks.push(chunk)
-    }
-  } catch {
-    return undefined
-  }
-  return Buffer.concat(chunks).toString('utf8')
+async function listen(server: Server, port: number): Promise<string> {
+  server.listen(port, '127.0.0.1')
+  await once(server, 'listening').catch((cause: Error) => {
+    const cure = 'Give another port, or 0 for any.'
+    throw new SyncError('USAGE_INVALID', `the sandbox can't listen on port ${port}: ${cause.message}`, { cure, cause })
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-function listen(server: Server, port: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (cause) => {
-      reject(
-        new SyncError('USAGE_INVALID', `the sandbox can't listen on port ${port}: ${cause.message}`, {
-          cure: 'Give another port, or 0 for any.',
-          cause,
-        }),
-      )
-    })
-    server.listen(port, '127.0.0.1', () => resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`))
-  })
-}
-
-function stop(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve())
-    server.closeAllConnections()
-  })
+async function stop(server: Server): Promise<void> {
+  const closed = new Promise((resolve) => server.close(resolve))
+  server.closeAllConnections()
+  await closed
 }

@@ -1,6 +1,6 @@
 /** One report's rows in memory and as JSON. Reading after a change sorts all rows: fast enough for some thousands. */
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
-import { History } from './history.ts'
+import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
 import type { RateTable } from './rates.ts'
 import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
@@ -58,9 +58,8 @@ const FIRST_NEW_ITEM = 9_000_002
 export class Table {
   readonly report: WorldReport
   readonly definition: Definition
-  readonly history: History
-  /** The number of rows at the sandbox's start. The times of these rows come from `history`. */
-  readonly initialRows: number
+  /** The histories of the rows that existed at the sandbox's start, by the row's number. */
+  readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
   /** All rows in the order of responses. After a change, the array is almost sorted, so that sorting it is fast. */
@@ -73,19 +72,13 @@ export class Table {
     this.report = report
     this.definition = DEFINITIONS[report]
     this.#options = options
-    this.initialRows = Math.max(1, Math.floor(events * this.definition.rowsPerEvent))
-    const { keepsDeleted = false } = this.definition
-    this.history = new History({ seed, report, rows: this.initialRows, end, keepsDeleted })
-    for (let number = 0; number < this.initialRows; number += 1) {
-      const modified = this.history.modified(number)
-      this.#add({
-        created: this.history.created(number),
-        modified,
-        // Only events have a second modification time (spec §2).
-        aggregate: report === 'events' ? this.history.aggregate(number) : modified,
-        deleted: this.history.deleted(number),
-      })
-    }
+    const { keepsDeleted = false, rowsPerEvent } = this.definition
+    const rows = Math.max(1, Math.floor(events * rowsPerEvent))
+    this.histories = Array.from({ length: rows }, (_, number) =>
+      historyOf(number, { seed, report, rows, end, keepsDeleted }),
+    )
+    for (const { created, modified, aggregate, deleted } of this.histories)
+      this.#add({ created, modified, aggregate, deleted })
   }
 
   /** Returns the rows that a response may contain, by modification time. Rows that were never edited are first. */
