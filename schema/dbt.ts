@@ -10,7 +10,7 @@ import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tab
 export interface DbtInput {
   /** The name under which dbt attaches the published copy. */
   readonly database: string
-  readonly held: WarehouseColumns
+  readonly columns: WarehouseColumns
   readonly books: readonly BookTable[]
   /** Tables and views of schema `history`; empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
@@ -34,12 +34,12 @@ export function dbtSources(given: DbtInput): Section {
     sources: [
       source(MAIN, {
         schema: 'main',
-        description: 'All rows, deleted ones included (is_deleted), with the system columns',
-        tables: reports.flatMap((report) => tablesOf(report, given.held)),
+        description: 'All rows, also deleted ones (is_deleted), with the system columns',
+        tables: reports.flatMap((report) => tablesOf(report, given.columns)),
       }),
       source(CURRENT, {
         schema: 'current',
-        description: 'The rows that are not deleted, without the system columns: what most models begin with',
+        description: 'The rows that are not deleted, without the system columns. Most models begin here',
         tables: reports.map(tableOf).flatMap(currentTables),
       }),
       ...(given.histories.length === 0
@@ -47,7 +47,7 @@ export function dbtSources(given: DbtInput): Section {
         : [
             source(HISTORY, {
               schema: 'history',
-              description: 'Every version of each row and child row; the open ones have no _valid_to',
+              description: 'Every version of each row and child row. The present version has no _valid_to',
               tables: given.histories.map(versionsTable),
             }),
           ]),
@@ -63,9 +63,9 @@ export function dbtSources(given: DbtInput): Section {
   }
 }
 
-function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
+function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
   const table = tableOf(report)
-  const known = held.get(table.name) ?? []
+  const known = columns.get(table.name) ?? []
   const parent: Section = {
     name: table.name,
     description: plain(table.comment),
@@ -79,7 +79,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
       name: child.name,
       description: plain(child.comment),
       data_tests: [uniqueTest(child.name, key), parentTest(child.name, table)],
-      columns: (held.get(child.name) ?? []).map((column) =>
+      columns: (columns.get(child.name) ?? []).map((column) =>
         columnOf(column, [...key, ...NEVER_NULL].includes(column.name) ? ['not_null'] : []),
       ),
     }
@@ -90,7 +90,7 @@ function tablesOf(report: Declaration, held: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** dbt only warns: a table may have no changes for a week. `runTable` detects runs that fail. */
+/** dbt only warns, because a table may have no changes for a week. `runTable` detects runs that fail. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -109,7 +109,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a test that each value exists in another report. Returns [] unless the column is that report's key. */
+/** If the column is the key of another report, returns a test that each value exists there. Otherwise returns []. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -135,7 +135,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Returns several key columns as one SQL value, because dbt's tests take one column. */
+/** Returns SQL that combines the key columns into one value, because dbt's tests accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -179,7 +179,7 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   return {
     name: `runs_of_${report}`,
     identifier: 'runs',
-    description: `Runs of ${report}; fresh as long as they go on and end well`,
+    description: `Runs of ${report}; fresh as long as runs succeed`,
     config: {
       loaded_at_field: 'ended_at',
       freshness: {

@@ -1,6 +1,6 @@
 /**
- * The data dictionary as Markdown. docs/TABLES.md is made from the declarations and an empty warehouse, and a test
- * compares the two. For a real warehouse, the dictionary also lists the columns that it discovered.
+ * Builds the data dictionary as Markdown. A test compares docs/TABLES.md with the dictionary of an empty warehouse. The
+ * dictionary of a real warehouse also lists the columns that this warehouse discovered.
  */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
@@ -25,10 +25,10 @@ export interface BookTable {
 }
 
 const DELETIONS: Record<Deletes, string> = {
-  flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have none: they are read with and without deleted rows, as budgets are',
-  diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it: then it was edited between the two',
+  flag: 'a row of the full shape has a flag (`is_deleted`). Rows of the summary shape have no flag, so they are read with and without deleted rows, as budgets are',
+  diff: 'each window is read with and without deleted rows. A row that only the first read contains is deleted, unless a third read finds it, because it was edited between the two reads',
   absence:
-    'within two runs, a row that the service no longer returns is marked with `is_deleted = true`: a comparison of counts finds it. Reconciles find it too. Never while the report has filters',
+    'within two runs, a row that the service no longer returns is marked with `is_deleted = true`: a comparison of counts finds it. Reconciles find it too. Nothing is marked while the report has filters',
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
@@ -38,8 +38,8 @@ const SHAPES =
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
   '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
-/** Returns the dictionary. The chapters below return blocks of Markdown: headings, paragraphs, lists and tables. */
-export function dictionary(books: readonly BookTable[], held?: WarehouseColumns): string {
+/** Returns the dictionary. Each chapter function returns blocks of Markdown: headings, paragraphs, lists and tables. */
+export function dictionary(books: readonly BookTable[], stored?: WarehouseColumns): string {
   const blocks = [
     '# Tables',
     'For people who write queries: every table and every documented column, with its type and meaning. How to query them is\n' +
@@ -60,7 +60,7 @@ export function dictionary(books: readonly BookTable[], held?: WarehouseColumns)
     ]),
     'A service sends more fields than its specification documents. Each such field becomes a column when it is first seen;\n' +
       '`tidemark.columns` lists these columns.',
-    ...reports.flatMap((report) => chapter(report, held)),
+    ...reports.flatMap((report) => chapter(report, stored)),
     '## System columns',
     'Every table of a report or of a collection has these columns, too:',
     columnTable(SYSTEM_COLUMNS),
@@ -74,7 +74,7 @@ export function dictionary(books: readonly BookTable[], held?: WarehouseColumns)
   return `${blocks.join('\n\n')}\n`
 }
 
-function chapter(report: Declaration, held: WarehouseColumns | undefined): string[] {
+function chapter(report: Declaration, stored: WarehouseColumns | undefined): string[] {
   const table = tableOf(report)
   const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`).join('\n')
   const facts = [
@@ -87,9 +87,9 @@ function chapter(report: Declaration, held: WarehouseColumns | undefined): strin
     `## ${table.name}`,
     `${report.meaning}.`,
     facts.join('\n'),
-    columnTable(withoutSystem(held?.get(table.name)) ?? [...table.asked, ...table.fields]),
+    columnTable(withoutSystem(stored?.get(table.name)) ?? [...table.asked, ...table.fields]),
     ...(children === '' ? [] : ['Child tables, one for each collection:', children, childNote(table.key)]),
-    ...(held === undefined ? [] : table.children.flatMap((child) => childChapter(child, held))),
+    ...(stored === undefined ? [] : table.children.flatMap((child) => childChapter(child, stored))),
   ]
 }
 
@@ -175,8 +175,8 @@ const origin = (child: ChildTable): string =>
 const childNote = (key: readonly string[]): string =>
   `Each child table has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} ([meaning](#child-tables)) and one column per field of its items.`
 
-function childChapter(child: ChildTable, held: WarehouseColumns): string[] {
-  const columns = withoutSystem(held.get(child.name))
+function childChapter(child: ChildTable, stored: WarehouseColumns): string[] {
+  const columns = withoutSystem(stored.get(child.name))
   return columns === undefined ? [] : [`### ${child.name}`, `${origin(child)}.`, columnTable(columns)]
 }
 
@@ -190,11 +190,11 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** Returns a table of rows whose cells are separated by ` | `. */
+/** Returns a Markdown table. In `head` and in each row, ` | ` separates the cells. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')
 }
 
-/** Escapes bars and line breaks. A field's name may contain them, but the cell of a Markdown table may not. */
+/** Escapes bars and replaces line breaks. A field's name may contain them, but the cell of a Markdown table may not. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

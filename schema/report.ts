@@ -1,6 +1,6 @@
-/** The vocabulary of declarations. A declaration describes a report once: requests, tables and documents use it. */
+/** The types of declarations. Each declaration describes a report once, for requests, tables and documents. */
 
-/** The specification's field types, and `json` for an object that is stored unchanged (spec §2, conventions). */
+/** The field types of the specification, and `json` for an object that is stored unchanged (spec §2, conventions). */
 export type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'boolean' | 'date-time'
 
@@ -39,7 +39,7 @@ export interface Window {
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
-  /** Name of the report: on the command line, in YAML, and of its table. */
+  /** Name of the report on the command line and in YAML. It is also the name of its table. */
   readonly name: string
   readonly meaning: string
   /** Path after `{base_url}/reportingapi`. `{enquiryId}` is replaced by the identifier of the requested enquiry. */
@@ -52,17 +52,17 @@ export interface Declaration {
   readonly asked: readonly AskedColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
-   * Columns with the row's own modification time. Of two versions of a row, the first of these columns with a value
-   * decides which version is newer. Without such columns, the time of reading decides.
+   * Columns with the row's own modification time. Two versions of a row are compared by the first of these columns that
+   * has a value. Without such columns, the version that was read later is newer.
    */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
-  /** Parameters for a range of creation times, if any. Unlike `window`, they also match rows that were never edited. */
+  /** Parameters for a range of creation times, if there are any. They also match rows that were never edited. */
   readonly created?: Window
   readonly deletes: Deletes
   /** The field of the row with the deletion flag; undefined if rows have none. */
   readonly deletedFlag?: string
-  /** The parameter that includes deleted rows. If rows have no flag, each window is read with and without it. */
+  /** The parameter that includes deleted rows. If rows have no flag, windows are read with and without it. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
@@ -78,7 +78,7 @@ export interface Declaration {
 
 type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
-/** Returns the declaration, frozen and with defaults. Its type has the exact names and values, not only `string`. */
+/** Returns the declaration, frozen and with defaults. Its type has its exact names and values, not only `string`. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {

@@ -1,4 +1,4 @@
-/** Derives a report's table and child tables, from which DDL and the data dictionary are made. Pure. */
+/** Derives a report's table and child tables. The DDL and the data dictionary are made from them. Pure. */
 import type { Collection, Declaration, FieldType } from './report.ts'
 
 export type DuckType =
@@ -19,7 +19,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column. `sources`: the fields that fill it, several if the row's shapes have different names for it. */
+/** A documented column. `sources` are the fields that fill it: several if row shapes have different names for it. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
@@ -59,10 +59,10 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   column('is_deleted', 'BOOLEAN', 'Whether the row is known to be deleted'),
   column('_delete_evidence', 'VARCHAR', 'How the deletion is known: flag, diff, absence; null: not deleted'),
   column('_deleted_seen_at', 'TIMESTAMPTZ', 'Service time at which the deletion was first seen'),
-  column('_observed_at', 'TIMESTAMPTZ', 'Service time of the response that this version came from'),
+  column('_observed_at', 'TIMESTAMPTZ', 'Service time of the response that contained this version'),
   column('_load_id', 'BIGINT', 'Load that wrote this version (tidemark.loads)'),
   column('_extra', 'JSON', 'Undocumented values that have no column, as sent; null when none'),
-  column('_row_hash', 'UBIGINT', 'Fingerprint of what was sent; an equal row is not written again'),
+  column('_row_hash', 'UBIGINT', 'Fingerprint of the row as sent. An equal row is not written again'),
 ]
 
 /** Columns of the tables in schema `history`, in addition to the columns of the report's table. */
@@ -77,7 +77,7 @@ export const CHILD_COLUMNS: readonly Column[] = [
   column('_payload', 'JSON', 'The item as it was sent'),
 ]
 
-/** The column with the number of an audit entry within its record: the service's entries have no identifier. */
+/** The column with the number of an audit entry within its record. Tidemark assigns it: entries have no identifier. */
 export const ENTRY_NUMBER = column(
   'entry_number',
   'BIGINT',
@@ -121,7 +121,7 @@ export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** Returns the columns of the row's own fields. The deletion flag fills the system column `is_deleted` instead. */
+/** Returns the columns of the row's own fields, without the deletion flag, which fills the column `is_deleted`. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

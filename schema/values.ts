@@ -1,13 +1,13 @@
-/** The values that each column type accepts; others are misfits. docs/TABLES.md and a test are made from this list. */
+/** The values that each column type accepts. Other values are misfits. docs/TABLES.md and a test use this list. */
 import type { DuckType } from './tables.ts'
 
 type Example = `${string} → ${string}`
 
 export interface ValueRule {
-  /** The reason of a misfit: it completes the sentence "the value is …" for a value that the type does not accept. */
+  /** The reason of a misfit. It completes the sentence "the value is …" about a value that the type does not accept. */
   readonly misfit: string
   readonly takes: string
-  /** Accepted values. Before the arrow: JSON from the service. After it: the stored value as DuckDB prints it, in UTC. */
+  /** Accepted values. JSON from the service is before the arrow, the value as DuckDB prints it (in UTC) after it. */
   readonly examples: readonly Example[]
   /** Examples of values, as JSON, that the type does not accept. */
   readonly misfits: readonly string[]

@@ -1,15 +1,15 @@
-/** Only this file calls `Date.now`, `Math.random` and `setTimeout`, so that a simulation can pass its own clock. */
+/** Only this file calls `Date.now`, `Math.random` and `setTimeout`, so that a simulation can use its own clock. */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
-  /** This machine's wall clock. It may be wrong, so the service's clock decides where a window ends. */
+  /** Returns the time of this machine. It may be wrong, so the service's clock decides where a window ends. */
   now(): Instant
-  /** Milliseconds that never decrease, for durations. */
+  /** Returns milliseconds that never decrease. Used to measure durations. */
   monotonicMs(): number
-  /** Waits. Rejects with the signal's reason as soon as the signal aborts. */
+  /** Resolves after `ms`. Rejects with the signal's reason as soon as the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs `action` once after `ms`; the returned function cancels it. The timer does not keep the process alive. */
+  /** Runs `action` once after `ms`. The returned function cancels it. The timer does not keep the process alive. */
   after(ms: number, action: () => void): () => void
   /** Yields to the event loop. Long computations call this between their steps. */
   nextTurn(): Promise<void>

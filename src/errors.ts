@@ -1,7 +1,7 @@
 /**
- * The closed list of errors. Each has a code (docs/ERRORS.md describes exactly these), a message with what happened and
- * where, and a cure: what a person can do. Callers switch on `code` or `retry`, never on text. Errors contain names,
- * windows and status codes; never headers, tokens or request objects.
+ * The complete list of errors. Each error has a code, a message (what happened, and where) and a cure (what a person
+ * can do). docs/ERRORS.md describes exactly these codes. Callers switch on `code` or `retry`, never on text. Errors
+ * contain names, windows and status codes; never headers, tokens or request objects.
  */
 
 /** `never`: the same call fails again until somebody acts. `transient`: it may work later. */
@@ -116,7 +116,7 @@ export class SyncError extends Error {
 /** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // A SuppressedError is thrown by a cleanup. Its field `suppressed` has the earlier error, which is the real cause.
+  // If a cleanup fails after an error, Node throws a SuppressedError. Its field `suppressed` has the first error.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {
@@ -134,7 +134,7 @@ export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 
 export const filesExhausted = (thrown: unknown): SyncError =>
-  new SyncError('FILES_EXHAUSTED', 'this process may open no more files and connections', {
+  new SyncError('FILES_EXHAUSTED', 'this process can open no more files or connections', {
     cure: 'Raise its limit of open files (ulimit -n, LimitNOFILE= in a systemd unit) to 1024 or more, and start it again.',
     data: { reason: thrown instanceof Error ? thrown.message : String(thrown) },
     cause: thrown,

@@ -20,7 +20,7 @@ const MISTAKES = new Set([
 /** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
-/** Creates the folder and its parents. Node's option `recursive` is not used: under /proc, it never ends. */
+/** Creates the folder and its parents. Does not use Node's option `recursive`, which never returns under /proc. */
 export function makeFolder(folder: string, mode?: number): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
@@ -33,11 +33,11 @@ export function makeFolder(folder: string, mode?: number): void {
   }
 }
 
-/** Permissions with which only this user may enter a folder, or read and write a file. A umask can only remove some. */
+/** Permissions with which only this user may enter a folder, or read and write a file. A umask can only reduce them. */
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Makes a folder, or changes an existing one, so that only this user can enter. May throw WAREHOUSE_MISSING. */
+/** Creates a folder, or changes an existing one, so that only this user can enter. Throws WAREHOUSE_MISSING. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -51,8 +51,8 @@ export function makePrivateFolder(folder: string): void {
 const OTHERS = 0o077
 
 /**
- * Returns whether the path is a folder, not a link, that this user owns and that nobody else can enter. For root, the
- * owner of the parent folder may own it too: root may use the folder of a worker next to its warehouse.
+ * Returns whether the path is a folder (not a link) that this user owns and that nobody else can enter. Root may also
+ * use a folder of the owner of the parent folder: a worker's folder next to its warehouse.
  */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
@@ -65,8 +65,8 @@ export function isPrivateFolder(folder: string): boolean {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. If the function
- * returned false then, the caller would create a second warehouse.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. With `false`, the
+ * caller would create a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {
@@ -90,7 +90,7 @@ export const folderRefused = (folder: string, thrown: unknown): unknown =>
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',
-    cure: 'Look who owns it: a process of another user, perhaps root, made it. After that process has ended, change the owner to this user, or remove it.',
+    cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
 /** Removes a folder. Throws WAREHOUSE_MISSING if another user owns it; for example, a command of root created it. */
@@ -100,7 +100,7 @@ export async function removeFolder(folder: string): Promise<void> {
   } catch (error) {
     throw asMistake(folder, error, {
       problem: 'is left over and cannot be removed',
-      cure: 'Look who owns it: a process of another user, perhaps root, left it. Change the owner to this user, or remove it.',
+      cure: 'Find its owner: a process of another user, perhaps root, left it there. Change the owner to this user, or remove it.',
     })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * A point in time, in whole microseconds since 1970 (UTC), like DuckDB's TIMESTAMPTZ. With milliseconds, rows at the
- * end of a window would be lost. A plain number is exact until the year 2255.
+ * end of a window would be lost. A number contains these microseconds exactly until the year 2255.
  */
 declare const instantBrand: unique symbol
 
@@ -34,8 +34,8 @@ export const latest = (...instants: readonly Instant[]): Instant => Math.max(...
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
 /**
- * Reads an ISO 8601 date or date-time (spec §4, rule 1). No zone means UTC; digits after the microsecond are cut.
- * Returns undefined for other text.
+ * Reads an ISO 8601 date or date-time (spec §4, rule 1). Text without a zone is in UTC. Digits after the microsecond
+ * are ignored. Returns undefined for other text.
  */
 export function parseInstant(text: string): Instant | undefined {
   const groups = ISO_DATE_TIME.exec(text)?.groups
@@ -47,14 +47,14 @@ export function parseInstant(text: string): Instant | undefined {
   return (ms * MICROS_PER_MS + micros) as Instant
 }
 
-/** Returns ISO 8601 in UTC with six fractional digits, as in requests and messages. */
+/** Returns the instant as ISO 8601 in UTC with six fractional digits. Requests and messages use this form. */
 export function formatInstant(instant: Instant): string {
   const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
   const micros = instant - wholeSecond * MICROS_PER_SECOND
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Returns whether the date exists. `Date.parse` makes 30 February 1 March, so the result is compared with the text. */
+/** Returns whether the date exists. `Date.parse` reads 30 February as 1 March, so its result must match the text. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

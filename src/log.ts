@@ -1,4 +1,4 @@
-/** The log: pino on standard error, readable on a terminal, else JSON. Masks secrets and fields such as `password`. */
+/** The log on standard error: lines for people on a terminal, else JSON. Masks secrets and fields like `password`. */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { type Secret, spellingsOf } from './secret.ts'
@@ -25,7 +25,7 @@ export interface LogOptions {
   readonly level: LogLevel
   /** Receives the lines; standard error by default. */
   readonly destination?: { write(text: string): unknown }
-  /** True: lines for people instead of JSON. The default is true on a terminal. */
+  /** If true, the log has lines for people instead of JSON. The default is true on a terminal. */
   readonly pretty?: boolean
   /** Called with each line of level `debug` or higher, as masked JSON, independently of `level`. */
   readonly keep?: ((line: string) => void) | undefined
@@ -49,7 +49,7 @@ const SECRET_FIELDS = [
 /** Paths of the fields that pino masks by name. In deeper fields, only guarded texts are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** The minimum number of characters of a masked text. A shorter text occurs inside of ordinary words. */
+/** The minimum length of a masked text. A shorter text may occur in ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {

@@ -1,4 +1,4 @@
-/** The hook for metrics and traces: each run, walk, request and load is executed inside of a call of `Observe`. */
+/** The hook for metrics, traces and debug logs. Each run, walk, request and load runs inside a call of `Observe`. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
@@ -19,7 +19,7 @@ export type Note = (facts: Facts) => void
 /** Runs `work`. Returns its result or throws its error. */
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
-/** Runs `work`, then calls `end` with all facts, the duration and, after an error, its code. */
+/** Runs `work`. Then calls `end` with all facts, the duration and, if the work failed, the code of the error. */
 export async function measure<T>(
   { facts: known = {} }: Subject,
   work: (note: Note) => Promise<T>,
@@ -29,8 +29,8 @@ export async function measure<T>(
   let facts: Facts = known
   const ended = (code?: string) => end(facts, clock.monotonicMs() - startedMs, code)
   try {
-    const result = await work((told) => {
-      facts = { ...facts, ...told }
+    const result = await work((more) => {
+      facts = { ...facts, ...more }
     })
     ended()
     return result

@@ -1,6 +1,6 @@
 /**
- * The log lines of runs for `tidemark logs`: lines of JSON in `.logs` next to the warehouse. There is one file per hour
- * (UTC), because one per run would be half a million in a season. Number and size of the lines are limited.
+ * Stores the log lines of runs for `tidemark logs`, as lines of JSON in `.logs` next to the warehouse. There is one
+ * file per hour (UTC). One per run would be half a million in a season. Number and size of the lines are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -42,7 +42,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Stores a log line that has a `runId`. Never throws: a full disk must not end a run because of its log. */
+  /** Stores a log line that has a `runId`. Never throws, because a full disk must not end a run because of its log. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -80,7 +80,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // The entry is deleted and set again. So the map is in the order of the runs' last lines.
+    // Deletes and sets the entry, so that the map is in the order of the last line of each run.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -89,7 +89,7 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lets the running code finish first. All of its lines are then written in one call.
+    // Lets the running code finish first, so that all of its lines are written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
@@ -124,7 +124,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of a run, earliest first; none when the files of its hours were removed. */
+/** Returns the lines of a run, earliest first. Returns none if the files of its hours were removed. */
 export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -151,7 +151,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Returns the lines of a file, without partial lines: their process was killed while writing. */
+/** Returns the lines of a file. Ignores a partial line, which remains if its process was killed while writing. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

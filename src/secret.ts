@@ -1,4 +1,4 @@
-/** A secret that cannot be printed: as text, it is `[secret]`. Only `reveal()` returns the value. */
+/** A secret that cannot be printed: its text is `[secret]`. Only `reveal()` returns the value. */
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'
@@ -39,8 +39,8 @@ export class Secret {
 }
 
 /**
- * Returns the spellings of a secret to mask: plain, in JSON (once and twice), in a URL or form, in HTML, in Base64. The
- * longest comes first, because it may contain others.
+ * Returns the spellings of a secret that must be masked: plain, in JSON (once and twice), in a URL or form, in HTML,
+ * and in Base64. The longest is first, because it may contain others.
  */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []

@@ -73,9 +73,7 @@ const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= 
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
-  return new SyncError(known ?? 'UNEXPECTED', message ?? reason, {
-    cure: 'Read the log of the worker of this job.',
-  })
+  return new SyncError(known ?? 'UNEXPECTED', message ?? reason, { cure: 'Read the log of the worker of this job.' })
 }
 
 const DELAY_MS_MIN = 2_000

@@ -18,9 +18,7 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
   new SyncError(
     'QUEUE_UNREACHABLE',
     `the queue store ${address.shown} cannot be reached: ${withoutSecrets(messageOf(error), address)}`,
-    {
-      cure: 'Check queue (TIDEMARK_QUEUE_URL) and the server. On one machine, queue: embedded needs none.',
-    },
+    { cure: 'Check queue (TIDEMARK_QUEUE_URL) and the server. On one machine, queue: embedded needs none.' },
   )
 
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>

@@ -16,7 +16,7 @@ CREATE TABLE tidemark.marks (
   updated_at TIMESTAMPTZ NOT NULL
 );
 COMMENT ON TABLE tidemark.marks IS 'High-water marks: the windows up to the time in value were read, and all rows that the service showed in them are stored';
-COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency, or the record that the mark belongs to';
+COMMENT ON COLUMN tidemark.marks.scope IS 'Empty, or the currency or record of the mark';
 COMMENT ON COLUMN tidemark.marks.mark IS 'The time that is compared: modified_since, aggregate_record_modified, or since (audits)';
 COMMENT ON COLUMN tidemark.marks.value IS 'The mark: a service time';
 
@@ -41,9 +41,9 @@ CREATE TABLE tidemark.covered (
   since TIMESTAMPTZ,
   until TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.covered IS 'The windows merged: one row for each range of time that was read without a gap, by report and currency (not for audits)';
+COMMENT ON TABLE tidemark.covered IS 'The merged windows. Each row is a range of time that was read without a gap, by report and currency (not for audits)';
 COMMENT ON COLUMN tidemark.covered.since IS 'Null: no lower bound';
-COMMENT ON COLUMN tidemark.covered.until IS 'Service time. Rows that are read again after a change of the configuration: tidemark.coverage';
+COMMENT ON COLUMN tidemark.covered.until IS 'Service time. After a change of the configuration, tidemark.coverage has the range that is read again';
 
 CREATE TABLE tidemark.loads (
   load_id BIGINT NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE tidemark.loads (
 );
 COMMENT ON TABLE tidemark.loads IS 'One row per committed load: rows, child rows, books and mark in one transaction';
 COMMENT ON COLUMN tidemark.loads.late IS 'Late rows: the service showed them only after a window had requested their time, or a comparison of counts found them. Null: not measured (first runs, backfills, reconciles, and loads of reports without a stamp that no comparison of counts made)';
-COMMENT ON COLUMN tidemark.loads.lateness IS 'The longest delay of the late rows, from stamp to answer, at least; null: no late row';
+COMMENT ON COLUMN tidemark.loads.lateness IS 'Lower bound of the longest delay of a late row, from its stamp to the response; null: no late row';
 
 CREATE TABLE tidemark.runs (
   run_id VARCHAR NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE tidemark.rejected_rows (
   load_id BIGINT NOT NULL,
   observed_at TIMESTAMPTZ
 );
-COMMENT ON TABLE tidemark.rejected_rows IS 'Rows that could not be stored, whole, with the reason';
+COMMENT ON TABLE tidemark.rejected_rows IS 'Complete rows that could not be stored, with the reason';
 COMMENT ON COLUMN tidemark.rejected_rows.observed_at IS 'Service time of the newest response that contained the row';
 
 CREATE TABLE tidemark.schema_changes (
@@ -123,7 +123,7 @@ CREATE TABLE tidemark.followed (
   ask_after TIMESTAMPTZ NOT NULL,
   asked_at TIMESTAMPTZ
 );
-COMMENT ON TABLE tidemark.followed IS 'Records that an audit report reads the trails of';
+COMMENT ON TABLE tidemark.followed IS 'Records whose audit trails are read';
 COMMENT ON COLUMN tidemark.followed.ask_after IS 'The trail is requested again if the last request was before this time';
 
 CREATE TABLE tidemark.reconciles (
@@ -144,7 +144,7 @@ COMMENT ON TABLE tidemark.reconciles IS 'Comparisons of whole reports with the s
 COMMENT ON COLUMN tidemark.reconciles.started_at IS 'The service''s clock at the beginning';
 COMMENT ON COLUMN tidemark.reconciles.asked IS 'The start and the filters of the requests. If the configuration changes them, the reconcile begins again';
 COMMENT ON COLUMN tidemark.reconciles.missed IS 'Rows that the service returned and the warehouse lacked, although their windows were read';
-COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows with other values than the service''s, although no window brought the change';
+COMMENT ON COLUMN tidemark.reconciles.differed IS 'Rows whose values differ from the service''s, although no window contained the change';
 COMMENT ON COLUMN tidemark.reconciles.absent IS 'Rows of the table that the service did not return, for the first time';
 
 CREATE TABLE tidemark.reconcile_keys (reconcile_id VARCHAR NOT NULL, key VARCHAR NOT NULL);
@@ -183,7 +183,7 @@ CREATE TABLE tidemark.fences (
   holder VARCHAR NOT NULL,
   taken_at TIMESTAMPTZ NOT NULL
 );
-COMMENT ON TABLE tidemark.fences IS 'The newest run of each report and kind: an older run can commit nothing any more';
+COMMENT ON TABLE tidemark.fences IS 'The newest run of each report and kind. Older runs cannot commit any more';
 COMMENT ON COLUMN tidemark.fences.epoch IS 'Grows with each run; a load has the epoch of its run';
 COMMENT ON COLUMN tidemark.fences.holder IS 'The newest run';
 
@@ -242,5 +242,5 @@ CREATE TABLE tidemark.report_states (
   paused_at TIMESTAMPTZ,
   paused_with VARCHAR
 );
-COMMENT ON COLUMN tidemark.report_states.paused_with IS 'Client and scopes that were refused; other ones end the pause';
-COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, and why not; which deletions it can show';
+COMMENT ON COLUMN tidemark.report_states.paused_with IS 'The client and the scopes that the service refused. A change of them ends the pause';
+COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, why it does not, and how its deletions are recognised';

@@ -1,4 +1,4 @@
--- A value that does not fit its column costs the value, and not the row.
+-- If a value does not fit its column, only the value is rejected. The row is stored without it.
 CREATE TABLE tidemark.misfits (
   report VARCHAR NOT NULL,
   "table" VARCHAR NOT NULL,
@@ -20,9 +20,9 @@ COMMENT ON COLUMN tidemark.misfits.first_seen IS 'Service time of the first resp
 COMMENT ON COLUMN tidemark.misfits.last_seen IS 'Service time of the last response with the value';
 
 ALTER TABLE tidemark.loads ADD COLUMN misfits BIGINT;
-COMMENT ON COLUMN tidemark.loads.misfits IS 'Values that did not fit their columns; null: a load before they were counted';
+COMMENT ON COLUMN tidemark.loads.misfits IS 'Values that did not fit their columns; null: the load is older than this column';
 ALTER TABLE tidemark.runs ADD COLUMN misfits BIGINT;
-COMMENT ON COLUMN tidemark.runs.misfits IS 'Values that did not fit their columns; null: a run before they were counted';
+COMMENT ON COLUMN tidemark.runs.misfits IS 'Values that did not fit their columns; null: the run is older than this column';
 
 ALTER TABLE tidemark.rejected_rows ADD COLUMN dismissed_at TIMESTAMPTZ;
-COMMENT ON COLUMN tidemark.rejected_rows.dismissed_at IS 'When a person dismissed the row; because of its age (rejected_keep): when the service last sent it; null: it is listed';
+COMMENT ON COLUMN tidemark.rejected_rows.dismissed_at IS 'When a person dismissed the row. If it was dismissed because of its age (rejected_keep): when the service last sent it. Null: it is listed';

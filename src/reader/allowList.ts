@@ -1,14 +1,14 @@
 /**
  * The rule for statements of readers: one SELECT (or EXPLAIN of one) that calls only listed functions. The rule is an
  * SQL macro that walks the tree of DuckDB's own parser. `tidemark query` checks a statement before it is prepared, and
- * the live server checks each statement of a session. Views and macros, also those of the published copy, are checked
- * when a copy is opened. One that uses more than the list may not be named by readers.
+ * the live server checks each statement of a session. Views and macros are checked when a copy is opened. Readers may
+ * not use a view or macro that calls other functions.
  */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
 
-/** The reviewed names: functions, then functions in FROM clauses, then those of a lake. */
+/** The reviewed names of functions, of functions in FROM clauses, and of functions of a lake. */
 export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
   new URL('./allowedFunctions.txt', import.meta.url),
   'utf8',
@@ -18,15 +18,15 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** Matches EXPLAIN. No comment may be before it: the rest of the text must be exactly the rest for DuckDB's parser. */
+/** Matches the EXPLAIN that is removed before parsing. It must be first: only DuckDB knows where a comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
-/** SQL expressions for the names in a parsed statement: all functions, those in FROM clauses, and tables and views. */
+/** SQL for the names in a parsed statement: all functions, functions in FROM clauses, and tables and views. */
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** A view's or macro's body as a statement. If it can't be parsed, `is_parsed` is false, and it is refused. */
+/** Query of the bodies of views and macros, parsed as statements. A body that can't be parsed is refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -53,7 +53,7 @@ interface Lists {
 }
 
 /**
- * Creates the macro `refusal(statement)`, which returns the reason why a reader may not run it, or NULL. Must be called
+ * Creates the macro `refusal(statement)`. It returns why a reader may not run the statement, or NULL. Must be called
  * again after another copy was attached. `place` is the prefix of macro names; without it, they are temporary.
  */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
@@ -75,7 +75,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns the lists with the macros and views that only use what is allowed, directly and through each other. */
+/** Returns the lists with the macros and views that use only allowed names, also through other macros and views. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsOf(definitions, refused)
   const others = definitions.filter(
@@ -104,7 +104,7 @@ function listsOf(definitions: readonly Definition[], refused: readonly Definitio
 const without = (all: readonly string[], some: readonly string[]): readonly string[] =>
   all.filter((each) => !some.includes(each))
 
-/** Throws QUERY_FAILED unless the rule allows the statement. Nothing of it is prepared before. */
+/** Throws QUERY_FAILED unless the rule allows the statement. DuckDB parses the statement, but does not prepare it. */
 export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string): Promise<void> {
   const [found] = await sql.rows<{ reason: string | null }>('SELECT refusal($1) AS reason', [statement])
   const reason = found?.reason ?? undefined
@@ -113,7 +113,7 @@ export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string):
   throw new SyncError('QUERY_FAILED', reason, {
     cure: / list of functions /.test(reason)
       ? 'Readers may call functions that compute from their arguments or describe the tables. For files and settings of your own, open the published copy from a DuckDB of your own.'
-      : 'Give one statement, such as "SELECT * FROM tidemark.freshness".',
+      : 'Write one statement, such as "SELECT * FROM tidemark.freshness".',
   })
 }
 
@@ -125,7 +125,7 @@ function notReading(statement: string): SyncError {
   return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
     // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
     cure: /\bpivot/i.test(statement)
-      ? 'A PIVOT needs its values named to be one statement: PIVOT events ON status IN (…) USING count(*).'
-      : 'Write a SELECT. The published copy is made anew after each run: to keep results, write them to a file with --format csv, or open the copy from a database of your own.',
+      ? 'A PIVOT is one statement only if it names its values: PIVOT events ON status IN (…) USING count(*).'
+      : 'Write a SELECT. The published copy is replaced after each run. To keep results, write them to a file with --format csv, or open the copy from a database of your own.',
   })
 }

@@ -1,7 +1,7 @@
 /**
- * A server for other DuckDBs (DuckDB's `quack` protocol), in the reader process. It runs in a database in memory, whose
- * views show the published copy, which is attached read-only. So readers can't write, reach files or use the memory of
- * loads. When a new copy is published, one transaction switches the views to it, and sessions continue.
+ * A server for other DuckDBs (DuckDB's protocol `quack`), in the reader process. Its database is in memory and has
+ * views of the published copy, which is attached read-only. So readers can't write, reach files or use the memory of
+ * loads. When a new copy is published, one transaction changes the views to the new copy, and sessions continue.
  */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export interface LiveServerSettings {
 /** Extensions in the order of loading: `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-/** Number of attached copies. Statements on the previous copy may finish; those on older copies are ended. */
+/** Number of attached copies. Statements on the previous copy may finish. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
 export class LiveServer {
@@ -66,7 +66,7 @@ export class LiveServer {
     }
   }
 
-  /** Returns for how long (ms) the oldest running statement of a reader has been running; 0 without one. */
+  /** Returns the age (ms) of the oldest running statement of a reader; 0 if no statement is running. */
   async longestMs(): Promise<number> {
     const [oldest] = await this.#database.rows<{ ms: number | null }>(`
       SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
@@ -77,7 +77,7 @@ export class LiveServer {
   async show(): Promise<void> {
     const number = this.#number + 1
     const file = this.#file(number)
-    if (!(await held(this.#settings.published, file))) return
+    if (!(await linkCopy(this.#settings.published, file))) return
     this.#number = number
     await this.#database
       .run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
@@ -114,15 +114,15 @@ const copyName = (number: number): string => `copy_${number}`
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Links `file` to the present copy, so that the copy survives the next publication. Returns false without a copy. */
-async function held(published: string, file: string): Promise<boolean> {
+/** Links `file` to the present copy, so that it survives the next publication. Returns false if there is no copy. */
+async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
     // `link` does not follow a symbolic link, so `realpath` finds the file behind it.
     await link(await realpath(published), file)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // Some file systems have no hard links.
+    // On a file system without hard links, copies the file.
     await copyFile(published, file)
   }
   return true
@@ -131,7 +131,7 @@ async function held(published: string, file: string): Promise<boolean> {
 /** The prefix of the rule's macros. Temporary macros would exist only on this connection, not in readers' sessions. */
 const MEMORY = 'memory.main.'
 
-/** Transactions are recognised by their text, because DuckDB does not serialize such statements. */
+/** The macro that checks a statement. It allows transactions by their text, because DuckDB can't serialize them. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

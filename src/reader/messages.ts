@@ -1,10 +1,10 @@
-/** The messages between a process and its reader process. Each request has one answer. Rows are sent in pieces before it. */
+/** The messages between a process and its reader process. Each request has one answer, after any pieces of rows. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
 import type { LiveServerSettings } from './liveServer.ts'
 
-/** What the reader process opens before it locks itself, and within which limits. */
+/** The file or lake that the reader process opens before it locks its settings, and its limits. */
 export interface OpenRequest {
   readonly do: 'open'
   /** A file that is only read, or a lake. */
@@ -18,17 +18,17 @@ export interface OpenRequest {
 
 export type Request =
   | OpenRequest
-  /** Answered by the names of the columns. */
+  /** The answer contains the names of the columns. */
   | { readonly do: 'query'; readonly sql: string }
-  /** Writes the rows to a Parquet file. Answered by their number. */
+  /** Writes the rows to a Parquet file. The answer contains the number of rows. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   /** Starts the live server in this reader process. */
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
-  /** Answered by the age (ms) of the oldest running statement. */
+  /** The answer contains the age (ms) of the oldest running statement. */
   | { readonly do: 'longest' }
 
-/** Answers a piece of rows: whether the next one is wanted. */
+/** The reply to a piece of rows. `more` is true if the next piece is wanted. */
 export interface More {
   readonly more: boolean
 }

@@ -1,6 +1,6 @@
 /**
  * Runs SQL statements of users (command line, console, reading tools) on the newest published copy. The statements run
- * in a separate process (readerMain.ts). The first statement starts the process. A later statement starts a new one if
+ * in a separate process (readerMain.ts). The first statement starts this process. A later statement starts a new one if
  * the process has ended or a newer copy was published.
  */
 import { link, realpath, stat } from 'node:fs/promises'
@@ -31,7 +31,7 @@ export interface Reader extends AsyncDisposable {
    * Throws QUERY_FAILED, CANCELLED, WAREHOUSE_MISSING, WAREHOUSE_CORRUPT.
    */
   query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>
-  /** Writes the rows to an existing file as Parquet. Returns their number. Throws as `query`, and DISK_FULL. */
+  /** Writes the rows to an existing file as Parquet. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
@@ -81,7 +81,7 @@ async function start(settings: ReaderSettings, result: string | undefined): Prom
   const file = lake === undefined ? await realpath(published) : published
   const process = await ReaderProcess.start(file, { memory, isLake: lake !== undefined })
   const own = path.join(process.folder, path.basename(file))
-  // This user may be allowed to read the copy, but not to link it. Then the process opens the copy itself.
+  // If this user may read the copy but not link it, the process opens the copy itself.
   const isLinked =
     lake === undefined &&
     (await link(file, own).then(

@@ -1,6 +1,6 @@
 /**
- * The program of a reader process, which runs SQL of others. It opens one copy, then switches off all access to files
- * and network and locks DuckDB's settings. It runs only statements that the rule allows, and never outlives its parent.
+ * The program of a reader process, which runs SQL of others. It opens one copy. Then it forbids all access to files and
+ * network, and locks DuckDB's settings. It runs only statements that the rule allows, and ends with its parent.
  * Arguments: its folder, and the memory (bytes) at which it ends itself.
  */
 import { rmSync, utimesSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { checkStatement, createRule } from './allowList.ts'
 import { LiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 
-/** Time (ms) between two looks at the memory. On Linux the kernel's limit binds earlier. */
+/** Milliseconds between two checks of the memory. On Linux, the kernel's limit is reached earlier. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -30,7 +30,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// A running statement would delay an ordinary exit.
+// Uses SIGKILL, because a running statement would delay an ordinary exit.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -43,7 +43,7 @@ function watchMemory(): void {
   systemClock.after(WATCH_MS, watchMemory)
 }
 
-/** Renews the folder's time, so that no other process removes it. */
+/** Updates the folder's modification time, so that no other process removes the folder. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)
@@ -89,7 +89,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // This process is killed in the end, so it would never write the code that it has compiled.
+  // Stores the compiled code now, because this process is killed in the end.
   flushCompileCache()
   return opened
 }

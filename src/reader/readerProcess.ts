@@ -1,6 +1,6 @@
 /**
- * The parent's side of a reader process: a child process that runs SQL of others. It starts within limits of the
- * operating system, gets one request at a time, and is killed when it takes too long. Only its own request fails then.
+ * Starts and uses a reader process, a child that runs SQL of others. The operating system limits its memory. It works
+ * on one request at a time. If a request takes too long, the process is killed, and only that request fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -18,11 +18,11 @@ import type { Answer, More, Request } from './messages.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
-/** Memory beyond DuckDB's limit: Node itself, and the piece of the result that is on its way. */
+/** Memory in addition to DuckDB's limit: for Node itself, and for the piece of the result that is being sent. */
 const MEMORY_BESIDE = 384 * MIB
-/** Memory that V8 reserves for compiled code without using it. The kernel's limit counts it. */
+/** Memory that V8 reserves for compiled code but does not use. The kernel's limit includes it. */
 const MEMORY_RESERVED = 512 * MIB
-/** The size of a thread's stack. Deep statements need much, but the kernel's limit counts all of each stack. */
+/** The size of a thread's stack. Nested statements need a large stack, but the kernel's limit includes all of it. */
 const STACK_KIB = 4_096
 /** The limit of V8's heap. Otherwise the conversion of a huge value would fill the memory. */
 const FLAGS = ['--max-old-space-size=256']
@@ -37,7 +37,7 @@ interface ProcessLimits {
 export interface AskOptions {
   readonly take?: TakeRows
   readonly signal?: AbortSignal | undefined
-  /** Limits the time in which the process works; the time that `take` needs does not count. */
+  /** Time limit (ms) for the work of the process. The time that `take` needs does not count. */
   readonly limitMs: number
 }
 
@@ -82,14 +82,14 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment may contain secrets. Only the connection to a lake may depend on it.
+    // The environment may contain secrets. It is passed only for a lake, because the connection may need it.
     const env = isLake ? {} : { env: variables }
     const child = spawn(command, args, {
       cwd: folder,
       ...env,
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // A group of its own: Ctrl-C on the terminal must not end it before its parent decides.
+      // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent decides.
       detached: true,
     })
     return new ReaderProcess(folder, child)
@@ -99,7 +99,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier ones and returns its result. Throws the process's error, or why it has ended. */
+  /** Sends a request after all earlier ones and returns its result. Throws the error of the request or the process. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)
@@ -136,14 +136,14 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // A process that has ended takes no message. Its end has rejected or will reject.
+    // A process that has ended accepts no message. The request is rejected with the reason why the process ended.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)
   }
 }
 
-/** Removes folders of processes that ended together with their parents. A process that lives renews its folder's time. */
+/** Removes folders that no process has updated for a day: the process was killed together with its parent. */
 async function removeLeftovers(place: string): Promise<void> {
   for (const name of await readdir(path.dirname(place))) {
     if (!name.startsWith(`${path.basename(place)}.reader-`)) continue
@@ -154,11 +154,11 @@ async function removeLeftovers(place: string): Promise<void> {
 }
 
 const died = (how: string): SyncError =>
-  new SyncError('QUERY_FAILED', `the process that reads has ended: ${how.trim()}`, {
-    cure: 'If it ended by SIGKILL it needed more memory than limits.query_memory allows: raise the limit or ask for less at once.',
+  new SyncError('QUERY_FAILED', `the reader process has ended: ${how.trim()}`, {
+    cure: 'If SIGKILL ended it, it needed more memory than limits.query_memory allows. Raise the limit, or read less at once.',
   })
 
 const tookTooLong = (limitMs: number): SyncError =>
   new SyncError('QUERY_FAILED', `the statement took longer than ${limitMs / 1_000} s and was ended`, {
-    cure: 'Ask for less at once, or raise limits.query_time.',
+    cure: 'Read less at once, or raise limits.query_time.',
   })

@@ -116,5 +116,5 @@ const stopped = (): SyncError => new SyncError('CANCELLED', 'the worker stops', 
 
 const tooLong = (timeMs: number): SyncError =>
   new SyncError('QUERY_FAILED', `a reader's statement took longer than ${timeMs / 1_000} s`, {
-    cure: 'Ask for less at once, or raise limits.query_time.',
+    cure: 'Read less at once, or raise limits.query_time.',
   })

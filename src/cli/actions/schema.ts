@@ -67,13 +67,13 @@ async function readTables(config: Config): Promise<CatalogueTable[]> {
 
 function textOf(catalogue: readonly CatalogueTable[], config: Config, format: SchemaOptions['format']): string {
   if (format === 'sql') return definitionSql(catalogue)
-  const held = columnsIn(catalogue, 'main')
+  const columns = columnsIn(catalogue, 'main')
   const books = catalogue.filter((table) => table.schema === 'tidemark')
-  if (format === 'markdown') return dictionary(books, held)
+  if (format === 'markdown') return dictionary(books, columns)
   const running = Object.values(config.reports).filter(({ enabled }) => enabled)
   const sources = dbtSources({
     database: config.lake === undefined ? path.parse(config.published).name : 'lake',
-    held,
+    columns,
     books,
     histories: catalogue.filter((table) => table.schema === 'history' && table.view !== undefined),
     everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),
