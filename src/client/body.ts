@@ -13,7 +13,7 @@ export interface BodySource {
 const unzip = promisify(gunzip)
 const unbrotli = promisify(brotliDecompress)
 
-/** Maximum number of compressions of one body. More are sent only by an attacker or by a loop of proxies. */
+/** Maximum number of compressions of one body. Only an attacker or a loop of proxies sends more of them. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])

@@ -46,7 +46,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit. Calls with the same priority get permits in their order. A long pause throws RATE_LIMITED. */
+  /** Waits for a permit. Calls of one priority are served in order. Throws RATE_LIMITED during a long pause. */
   async acquire(
     signal: AbortSignal,
     { priority = 'first' }: { priority?: Priority | undefined } = {},
@@ -184,14 +184,17 @@ export class FairQueue<T> {
   }
 }
 
-/** Concurrent requests at the start: few, because the service has not shown yet how many it can handle. */
+/** Number of concurrent requests at the start. It is low, since the service has not shown its capacity yet. */
 const INITIAL_LIMIT = 2
 
 /** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** A success adds 1 to a lower limit, and 1 / limit to any other. A halving sets this to the new limit. */
+  /**
+   * While the limit is below this value, each success adds 1 to the limit. From this value on, it adds 1 / limit. When
+   * the limit is halved, this value becomes the new limit.
+   */
   #slowGrowthFrom: number
   #halvings = 0
 

@@ -17,7 +17,7 @@ export const DEFAULT_LIMITS = {
   // This is enough for the wait for the first byte and for a slow transfer of a full page.
   answerMs: 5 * MINUTE_MS,
   /** Maximum number of bytes in a response, both compressed and decompressed. */
-  // 500 rows of 256 KiB fit. Four such responses fit into the memory of a small machine.
+  // A response may contain 500 rows of 256 KiB. Four such responses fit into the memory of a small machine.
   answerBytesMax: 128 * MEBIBYTE,
   /** Maximum number of attempts for a request. After the last failure, the error is thrown. */
   // Without Retry-After, the five delays between six attempts last at most 15.5 s in total. The next run tries again.
@@ -38,7 +38,7 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** Maximum of that time as a share of a token's lifetime. Example: a token of 60 s is renewed 12 s before its end. */
+/** A token is renewed at most this share of its lifetime before its end. Example: 12 s before the end of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS

@@ -38,7 +38,7 @@ export type ClientEvent =
   | { kind: 'token refreshed'; expiresAt: Instant }
   /** The secret file changed. The next token request uses the new secret. */
   | { kind: 'secret changed' }
-  /** Responses have no Date header, so this machine's clock is used. Emitted once. */
+  /** Responses have no Date header, so this machine's clock is used. This event is emitted once. */
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {

@@ -1,6 +1,5 @@
 /**
- * Parses responses of the token endpoint (spec §4, §7). Errors contain names of fields, but no values, which are
- * secret.
+ * Parses responses of the token endpoint (spec §4, §7). Errors contain names of fields, but not their secret values.
  */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'

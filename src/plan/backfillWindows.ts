@@ -11,7 +11,7 @@ export const BACKFILL_WINDOWS_MAX = 1_000
 const WINDOWS_WANTED = 32
 /** The minimum number of pages per window. In smaller windows, too many requests would be for half-empty last pages. */
 const PAGES_A_WINDOW_MIN = 4
-/** Days per window if the number of rows is unknown. Windows are longer if there would be over `WINDOWS_WANTED`. */
+/** Days per window if the number of rows is unknown. Windows are longer if more than `WINDOWS_WANTED` are needed. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS

@@ -26,8 +26,8 @@ export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.se
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /**
- * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends by then. Its later part has a lower bound
- * and can be cut again. Returns undefined for other spans.
+ * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends before `floor`. The later part has a lower
+ * bound and can be cut again. Returns undefined for other spans.
  */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
@@ -247,9 +247,9 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, one row
- * less per page is requested, which shows whether the service ignores page numbers. If it does, or if rows at one
- * instant were repeated, all rows are requested on one page, so that their order does not matter.
+ * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, the next
+ * walk requests one row less per page. It shows whether the service ignores page numbers. If so, or if rows at one
+ * instant were repeated, the next walk requests all rows on one page, so that their order does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

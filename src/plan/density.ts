@@ -1,6 +1,6 @@
 /** Estimates rows per µs from earlier slices, to choose the next slice's length. A wrong estimate costs only time. */
 
-/** First estimate of the variance of rows per slice, divided by their mean. Later slices correct it. */
+/** First estimate of the variance of the rows per slice, divided by their mean number. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6

@@ -1,6 +1,6 @@
 /**
  * A set of row keys for walks over millions of rows. Keys that are numbers are stored in one flat table, with 13 to 27
- * bytes per key. A Set of strings needs about 100 bytes per key, so only the other keys are stored in one.
+ * bytes per key. Other keys are stored in a Set of strings, which needs about 100 bytes per key.
  */
 const EMPTY = Number.NaN
 const LOAD_FACTOR = 0.6

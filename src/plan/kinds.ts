@@ -1,4 +1,4 @@
-/** Bits for the kinds of JSON values that a field has in any row. All rows decide a column's type, not a sample. */
+/** Bits for the kinds of JSON values of a field. A column's type depends on the kinds in all rows, not in a sample. */
 
 export const Kind = {
   null: 1,

@@ -25,7 +25,7 @@ export class LastPageSearch {
   #limit: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** True if a page had the rows of the last page again. The number of the last page is then `#limit` or lower. */
+  /** True if a page repeated the rows of the last page. The number of the last page is then `#limit` or lower. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false

@@ -13,7 +13,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Number of rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
-  /** Audit reports, after two pages looked alike: whether the page after the last one has rows. Not stored. */
+  /** Audit reports only, after two equal pages: whether the page after the last page has rows. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -98,9 +98,9 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: there are none,
- * unless the service has reduced its page size since the profile was learned. `all if unpaged`: there are none if the
- * service ignores paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
+ * The conclusion from page 1 of a bare array about further rows. `all`: there are none. `all unless clamped`: there are
+ * none, unless the service has reduced its page size since the profile was learned. `all if unpaged`: there are none if
+ * the service ignores paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 

@@ -9,7 +9,7 @@ const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
 /**
- * A heap is assumed after this many slices in a row with too many rows, if the last is not longer than `#goodLength`.
+ * If this many slices in a row have too many rows, and the last is not longer than `#goodLength`, a heap is assumed.
  */
 const HEAP_FAILURES = 3
 /** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
@@ -68,7 +68,7 @@ export class SpanQueue {
   #failures = 0
   /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Slices in a row that were shorter than the one before but had over `STUCK_SHARE` of its rows: probably a heap. */
+  /** Slices in a row that were shorter than the slice before but had over `STUCK_SHARE` of that slice's rows. */
   #heapSigns = 0
   /** Number of sparse slices in a row. */
   #sparse = 0

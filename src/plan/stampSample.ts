@@ -141,8 +141,8 @@ interface Range {
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
 /**
- * Returns two ranges over all rows: of each row's earliest time in the span (`entered`), and of its latest (`gone`).
- * They differ because a row may have several times.
+ * Returns two ranges: of the rows' earliest times in the span (`entered`), and of their latest times (`gone`). The
+ * ranges differ because a row may have several times.
  */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])

@@ -48,7 +48,7 @@ export class Walk {
   lastRows = 0
   /** The total on page 1; undefined for a bare array. */
   firstTotal: number | undefined
-  /** Number of rows as sent, with duplicates, of the first page and of the page that was read last. */
+  /** Number of rows as sent (with duplicates) on the first page and on the page that was read last. */
   firstRowsSent = 0
   lastRowsSent = 0
   mostRows = 0
@@ -182,9 +182,9 @@ export class Walk {
   }
 
   /**
-   * Returns the number of rows on a full page: the requested number, or that on the shortest page that had a next page.
-   * If a page of this run was longer, the second number is wrong: rows had moved, and a short last page seemed to have
-   * a next one.
+   * Returns the number of rows on a full page: the requested number, or the number on the shortest page that had a next
+   * page. If a page of this run was longer, the second number is wrong: rows had moved, and a short last page seemed to
+   * have a next one.
    */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this

@@ -139,7 +139,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If the next segment is full before that, the walk waits. */
+  /** Loads full segments during the walk, one at a time. If the next one is full before a load ends, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

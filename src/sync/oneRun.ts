@@ -25,7 +25,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Calls `work` as one run. If `work` throws, stores the error and returns it in the outcome. */
+/** Executes one run by calling `work`. If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,

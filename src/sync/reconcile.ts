@@ -93,7 +93,7 @@ async function reconcileScope(
 
 /**
  * Returns the keys that the previous reconcile did not find, if their rows are now before `start`. An edit may have set
- * a modification time back. Reads the time before `start` only if the previous reconcile lacked keys, and stores no
+ * a modification time back. Reads the time before `start` only if the previous reconcile lacked rows, and stores no
  * row.
  */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
@@ -159,7 +159,7 @@ function notReconcilable(report: ReportName): SyncError {
   })
 }
 
-/** Reconciles one report. Never throws: the outcome contains the error. `result` is undefined after a failure. */
+/** Reconciles one report. Never throws: the outcome contains the error. After an error, `result` is undefined. */
 export async function reconcileRun(
   context: SyncContext,
   { report, ...options }: Pick<RunRequest, 'report'> & ReconcileOptions,

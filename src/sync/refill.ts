@@ -1,4 +1,4 @@
-/** Reads rows again after a change of the configuration, newest part first. Each part is stored; marks do not move. */
+/** Reads rows again after a change of the configuration, newest part first. Stores each part, and moves no marks. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { type ReadSettings, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'

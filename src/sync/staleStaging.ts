@@ -25,7 +25,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns the time (ms) of the last change; Infinity, so that it stays, if another process has removed the file. */
+/** Returns the time (ms) of the last change, or Infinity for a file that another process has removed meanwhile. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -1,4 +1,4 @@
-/** One incremental run of a report with windows. The mark moves in the transaction of the last row before it. */
+/** One incremental run of a report with windows. One transaction stores a mark and the last row before the mark. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -65,7 +65,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Computes the window from the service's clock, and opens the reading. */
+/** Computes the window from the service's clock, and returns a `Reading` for it. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,

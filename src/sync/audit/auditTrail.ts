@@ -87,7 +87,7 @@ class Trail {
   /** Resolves when the last record was added. Records are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested. `#failed` contains the errors of records that failed. */
+  /** Scopes of the records that this run has requested. `#failed`: the errors of those that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
@@ -156,7 +156,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** Throws an error if no record can be read. First tests a record of each followed report that was read before. */
+  /** If no record was read, tries records that earlier runs have read. If none of them can be read, throws an error. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return

@@ -167,7 +167,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview. Of an open backfill, it lists the windows that are not done. Throws USAGE_INVALID. */
+/** Returns the preview: of an open backfill, only windows that are not done. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

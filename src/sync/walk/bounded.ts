@@ -1,8 +1,6 @@
 /** Limits how much work runs at the same time. */
 
-/**
- * Calls `work` for all items, at most `atOnce` at a time. An error prevents the start of further items and is thrown.
- */
+/** Calls `work` for all items, at most `atOnce` at a time. After an error, starts no further item and throws it. */
 export async function eachBounded<T>(
   items: readonly T[],
   atOnce: number,

@@ -140,7 +140,7 @@ type Stamps = Map<RowKey | undefined, readonly string[]>
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Keeps the stamps of all rows except rejected ones. Rows of walks without a proof stay: their stamps are valid. */
+/** Keeps the stamps of all rows except rejected ones. Also keeps those of walks without a proof: they are valid. */
 class StampCollector implements RowSink {
   readonly stamps: Stamps = new Map()
   readonly #report: Declaration

@@ -110,7 +110,7 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds page 1 to the rows, if it is still only in memory and belongs to `walk`, which is proven. */
+  /** Adds page 1 to the rows if it is still only in memory and is part of the proven `walk`. */
   async keepPage1(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isInMemory && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)

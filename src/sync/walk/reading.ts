@@ -46,7 +46,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window` read by creation time; undefined if there are too many to compare. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
-  /** Finds deleted rows if rows may lack a deletion flag; undefined if all have one. */
+  /** Finds deleted rows if rows may lack a deletion flag; undefined if all rows have one. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -112,7 +112,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds. Returns a `CutSlice` if the policy allows only one response and that lacks rows. */
+  /** Reads all rows without bounds. Returns a `CutSlice` if the policy allows only one response and it lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -198,7 +198,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** `dated`: every row has a creation time. `undated`: some have none. `unknown`: no total, or it changed each time. */
+/** `dated`: all rows have a creation time. `undated`: some have none. `unknown`: no total, or it changed each time. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

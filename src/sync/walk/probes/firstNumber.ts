@@ -63,7 +63,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 
 /**
  * Returns the number of the page with the row. If page 2 has the row, the service repeats its last page for higher
- * numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that, no edit had removed it.
+ * numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that, the row was there all the
+ * time.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
