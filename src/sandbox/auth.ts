@@ -33,7 +33,7 @@ export type Admission =
 export class Auth {
   readonly #options: AuthOptions
   readonly #key = randomBytes(32)
-  /** The issued tokens, oldest first. The key is random, so no other token can be valid. */
+  /** The issued tokens, oldest first. The signing key is random, so no other token can be valid. */
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0

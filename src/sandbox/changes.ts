@@ -40,7 +40,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** Returns how far (in ticks) the fault `stamps-back` dates edits back; 0 without the fault. */
+  /** Returns the number of ticks by which the fault `stamps-back` dates edits back; 0 without this fault. */
   readonly back: () => Ticks
 }
 
@@ -178,14 +178,14 @@ export class Changes {
     return { report: table.report, key: row.key, action: 'edit' }
   }
 
-  /** Returns a method that changes one collection of a row: the named one, or a random one. */
+  /** Returns a method that changes one collection of a row: the collection `named`, or a random one. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const { table, row } = this.#target(report, key)
       const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
       const items = table.items(row, field)
       const newItem = (): string => table.newItem(row, field)
-      // If the row has no item to change, an item is added; otherwise only the modification time would change.
+      // If the row has no item to change, adds an item. Otherwise only the modification time would change.
       const after = items.length === 0 ? [newItem()] : next(items, newItem)
       const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
       table.setItems(row, field, holdsOne ? after.slice(-1) : after)

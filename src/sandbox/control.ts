@@ -1,4 +1,4 @@
-/** The control endpoint (not part of the specification), on loopback only: faults, changes, and logged requests. */
+/** The control endpoint, which the specification does not have: faults, changes, logged requests. On loopback only. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
@@ -132,7 +132,7 @@ const refusal = (message: string, cure: string): SyncError => new SyncError('USA
 const PORTION_MS = 50
 const PORTION_CHANGES_MAX = 5_000
 
-/** Makes random changes at a rate per second: every 50 ms, as many as are due. */
+/** Makes random changes at a rate per second. Every 50 ms, it makes as many changes as are due. */
 class Pace {
   readonly #clock: Clock
   readonly #change: () => void

@@ -15,7 +15,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name. Callers name purposes and reports by words, and `draw` takes numbers. */
+/** Returns a hash of a name, because callers name purposes and reports by words, but `draw` needs numbers. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -43,7 +43,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. A purpose, such as the name of a field, always leads to the same value. */
+/** The random values of one row or item. Equal purposes, such as the name of a field, always return equal values. */
 export class Dice {
   readonly worldSettings: WorldSettings
   readonly #seed: number
@@ -77,7 +77,7 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount that JSON.stringify writes with all digits. Without `cents`, the range `euros` has no effect. */
+  /** Returns an amount that JSON.stringify writes with all digits. `euros` has an effect only with amounts `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
@@ -96,7 +96,7 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** Returns a random currency, in half of the cases the euro. */
+  /** Returns a random currency. Half of the results are the euro. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
@@ -106,7 +106,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Without the option `timeStyle`, each field has a style; `mixed` differs by row. */
+  /** Returns a date-time as text. Without `timeStyle`, each field has a style. With `mixed`, rows differ in style. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -7,7 +7,7 @@ import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** The default of the fault's `:argument`; undefined if it takes none. */
+  /** The default of the fault's `:argument`; undefined if the fault has no argument. */
   readonly argument?: number | string
 }
 
@@ -89,7 +89,7 @@ export interface Fault {
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses one fault. Throws for an unknown name, endpoint or argument, because such a fault would have no effect. */
+/** Parses one fault. Throws if name, endpoint or argument is unknown, because such a fault would have no effect. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups

@@ -1,8 +1,8 @@
-/** A row's history before the sandbox's start. It depends only on the seed, so that rows and audit entries agree. */
+/** Computes a row's history before the sandbox's start from the seed alone, so that rows and audit entries agree. */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
-/** The latest time of all histories. It is fixed, so that equal seeds create equal rows on every day. */
+/** The latest time in any history. It is fixed, so that equal seeds create equal rows on every day. */
 export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
 const SPAN_TICKS = 1_095 * TICKS_PER_DAY
 

@@ -1,8 +1,8 @@
-/** Exact amounts (spec §2: `decimal`) in whole nano-units, and the service's currencies. Doubles would lose digits. */
+/** Exact amounts (spec §2: `decimal`) in whole nano-units, because doubles would lose digits. Also the currencies. */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Types that TypeScript lacks for `JSON.rawJSON`, and for the reviver's access to a value's source text. */
+/** Types that TypeScript lacks: `JSON.rawJSON`, and the reviver's third parameter with the source text of a value. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(

@@ -51,11 +51,11 @@ const Options = z.object({
   clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
   /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
   faults: z.custom<readonly string[]>().default([]),
-  /** How response bodies above 1 KiB are compressed for clients that accept it. Default: `none`. */
+  /** How response bodies above 1 KiB are compressed if the client accepts compression. Default: `none`. */
   compress: oneOf(COMPRESSIONS).default('none'),
   /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
   itemsPerCollection: atLeast(0).optional(),
-  /** False if every collection is empty. */
+  /** If false, every collection is empty. */
   collections: z.boolean().default(true),
   /** How date-times are written. Default: a random style per field. */
   timeStyle: oneOf(TIME_STYLES).optional(),
@@ -66,7 +66,7 @@ const Options = z.object({
 })
 export type SandboxOptions = z.input<typeof Options>
 
-/** The options with their defaults. The seed determines what an undefined option (such as `timeStyle`) leaves open. */
+/** The options with their defaults. If an option such as `timeStyle` is undefined, the seed determines its effect. */
 export type Settings = z.output<typeof Options>
 
 export function settingsFrom(options: SandboxOptions): Settings {

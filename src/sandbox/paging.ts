@@ -1,4 +1,4 @@
-/** Selects a page's rows, computes the paging fields (spec §4, rule 2), and applies the faults of paging. */
+/** Computes the rows of a page and the paging fields (spec §4, rule 2), and applies the faults of paging. */
 import { draw } from './dice.ts'
 import type { Faults } from './faults.ts'
 import type { Settings } from './options.ts'
@@ -55,7 +55,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the positions of a page's rows for the fault `unordered`: each request has another order. */
+/** Returns the positions of a page's rows for the fault `unordered`, with another order for each request. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -63,7 +63,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a stride that shares no divisor with `total`, so its multiples modulo `total` reach every position. */
+/** Returns a stride without a common divisor with `total`: its multiples modulo `total` reach every position. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

@@ -26,7 +26,7 @@ export class RateTable {
     this.#rates = new Map(rates)
   }
 
-  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
+  /** Converts nano-units to another currency. Returns the amount unchanged if both currencies are the same. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

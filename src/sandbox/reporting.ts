@@ -1,4 +1,4 @@
-/** Responds to a report request that was authenticated and validated: selects rows and writes one page (spec §4). */
+/** Responds to an authenticated and validated report request: selects the rows and writes one page (spec §4). */
 import { type Answer, forbidden, json, plainStatus } from './answer.ts'
 import { aggregatesOf, type TrailEntry } from './auditTrail.ts'
 import { draw } from './dice.ts'
@@ -111,7 +111,7 @@ export class Reporting {
     }
   }
 
-  /** Changes rows between two pages of a walk, so that rows move to other pages. Only with the fault `drift`. */
+  /** With the fault `drift`, changes rows between two pages of a walk, so that rows move to other pages. */
   #drift(report: WorldReport): void {
     const changes = this.#parts.faults.takeNumber('drift', report) ?? 0
     for (let i = 0; i < changes; i += 1) this.#parts.world.tick(report)
@@ -143,9 +143,8 @@ function summaryText(world: World, row: Row, values: Values): string {
 }
 
 /**
- * Malformed fields for the fault `bad-rows`; the row's number chooses one of these functions. `key`, `second` and
- * `third` are field names. An empty text removes the field. A text with a comma after the value adds the field a second
- * time.
+ * Malformed fields for the fault `bad-rows`. The row's number chooses one of these functions. `key`, `second` and
+ * `third` are field names. An empty text removes the field. A text with a comma adds the field a second time.
  */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),

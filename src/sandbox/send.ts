@@ -1,4 +1,4 @@
-/** Sends a response, and applies faults of the transport: cut, broken, slow, endless or missing bodies, wrong dates. */
+/** Sends a response, and applies faults of the transport: cut, slow, endless or missing bodies, and wrong dates. */
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -91,7 +91,7 @@ export class Sender {
     return true
   }
 
-  /** Sends the body one byte at a time, and then spaces without end. */
+  /** Sends the body one byte at a time. Then sends spaces without end. */
   #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

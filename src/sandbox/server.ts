@@ -1,6 +1,6 @@
 /**
- * The sandbox: a local implementation of the specified service over HTTP. It is written from the specification, without
- * code of the client, so that errors of the client become visible. Callers need only `startSandbox`.
+ * The sandbox: a local HTTP service that implements the specification. It shares no code with the client, so that
+ * errors of the client become visible. Callers need only `startSandbox`.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -39,7 +39,7 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-/** Milliseconds after which an idle connection is closed. Clients close idle connections earlier than that. */
+/** Milliseconds after which an idle connection is closed. Clients close idle connections earlier. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -87,7 +87,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // Prints the internal error, so that it cannot be confused with a requested fault.
+      // Prints the error, so that it can't be confused with a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

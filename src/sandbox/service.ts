@@ -90,7 +90,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response to a wrong method, or of a fault that replaces the service's response; else undefined. */
+  /** Returns the response to a wrong method, or of a fault that replaces the response. Otherwise returns undefined. */
   async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts
@@ -129,7 +129,7 @@ function parseBody(text: string): ParsedBody {
   }
 }
 
-/** Returns the enquiry's number from the path. Adds an error if the body contains a different number. */
+/** Returns the enquiry's number from the path. Adds an error if the number in the body differs. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

@@ -1,4 +1,4 @@
-/** One report's rows in memory and as JSON. Reading after a change sorts all rows: fast enough for some thousands. */
+/** The rows of one report, in memory and as JSON. After a change, reading sorts all rows: fast enough for thousands. */
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -11,7 +11,7 @@ import type { Ticks } from './ticks.ts'
 /** Maps field names to JSON text. A field with an empty text is left out of the row. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** A collection: the JSON text of each item, or one JSON text for the whole collection, which may be malformed. */
+/** A collection: the JSON text of each item, or one (perhaps malformed) JSON text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
@@ -19,21 +19,21 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True if the row is deleted: it is returned with `includeDeleted`, if the report has that parameter. */
+  /** True if the row is deleted. It is still returned with `includeDeleted` if the report has this parameter. */
   deleted: boolean
   /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
   nano: bigint
   /** JSON text of the fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** Cache of the row's generated fields; undefined after a change, until the fields are needed again. */
+  /** Cache of the generated fields. It is undefined after a change, until the fields are needed again. */
   generated: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
-  /** The number of items in every array; undefined for a random number from 0 to 5 per row. */
+  /** The number of items in every array; undefined: a random number from 0 to 5 per row. */
   readonly items: number | undefined
-  /** False if every collection is empty. */
+  /** If false, every collection is empty. */
   readonly filled: boolean
 }
 
@@ -51,7 +51,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Reserved item numbers per row and collection. An item's number is its `id`, and determines its content. */
+/** Number of item numbers that each row reserves. An item's number is its `id`, and determines its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -62,7 +62,7 @@ export class Table {
   readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. After a change, the array is almost sorted, so that sorting it is fast. */
+  /** All rows in the order of responses. After a change, the order is almost right, so that sorting is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -81,7 +81,7 @@ export class Table {
       this.#add({ created, modified, aggregate, deleted })
   }
 
-  /** Returns the rows that a response may contain, by modification time. Rows that were never edited are first. */
+  /** Returns the rows that a response may contain, by modification time. Rows that were never edited come first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -133,7 +133,7 @@ export class Table {
 
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
-    // The row may lack this collection in its present status.
+    // Some collections exist only in one status of a row.
     const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
     const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content
@@ -221,5 +221,5 @@ export class Table {
   }
 }
 
-/** Compares without subtraction: rows that were never edited have the time −∞, and −∞ − −∞ is not a number. */
+/** Compares without subtraction. Rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

@@ -1,10 +1,10 @@
 /**
- * The service's times in ticks of 100 ns since 2020, so with a seventh fractional digit. A client whose window ends one
- * tick too early (spec §4, rule 1) loses rows. Ticks since 1970 would exceed 2^53.
+ * The service's times, in ticks of 100 ns since 2020. So times have a seventh fractional digit, and a client whose
+ * window ends one tick too early (spec §4, rule 1) loses rows. Ticks since 1970 would exceed 2^53.
  */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** Steps of 100 ns since 2020-01-01T00:00:00Z. A safe integer from 1991 to 2048. */
+/** Number of ticks (100 ns) since 2020-01-01T00:00:00Z. It is a safe integer from 1991 to 2048. */
 export type Ticks = number
 
 /** Modification time of a row that was never edited. It is before every bound, so no modification filter matches. */
@@ -18,7 +18,7 @@ export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** How a date-time is written. All styles denote the same instant. With `mixed`, the style differs from row to row. */
+/** How a date-time is written. All styles mean the same instant. With `mixed`, the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>

@@ -1,4 +1,4 @@
-/** Validates a request body (spec §4). Lists errors by property (§7). Empty filters mean all values (§4, rule 3). */
+/** Validates a request body (spec §4) and lists errors by property (§7). Empty filters mean all values (§4, rule 3). */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
@@ -11,7 +11,7 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are left out. */
+  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are not in the map. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }

@@ -1,4 +1,4 @@
-/** The service's data, which clients can only read. Equal seeds and equal calls lead to equal data. */
+/** The data of the service. Clients can only read it. Equal seeds and equal calls lead to equal data. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
 import type { Amounts, WorldSettings } from './dice.ts'
@@ -11,12 +11,12 @@ import { type CollectionRules, type Row, Table } from './table.ts'
 import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
 
 export interface WorldOptions {
-  /** The number of events, which also determines the number of rows in other reports. */
+  /** The number of events. It also determines the number of rows in other reports. */
   readonly rows: number
   readonly seed: number
   /** Returns the service's time, including the fault `skew`. */
   readonly now: () => Ticks
-  /** Returns how far (in ticks) edits are dated back by the fault `stamps-back`. Default: 0. */
+  /** Returns the number of ticks by which the fault `stamps-back` dates edits back. Default: 0. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -45,7 +45,7 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Returns the keys of all rows that a response may contain, including rows deleted but still returned. */
+  /** Returns the keys of all rows that a response may contain. With `includeDeleted`, these include deleted rows. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }
@@ -55,7 +55,7 @@ export class World extends Changes {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the row's JSON text as a response contains it now; undefined if no response contains the row. */
+  /** Returns the JSON text of the row as a response contains it now; undefined if no response contains the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

@@ -1,4 +1,4 @@
-/** The coverage of each report: times without a gap, the gaps, and times to read again (product contract §3). */
+/** Reads the coverage of each report: times without a gap, gaps, and times to read again (product contract §3). */
 import { z } from 'zod'
 import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
@@ -39,7 +39,7 @@ interface StateRow {
   readonly asked: string
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The mark; for audit reports, the time of the last request for any record. */
+  /** The mark. For audit reports: the time of the last request for any record. */
   readonly read_until: Instant | null
   readonly records: number
 }
@@ -48,7 +48,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Query: each stored coverage with its mark and, for an entity, the number of records still to be read again. */
+/** Query of each stored coverage with its mark and, for an entity, the number of records to be read again. */
 const STATES = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,

@@ -1,4 +1,4 @@
-/** The state of each report, read from the books: its mark, its last run, and what prevents new runs. */
+/** Reads the state of each report from the books: its mark, its last run, and what prevents new runs. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'

@@ -1,4 +1,4 @@
-/** Opens log, client and warehouse, in this order. The caller closes them in reverse order, also after an error. */
+/** Opens client and warehouse, in this order. Disposing the result closes them in reverse order. */
 import { rm, readFile, rename, writeFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -32,7 +32,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Removes the staging directory at the end, unless other processes may have files there.
+  // At the end, removes the staging directory, unless other processes may have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -52,11 +52,11 @@ export function settingsOf(config: Config): SyncSettings {
 }
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** Maximum number of attempts per request; undefined: the client's default. */
+  /** Maximum number of attempts per request. Default: the default of the client. */
   readonly attemptsMax?: number
-  /** The store through which processes share the token and pauses. Without a store, a file keeps long pauses. */
+  /** The store through which processes share the token and pauses. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
-  /** Receives the client's events, which are also logged. */
+  /** Called with each event of the client. The event is also logged. */
   readonly onEvent?: (event: ClientEvent) => void
 }
 
@@ -110,8 +110,8 @@ const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || 
 const STALE_MS = 15 * MINUTE_MS
 
 /**
- * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. With `isShared`, the
- * folders of live processes must stay, so only those older than `STALE_MS` are removed.
+ * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. If `isShared`, removes
+ * only folders older than `STALE_MS`, because the others may belong to live processes.
  */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config
@@ -145,13 +145,13 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // The clock was set back after the pause began. The remaining time is unknown, so the pause is ignored.
+    // If the clock was set back after the pause began, the remaining time is unknown, and the pause is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {
     remainingMs,
     pause: async (ms) => {
-      // A short pause is not stored: the run that received it waits until it ends.
+      // A short pause is not stored, because the run that received it waits for its end.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

@@ -1,4 +1,4 @@
-/** Opens the files that commands read: the published copy, or the warehouse while no process writes it. */
+/** Opens the file that a command reads: the published copy, or the warehouse while no process writes it. */
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
@@ -7,7 +7,7 @@ import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
-/** Opens the published copy. Throws WAREHOUSE_MISSING (before the first sync, or not readable) or WAREHOUSE_CORRUPT. */
+/** Opens the published copy. Throws WAREHOUSE_MISSING (no sync has ended, or not readable) or WAREHOUSE_CORRUPT. */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
@@ -42,7 +42,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist. Always true for a lake, because only opening it would show that. */
+/** Returns whether the warehouse may exist. True for a lake, because this function does not open the lake. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -60,7 +60,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
     if (mayExist(config)) return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // A user may be allowed to read the copy but not the warehouse.
+    // This user may have permission to read the copy, but not the warehouse.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && (isLake || code !== 'WAREHOUSE_LOCKED')) throw error
   }

@@ -1,5 +1,5 @@
 /**
- * The console of a worker. Its address is logged, and a generated token is printed once on standard error. Of several
+ * Opens the console of a worker, logs its address, and prints a generated token once on standard error. Of several
  * workers on a machine, only one can have the port. The others work without a console until the port is free.
  */
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -31,8 +31,8 @@ export interface WorkerConsole extends AsyncDisposable {
 const RETRY_MS = 5_000
 
 /**
- * Opens the console. If another process has the port, tries again every `RETRY_MS`; but if `isRequired` (`--roles`
- * names the role `console`), throws CONSOLE_PORT_TAKEN. Throws CONFIG_INVALID if other machines can reach the address
+ * Opens the console. If another process has the port, tries again every `RETRY_MS`. If `isRequired` (`--roles` names
+ * the role `console`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID if other machines can reach the address
  * and the token is missing or short.
  */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {

@@ -60,7 +60,7 @@ const noOwnerError = (): SyncError =>
     cure: 'Start a worker with the role load, or wait: a standby takes over within seconds.',
   })
 
-/** Milliseconds that the console waits for the warehouse during a load. After them, it reads the published copy. */
+/** Milliseconds that the console waits for the warehouse during a load. Then the console reads the published copy. */
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
 /** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
@@ -82,7 +82,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
   }
 }
 
-/** Returns a reader of the copy. Opens the copy for each query, because each publication replaces the file. */
+/** Returns a reader of the copy. It opens the copy for each query, because each publication replaces the file. */
 const publishedReader = (config: Config): Reader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)

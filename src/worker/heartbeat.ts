@@ -1,7 +1,7 @@
 /**
  * The heartbeat of a worker: a file that is written every few seconds while the event loop is not blocked. `tidemark
- * health` reads it. The file is next to the warehouse, because under a service manager the worker may have a private
- * temporary directory. If the warehouse's folder is not writable, the file is in the temporary directory.
+ * health` reads it. The file is next to the warehouse, because a service manager may give the worker its own temporary
+ * directory. If the warehouse's folder is not writable, the file is in the temporary directory.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
@@ -20,7 +20,7 @@ export function heartbeatPathsOf(warehouse: string): readonly [beside: string, e
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
 }
 
-/** Writes the heartbeat every five seconds. Disposing removes the file. */
+/** Writes the heartbeat every five seconds. Disposing the result removes the file. */
 export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable {
   const [beside, elsewhere] = heartbeatPathsOf(warehouse)
   let hasEnded = false
@@ -28,7 +28,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If writing fails, for example on a full disk, the next heartbeat is written five seconds later.
+    // If writing fails, for example on a full disk, the heartbeat is written again after five seconds.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

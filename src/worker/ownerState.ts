@@ -1,11 +1,11 @@
-/** Whether this process owns the warehouse. The console takes its backend from here, and `/readyz` its answer. */
+/** Stores whether this process owns the warehouse. The console gets its backend from here, and `/readyz` its answer. */
 import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 
 export class WarehouseOwnership {
   /** The owner's backend for the console; undefined if this process is not the owner. */
   backend: ConsoleBackend | undefined
-  /** Whether this process owns the warehouse, or has found that another process does. */
+  /** True if this process owns the warehouse, or has found that another process owns it. */
   isDecided = false
   #warehouse: Pick<Warehouse, 'checkFile'> | undefined
 
@@ -19,7 +19,7 @@ export class WarehouseOwnership {
     this.isDecided = true
   }
 
-  /** Records that this process no longer owns the warehouse. Does nothing if it never did. */
+  /** Records that this process no longer owns the warehouse. Does nothing if it has never owned it. */
   leave(): void {
     if (this.backend !== undefined) this.isDecided = false
     this.backend = undefined

@@ -1,6 +1,6 @@
 /**
- * Whether a worker can do its work now, for `/readyz`. The console asks without a login, so one answer serves all
- * requests of two seconds.
+ * Checks whether a worker can do its work now, for `/readyz`. Requests need no login there, so each answer is used for
+ * two seconds.
  */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -25,9 +25,9 @@ const ANSWER_MS = 2_000
 const BLOCK = Buffer.alloc(262_144)
 
 /**
- * Returns a function that returns whether this worker is ready. It is ready if the store of the queue accepts writes, the
- * schedule is set (role `schedule`), the owner of the warehouse is known and has the file that is at its path (role
- * `load`), and the disk has space (roles `load` and `pull`).
+ * Returns a function that checks whether this worker is ready. The store of the queue must accept writes, and the
+ * schedule must be set (role `schedule`). The owner of the warehouse must be known and have the file at its path (role
+ * `load`). The disk must have space (roles `load` and `pull`).
  */
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined

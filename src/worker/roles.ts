@@ -1,4 +1,4 @@
-/** The roles of a worker process, and how the option `--roles` is read. */
+/** The roles of a worker process, and the parser of the option `--roles`. */
 import { SyncError } from '../errors.ts'
 
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const

@@ -1,6 +1,6 @@
 /**
- * The work of the owner of the warehouse, from opening the file to closing it. The owner takes jobs, answers commands
- * and serves readers. At its end, it returns its jobs to the queue and closes the file for the next owner.
+ * Does the work of the owner of the warehouse, from opening the file to closing it. The owner takes jobs, answers
+ * commands and serves readers. At its end, it returns its jobs to the queue and closes the file for the next owner.
  */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
@@ -62,7 +62,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     const standings = () => standingsOf(warehouse, config)
     const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logged after the socket listens: from this line on, commands reach this process.
+    // Logs this line after the socket listens, because from now on commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ ...shared, housekeeping, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
@@ -105,7 +105,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. Meanwhile, interrupts statements of the warehouse, which could run for minutes. */
+/** Returns all jobs to the queue. Meanwhile, interrupts statements of the warehouse, which may run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -121,7 +121,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
 }
 
-/** Time limit (ms) for returning the jobs and closing the file, which normally takes a second or two. */
+/** Time limit (ms) for returning the jobs and for closing the file. Each normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
 /**
@@ -147,14 +147,14 @@ interface StandbyContext extends OwnerContext {
   readonly onOwned: () => void
 }
 
-/** Errors of opening that pass without an operator: another process ends, or disk space becomes free. */
+/** Errors of opening that end without an operator: another process closes the file, or disk space becomes free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Owns the warehouse, or tries again until an owner ends. Throws errors of opening that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
-  // Only the first opening removes all staged files. Later, this process may have staged some as a puller.
+  // Only the first opening removes all staged files. Later, this process may have staged files as a puller.
   let isFirst = true
   while (!signal.aborted) {
     const opened = await tryToOpen(context, isFirst)

@@ -16,11 +16,11 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 /** Interval (ms) at which the running statements are checked. */
 const CHECK_EVERY_MS = 1_000
-/** Time (ms) after which an ended process is started again. */
+/** Milliseconds until a process that has ended is started again. */
 const RESTART_MS = 2_000
 /** Number of threads that `quack` starts at the first connection. */
 const SERVER_THREADS = 130
-/** Time limit (ms) for the server's own work: to start, to show a new copy, to name the oldest statement. */
+/** Time limit (ms) for the server's own requests: start, serve a new copy, find the oldest statement. */
 const ANSWER_MS_MAX = 60_000
 
 /** Returns the token for readers; undefined without a live server. Generates and prints a token if none is set. */
@@ -58,7 +58,7 @@ export async function startServing(
   return serving
 }
 
-/** Starts a reader process that serves, and starts it again whenever it has ended, until the result is disposed. */
+/** Starts a reader process with the live server. Until disposal, starts the process again whenever it has ended. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },

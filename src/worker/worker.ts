@@ -1,6 +1,6 @@
 /**
- * Runs a worker until it is stopped or a role fails. `schedule` requests runs at their times, `load` owns the warehouse
- * or waits for it, `pull` reads windows of backfills, `console` serves the console.
+ * Runs a worker until it is stopped or a role fails. `schedule` requests runs at their times. `load` owns the warehouse
+ * or waits for it. `pull` reads windows of backfills. `console` serves the console.
  */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
@@ -31,7 +31,7 @@ import { reportNames } from '../../schema/index.ts'
 import { isCron } from '../config/cron.ts'
 import { lakeName } from '../warehouse/database/lake.ts'
 
-/** The process as a worker sees it. The shell of the command line implements this interface. */
+/** The streams, environment, clock and stop signal of the process. The command line implements this interface. */
 export interface WorkerShell {
   readonly out: { write(text: string): void }
   readonly err: { write(text: string): void }
@@ -88,7 +88,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts later: when this process owns the warehouse and has emptied staging.
+  // With the embedded queue, pulling starts later, after this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
@@ -102,7 +102,7 @@ const STANDBY_MS = 3_000
 /** Number of checks for expired locks during the time that a lock is valid. */
 const CHECKS_PER_LOCK = 3
 
-/** Returns the worker's intervals. With `lock`, as in tests, they are shorter than in production. */
+/** Returns the worker's intervals. With `lock`, which only tests use, they are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }

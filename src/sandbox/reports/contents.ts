@@ -1,6 +1,6 @@
 /**
  * Contents that rows and collections of several reports share. The specification does not define the fields of
- * collections (§2, gaps). So these are assumptions: scalars, one level of nesting, items with and without an `id`.
+ * collections (§2, gaps). These fields are assumptions: scalars, one level of nesting, items with and without an `id`.
  */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
@@ -12,7 +12,7 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the affiliate group's number, or null in about a third of the rows ("if applicable", spec §2). */
+/** Returns the number of the affiliate group, or null for about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
@@ -80,12 +80,12 @@ export const approver = one('approver', (dice, row) => ({
 
 interface BookingReport {
   readonly key: string
-  /** The number of statuses, whose values are 1, 2, … */
+  /** The number of statuses. Their values are 1, 2, … */
   readonly statuses: number
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** The name of the amount's field, the range of the amount in euros, and the name of its currency's field. */
+  /** Names of the fields with the amount and its currency, and the range of the amount in euros. */
   readonly amount: string
   readonly amountEuros: Range
   readonly currency: string
@@ -97,7 +97,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the common part of the definition, such as fields, edits, and the fields that filters are compared with. */
+/** Returns the common part of the definitions: fields, edits, and the fields that filters are compared with. */
 export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))

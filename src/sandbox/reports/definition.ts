@@ -1,4 +1,4 @@
-/** The definition of a report: its specified endpoint (§4), and how its rows and collections are generated. */
+/** The definition of a report: its endpoint as specified (§4), and how its rows and collections are generated. */
 import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 
@@ -33,10 +33,10 @@ export const booking = {
   endDate: 'date-time',
 } as const
 
-/** Values by field name. A field whose value is undefined is left out of the row. */
+/** Values by field name. A row does not have a field whose value is undefined. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What a row is generated from: its key, its times and its random values. */
+/** The source of a generated row: its key, its times and its random values. */
 export interface RowSource {
   readonly key: number
   readonly dice: Dice
@@ -48,22 +48,22 @@ export interface RowSource {
 }
 
 export interface Definition extends Endpoint {
-  /** The name of the field that identifies a row. `firstKey` is that field's value in the first row. */
+  /** The name of the field that identifies a row. `firstKey` is the value of this field in the first row. */
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The report's `entityId` and `entityType` in audits. The specification defines no numbers, so `id` is arbitrary. */
+  /** The report's `entityId` and `entityType` in audits. The specification lists no numbers, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** For each field that an edit may change, a function that returns a new value. The row's `modified` is the edit's. */
+  /** Functions that return a new value, by the field that an edit may change. The row has the edit's `modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
   /** The range of `amount`, in euros, for the option `amounts: cents`. With `long`, the range has no effect. */
   readonly amountEuros?: Range
-  /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to the arrival. */
+  /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }

@@ -1,4 +1,4 @@
-/** Events: every field of EventReporting (spec §2), and a few undocumented ones, as real services send them. */
+/** Events: every field of EventReporting (spec §2), and some undocumented fields, which real services send too. */
 import type { Dice, Range } from '../dice.ts'
 import { TICKS_PER_DAY, TICKS_PER_MINUTE, type Ticks, yearOf } from '../ticks.ts'
 import { affiliateOf, companyOf, currencyOf, FIRST_EVENT, money, NIGHT, person, price } from './contents.ts'
@@ -12,7 +12,7 @@ const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cos
 const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
-/** Returns when an event starts: 7 to 306 days after its creation, between 08:00 and 12:45. */
+/** Returns the start of an event: 7 to 306 days after its creation, between 08:00 and 12:45. */
 const startOf = ({ dice, created }: RowSource): number =>
   Math.floor(created / TICKS_PER_DAY + 7 + dice.below(300, 'start day')) * TICKS_PER_DAY +
   (32 + dice.below(20, 'start time')) * QUARTER_HOUR

@@ -39,7 +39,7 @@ const AUDITS = {
     path: '/v1/EnquiryReport/{enquiryId}/Audit',
     scope: 'enquiries.read',
     envelope: true,
-    // The specification lists enquiryId as a parameter, but its sample body has none. So the parameter is optional.
+    // The specification lists enquiryId as a parameter, but its sample body does not contain it. So it is optional.
     parameters: { enquiryId: 'integer', ...period, ...paging },
     required: ['since'],
   },
@@ -79,7 +79,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text that the path has in place of `{enquiryId}`. It is not validated here. */
+  /** The text in place of `{enquiryId}` in the path. It is not validated here. */
   readonly enquiryId?: string
 }
 
