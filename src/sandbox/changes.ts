@@ -221,7 +221,7 @@ export class Changes {
     const table = this.tables[report]
     const row = table.find(key)
     if (row === undefined) {
-      const cure = 'Take a key from world.keys(report).'
+      const cure = 'Use a key from world.keys(report).'
       throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, { cure })
     }
     return { table, row }

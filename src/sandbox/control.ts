@@ -55,7 +55,7 @@ const CALLS: Readonly<Record<string, (sandbox: Controls, body: Body) => Answer>>
   'POST faults': (sandbox, body) => {
     const faults = body['faults']
     if (!Array.isArray(faults))
-      throw refusal('faults must be an array', 'Send {"faults":["slow:200"]}; an empty array switches all off.')
+      throw refusal('faults must be an array', 'Send {"faults":["slow:200"]}; an empty array disables all faults.')
     sandbox.setFaults(faults.map(String))
     return json(200, { faults: sandbox.faults() })
   },

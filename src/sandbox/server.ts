@@ -138,7 +138,7 @@ function control({ controls }: Parts, request: IncomingMessage, asked: { call: s
 async function listen(server: Server, port: number): Promise<string> {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening').catch((cause: Error) => {
-    const cure = 'Give another port, or 0 for any.'
+    const cure = 'Set another port, or 0 for any free port.'
     throw new SyncError('USAGE_INVALID', `the sandbox can't listen on port ${port}: ${cause.message}`, { cure, cause })
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`

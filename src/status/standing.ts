@@ -12,7 +12,7 @@ const count = z.int().min(0)
 export const Problem = z.object({
   code: z.string(),
   message: z.string(),
-  cure: z.string().describe('What to do about it'),
+  cure: z.string().describe('What to do about the error'),
 })
 export type Problem = z.infer<typeof Problem>
 
@@ -33,12 +33,12 @@ export const Standing = z.object({
   reconcile_missed: count.nullable().describe('Rows that only the last reconcile found. Null: none has ended'),
   late_rows: count.nullable().describe('Null: late rows are not counted (audit reports, reports with filters)'),
   largest_lateness_seconds: z.number().nullable(),
-  advised_overlap: z.string().nullable().describe('The overlap to set, such as 15m. Null: the present one is enough'),
+  advised_overlap: z.string().nullable().describe('The overlap to set, such as 15m. Null: the setting is enough'),
   future_rows: count.nullable().describe('Rows with a future modification time. Null: the report has no such times'),
   unstamped_rows: count.nullable().describe('Rows without a modification time'),
-  skipped_records: z.string().nullable().describe('Audit records that can not be read, such as 17 (REPORT_FORBIDDEN)'),
+  skipped_records: z.string().nullable().describe('Audit records that cannot be read, such as 17 (REPORT_FORBIDDEN)'),
   coverage: z.array(ScopeCoverage),
-  explained: z.string().nullable().describe('The same in words'),
+  explained: z.string().nullable().describe('The state of the report in words'),
 })
 export type Standing = z.infer<typeof Standing>
 

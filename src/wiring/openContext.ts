@@ -79,19 +79,19 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   switch (event.kind) {
     case 'retry': {
       const { report, code, attempt, delayMs } = event
-      return log.warn({ report, code, attempt, delayMs }, `${report ?? 'token'}: asked again after a failure`)
+      return log.warn({ report, code, attempt, delayMs }, `${report ?? 'token'}: sent again after a failure`)
     }
     case 'throttled':
     case 'wait requested':
-      return log.warn({ report: event.report, pauseMs: event.pauseMs }, 'the service asks to wait: nothing is sent')
+      return log.warn({ report: event.report, pauseMs: event.pauseMs }, 'the service requests a pause')
     case 'token refused':
-      return log.warn({ report: event.report }, `${event.report}: the token was refused, a new one is asked for`)
+      return log.warn({ report: event.report }, `${event.report}: the token was refused; a new one is requested`)
     case 'token refreshed':
-      return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'a new token')
+      return log.info({ expiresAt: formatInstant(event.expiresAt) }, 'received a new token')
     case 'secret changed':
       return log.info('the file with the client secret has changed: the next token request uses the new secret')
     case 'clock is ours':
-      return log.warn("the service's answers carry no Date: this machine's clock is used instead")
+      return log.warn("the service's responses have no Date header: this machine's clock is used instead")
   }
 }
 

@@ -40,7 +40,7 @@ export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): 
   const ending = new AbortController()
   let console = await consoleOf(wiring).catch((error: unknown) => {
     if (isRequired || asSyncError(error).code !== 'CONSOLE_PORT_TAKEN') throw error
-    log.warn(`${asSyncError(error).message}: this worker goes on without a console and takes the port when it is free`)
+    log.warn(`${asSyncError(error).message}: this worker continues without a console until the port is free`)
     return undefined
   })
   const waiting = (async () => {
@@ -80,8 +80,8 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
   if (config.console.viewToken !== undefined) log.guard(config.console.viewToken)
   log.info({ address: console.address }, `the console listens at ${console.address}`)
   if (token === undefined) {
-    const said = `The console is at ${console.address}; its token, made for this start: ${console.token.reveal()}\n`
-    err.write(`${said}Set TIDEMARK_CONSOLE_TOKEN to choose one that stays.\n`)
+    const line = `The console is at ${console.address}; its token for this start is ${console.token.reveal()}\n`
+    err.write(`${line}To use the same token after a restart, set TIDEMARK_CONSOLE_TOKEN.\n`)
   }
   return console
 }

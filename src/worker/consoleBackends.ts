@@ -57,7 +57,7 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
 
 const noOwnerError = (): SyncError =>
   new SyncError('WORKER_LOST', 'no worker owns the warehouse now', {
-    cure: 'Start a worker with the role load, or wait: a standby takes over within seconds.',
+    cure: 'Start a worker with the role load. If a standby runs, wait: it takes over within seconds.',
   })
 
 /** Milliseconds that the console waits for the warehouse during a load. Then the console reads the published copy. */

@@ -12,6 +12,6 @@ export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   const unknown = names.find((name) => !ROLES.some((role) => role === name))
   if (unknown === undefined && roles.length > 0) return new Set(roles)
   throw new SyncError('USAGE_INVALID', `there is no role "${unknown ?? ''}"`, {
-    cure: `Roles are ${ROLES.join(', ')}, separated by commas; leave --roles out for all of them.`,
+    cure: `Roles are ${ROLES.join(', ')}, separated by commas. Without --roles, a worker has all of them.`,
   })
 }

@@ -118,7 +118,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   await consumers.stop()
   done.abort()
   await interrupting
-  log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'jobs were handed back')
+  log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
 /** Time limit (ms) for returning the jobs and for closing the file. Each normally takes a second or two. */
@@ -130,7 +130,7 @@ const ENDING_MS_MAX = 30_000
  */
 async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
-    log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends, start it again`)
+    log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
     process.exit(1)
   })
   try {

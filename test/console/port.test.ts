@@ -54,7 +54,7 @@ it('a token that was made is printed once, on standard error, and is in no line 
   running.kill('SIGTERM')
   const { code, stdout, stderr } = await running.ended
   expect(code).toBe(0)
-  const [, token = ''] = /made for this start: ([\w-]{32})\n/.exec(stderr) ?? []
+  const [, token = ''] = /its token for this start is ([\w-]{32})\n/.exec(stderr) ?? []
   expect(token).not.toBe('')
   expect(stderr.split(token)).toHaveLength(2)
   expect(stdout).not.toContain(token)
@@ -69,7 +69,7 @@ it('a worker with all roles goes on where the port is taken, and takes it when i
   const { port } = server.address() as AddressInfo
   await using world = await aWorld({ settings: { queue }, env: { TIDEMARK_CONSOLE_PORT: String(port) } })
   const running = world.start(['worker'], { isTied: true })
-  await until(() => hasSaid(running, 'goes on without a console') && hasSaid(running, OWNS))
+  await until(() => hasSaid(running, 'continues without a console') && hasSaid(running, OWNS))
   server.close()
   await until(() => hasSaid(running, `the console listens at http://127.0.0.1:${port}`))
   expect(await stop(running)).toMatchObject({ code: 0 })

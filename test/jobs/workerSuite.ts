@@ -176,7 +176,7 @@ const WORKER_TESTS = {
     await until(async () => ((await shop.status()).running?.length ?? 0) > 0)
     const [run] = (await shop.status()).running ?? []
     expect(await stop(worker)).toMatchObject({ code: 0 })
-    expect(hasSaid(worker, 'jobs were handed back')).toBe(true)
+    expect(hasSaid(worker, 'returned the jobs to the queue')).toBe(true)
     expect(worker.said()).not.toContain('given up')
     const job = await jobOf(shop, run?.runId ?? '')
     expect(job).toEqual({ state: 'waiting', tries: 0, crashes: 0 })
