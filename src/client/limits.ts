@@ -29,7 +29,7 @@ export const DEFAULT_LIMITS = {
   /** The longest `Retry-After` that a request waits for. During a longer pause, requests fail until its end. */
   // A run waits this long at most. If Retry-After is longer, the run fails, and a run after the pause tries again.
   retryAfterMsMax: 5 * MINUTE_MS,
-  /** The longest pause. A longer `Retry-After` is shortened to it. */
+  /** The longest pause. A longer `Retry-After` is shortened to this time. */
   // A service may be closed for a night. A longer Retry-After is a mistake that could stop Tidemark for years.
   pauseMsMax: DAY_MS,
 }

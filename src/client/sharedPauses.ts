@@ -11,7 +11,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds between reads of the store. For this long, requests may be sent after another process got a 429. */
+/** Milliseconds between reads of the store. Requests may be sent for this long after another process got a 429. */
 const CHECK_EVERY_MS = 250
 /** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
 const CHECK_MS_MAX = 500

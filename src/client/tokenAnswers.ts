@@ -44,7 +44,7 @@ export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedT
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
-/** Returns the error for wrong credentials. The client remembers it, and sends no further token request. */
+/** Returns the error for wrong credentials. The client remembers the error, and sends no further token request. */
 export function credentialsRefused(): SyncError {
   return new SyncError(
     'CREDENTIALS_REFUSED',

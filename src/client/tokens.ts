@@ -53,7 +53,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request with the number of callers that wait for it. When no caller waits any more, it is cancelled. */
+/** A token request with the number of callers that wait for it. It is cancelled when no caller waits any more. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal

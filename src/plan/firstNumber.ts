@@ -1,6 +1,6 @@
 /**
- * Chooses a row that can be requested alone. It must be on the first page, so the response shows the number of that
- * page: 0 or 1 (spec §4, rule 2 leaves it open).
+ * Chooses a row that can be requested alone. Such a row must be on the first page. So the response shows whether that
+ * page has the number 0 or 1, which the specification leaves open (§4, rule 2).
  */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'

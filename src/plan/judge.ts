@@ -178,7 +178,7 @@ const BARE_ARRAY: readonly Rule[] = [
     learns: learnFull,
   },
   {
-    name: 'The narrower spans have rows that came later, or need too many requests',
+    name: 'The narrower spans have rows that were added later, or need too many requests',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
     apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
@@ -207,7 +207,7 @@ const BARE_ARRAY: readonly Rule[] = [
     },
   },
   {
-    name: 'The search for the last page met a page behind more than a load, and pages follow time',
+    name: 'The search for the last page met a page after more than a load, and pages are sorted by time',
     verdict: 'cut where that page begins',
     argued: COST,
     apply: ({ seen: { found } }) =>
@@ -232,7 +232,7 @@ const BARE_ARRAY: readonly Rule[] = [
     learns: learnCounted,
   },
   {
-    name: 'As many rows came as the pages have room for, and no page was longer than page 1',
+    name: 'The walk back has as many rows as its pages have room for, and no page was longer than page 1',
     verdict: 'probe rows that were not counted',
     argued: TOTAL,
     apply: (c) =>
@@ -270,7 +270,7 @@ const BARE_ARRAY: readonly Rule[] = [
     learns: learnFollowed,
   },
   {
-    name: 'A full page 1 comes again as page 2, or page 2 is refused behind it, and the span can be cut',
+    name: 'Page 2 repeats a full page 1 or is refused after it, and the span can be cut',
     verdict: 'cut by the stamps of page 1',
     argued: ODD,
     apply: (c) => isPage2(c) && isCuttable(c) && isHiddenBehindPage1(c) && cut(),
@@ -295,7 +295,7 @@ const BARE_ARRAY: readonly Rule[] = [
 /** Rules for walks that were read to their end. */
 const ENDED_WALK: readonly Rule[] = [
   {
-    name: 'A page that would have to hold everything is refused',
+    name: 'The service refuses a page that would contain all rows',
     verdict: 'give up',
     argued: ODD,
     apply: (c) => c.seen.isRefused === true && giveUp(c),
@@ -319,14 +319,14 @@ const ENDED_WALK: readonly Rule[] = [
     learns: learnWalked,
   },
   {
-    name: 'Two walks bring equally many rows, each total counts more, and page 0 was never read',
+    name: 'Two walks return equally many rows, each total counts more, and page 0 was never read',
     verdict: 'probe page 0',
     argued: ODD,
     apply: (c) => mayLackPageZero(c) && probe('page 0'),
   },
   {
     name: 'Two walks of a trail agree, and each total counts more',
-    verdict: 'probe entries outside of what came',
+    verdict: 'probe entries before and after the returned ones',
     argued: AGREED,
     apply: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },

@@ -7,7 +7,7 @@ import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
 /** The time that earlier windows have requested. A row of that time is late if the service returns it only now. */
 export interface PreviousRead {
-  /** Rows with a modification time up to this one were requested by an earlier window. */
+  /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant
   /** The service's clock at the request of that window. A late row became visible only after this time. */
   readonly at: Instant

@@ -1,4 +1,4 @@
-/** The counts that the record of a run adds up over its loads. */
+/** The counts in the record of a run: sums over its loads. */
 export interface RunCounts {
   readonly pages: number
   readonly rows: number

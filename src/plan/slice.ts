@@ -49,9 +49,9 @@ export interface Findings {
 }
 
 /**
- * The result of requests for parts of a span. `nothing new`: the first response has all their rows. `hidden`: it lacks
- * a row. `moved`: unclear, because rows were added meanwhile or too many requests were needed. `one instant`: an
- * instant, which can't be cut, has at least as many rows as the first response.
+ * The result of requests for parts of a span. `nothing new`: the first response contains all rows of the parts.
+ * `hidden`: it lacks a row. `moved`: unclear, because rows were added meanwhile or too many requests were needed. `one
+ * instant`: an instant, which can't be cut, has at least as many rows as the first response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 

@@ -21,7 +21,7 @@ export interface SampleQuestion {
   readonly pageRows: number
   /** Number of rows that the next slice should have. */
   readonly planned: number
-  /** True if earlier slices had a similar density as this response. */
+  /** True if the density of earlier slices was similar to that of this response. */
   readonly isKnown: boolean
   /** Number of slices in a row that had too many rows, including this one. */
   readonly failures: number
@@ -29,11 +29,13 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** The share of the planned rows to aim for after 1, 2, 3 and more failures, if the density is known. */
+/** Shares of the planned rows to aim for after 1, 2, 3 and more failures, if the density is known. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** The same share if only the order of the rows is known. */
+/** Shares of the planned rows to aim for if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The same share if the response is unsorted. The distribution of the rows is then known, but not their number. */
+/**
+ * Share of the planned rows to aim for if the response is unsorted: its density is known, but not its number of rows.
+ */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */

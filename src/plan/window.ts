@@ -26,7 +26,7 @@ export interface WindowRules {
   readonly sinceRequired: boolean
 }
 
-/** The `Date` header has whole seconds. The service's true time is less than this later than the header. */
+/** The `Date` header has whole seconds. So the service's true time may be up to this much later than the header. */
 export const CLOCK_GRAIN_MS = 1_000
 
 /** The assumed maximum time from a request to its response: a year of expanded rows may take a minute (spec §4). */

@@ -51,7 +51,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
-    // Without this record, each run would read these ranges again, and the brake would stop it again.
+    // Without this record, each run would read these ranges again, and the brake would stop each run again.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })
@@ -62,7 +62,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   // A row without a creation time never gets one later. So further comparisons are useless and stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
-  const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are held`
+  const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
   return true
 }

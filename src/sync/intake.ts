@@ -36,7 +36,7 @@ export type GoneKey = readonly (string | number)[]
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-/** The reason why rows are read. It decides how a load treats them. */
+/** The reason why rows are read. A load treats rows according to this reason. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>

@@ -228,7 +228,7 @@ function unstableError({ slice: { span }, terms, seen: { walk } }: Case, report:
     span === undefined
       ? 'everything'
       : `${span.since === undefined ? '…' : formatInstant(span.since)} to ${formatInstant(span.until)}`
-  const moved = repeats > 0 ? `${repeats} rows came twice` : 'each walk returned other rows'
+  const moved = repeats > 0 ? `${repeats} rows were returned twice` : 'each walk returned other rows'
   const what =
     reason === undefined
       ? `${terms.walkAttemptsMax} walks over ${where} did not agree: ${moved}`
