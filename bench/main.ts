@@ -1,5 +1,5 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [peers] [--rows N] [--rounds N]`:
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [peers] [--rows N] [--rounds N]`:
  * runs the named suites, or all. Prints a table of ratios and writes it to RESULTS.md. No test depends on a figure.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -13,6 +13,7 @@ import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
 import { queueSuite } from './suites/queue.ts'
 import { requestsSuite } from './suites/requests.ts'
+import { workerSuite } from './suites/worker.ts'
 
 const SUITES: readonly Suite[] = [
   floorSuite,
@@ -21,6 +22,7 @@ const SUITES: readonly Suite[] = [
   requestsSuite,
   publishingSuite,
   queueSuite,
+  workerSuite,
   peersSuite,
 ]
 const RESULTS = new URL('RESULTS.md', import.meta.url)

@@ -4,9 +4,13 @@
  * no timer would fire while a worker polls in a loop, and the worker could not be stopped.
  */
 import { EventEmitter } from 'node:events'
-import { access, chmod, constants, mkdir } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
+import { dataDir } from '@electric-sql/pglite-prepopulatedfs'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
@@ -17,8 +21,15 @@ import { MINUTE_MS } from '../../src/instant.ts'
  * and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
-/** Sizes of the write-ahead log, as PostgreSQL settings. */
-const LOG_SIZES = ['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB']
+/** PGlite's default for `shared_buffers` takes four times this memory and is not faster with so few rows. */
+const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
+const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
+
+/**
+ * V8 flags that keep WebAssembly at the code of the baseline compiler. The optimizing compiler would need some 500 MB
+ * for PostgreSQL. They must be set before the first WebAssembly module of PGlite is compiled.
+ */
+const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 type Row = Record<string, unknown>
 
@@ -38,6 +49,18 @@ async function closeToOthers(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
+}
+
+/**
+ * Creates the database from a prepared copy, because `initdb` needs 500 MB. Renames the folder once it is complete, so
+ * that a process that is killed meanwhile leaves no partial database.
+ */
+async function createDatabase(directory: string): Promise<void> {
+  const partial = `${directory}.new`
+  await rm(partial, { recursive: true, force: true })
+  await closeToOthers(partial)
+  await (await PGlite.create(partial, { loadDataDir: await dataDir(), startParams: START_PARAMETERS })).close()
+  await rename(partial, directory)
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
@@ -62,11 +85,12 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   /** Opens the database and creates the schema. Throws WAREHOUSE_MISSING when the folder belongs to another user. */
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
+    for (const flag of BASELINE_COMPILER_ONLY) setFlagsFromString(flag)
+    if (!existsSync(join(directory, 'PG_VERSION'))) await createDatabase(directory)
     const database = await PGlite.create(directory, {
       // Returns 64-bit integers as text, as the driver `pg` does. A JavaScript number can't represent all of them.
       parsers: { [types.INT8]: (text: string) => text },
-      // PGlite's default uses four times as much memory, and is not faster with so few rows.
-      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', ...LOG_SIZES],
+      startParams: START_PARAMETERS,
     })
     await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
     const pool = new EmbeddedPool(database)

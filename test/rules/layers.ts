@@ -173,7 +173,7 @@ const PACKAGES: Readonly<Record<string, { readonly home: string; readonly cure: 
   fastify: { home: 'src/console/', cure: 'Move the route to src/console.' },
   '@fastify': { home: 'src/console/', cure: 'Move the route to src/console.' },
   'fastify-type-provider-zod': { home: 'src/console/api/', cure: 'Move the route to src/console/api.' },
-  '@electric-sql/pglite': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
+  '@electric-sql': { home: 'jobs/stores/', cure: 'Move the call to jobs/stores.' },
 }
 
 export function strayImports(files: readonly SourceFile[], roomOf: (name: string) => string): readonly string[] {
