@@ -20,7 +20,7 @@ export interface Collection {
 }
 
 /** A column whose value comes from the request, not from the row. */
-export interface AskedColumn {
+export interface RequestColumn {
   readonly column: string
   readonly type: FieldType
   readonly meaning: string
@@ -49,7 +49,7 @@ export interface Declaration {
   readonly scope?: string
   readonly key: readonly string[]
   /** Columns that the request fills, because the row does not contain them: the requested currency or record. */
-  readonly asked: readonly AskedColumn[]
+  readonly asked: readonly RequestColumn[]
   readonly fields: Readonly<Record<string, Field>>
   /**
    * Columns with the row's own modification time. Two versions of a row are compared by the first of these columns that
@@ -70,9 +70,7 @@ export interface Declaration {
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is then read once per configured currency. */
   readonly currency?: string
-  /**
-   * Set for audit reports: each changed record needs its own request. `configured`: records of the setting `entities`.
-   */
+  /** Audit reports only: which records are requested, one by one. `configured`: records of the setting `entities`. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

@@ -129,7 +129,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/** Returns whether this error means "too many open files". It would otherwise look like an unreachable service. */
+/** Returns whether the error means "too many open files". Otherwise it would look like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 

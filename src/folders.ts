@@ -28,7 +28,7 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, mode)
   } catch (error) {
-    // Another process may have made the folder in the meantime.
+    // Another process may have created the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Stores the log lines of runs for `tidemark logs`, as lines of JSON in `.logs` next to the warehouse. There is one
- * file per hour (UTC). One per run would be half a million in a season. Number and size of the lines are limited.
+ * Stores the log lines of runs for `tidemark logs`, as JSON in `.logs` next to the warehouse. There is one file per
+ * hour (UTC), because one file per run would be half a million in a season. Lines are limited in number and size.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -54,7 +54,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** Whether this process has begun a file for a new hour. If it has, older files may be due for `trim`. */
+  /** True if this process has begun a file for a new hour. Then older files may be due for `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }

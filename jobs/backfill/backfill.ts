@@ -1,4 +1,4 @@
-/** Runs a backfill. The books list its windows (`tidemark.backfill_windows`), so a stopped backfill can continue. */
+/** Runs a backfill. The table `tidemark.backfill_windows` lists its windows, so that it can continue after a stop. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
 import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
@@ -63,7 +63,7 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Backfills of requests that are still being handled. Their jobs may not be in the queue yet. */
+  /** Backfills whose requests are still being processed. Their jobs may not be in the queue yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 

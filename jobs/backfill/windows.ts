@@ -43,10 +43,10 @@ type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly req
 const POLL_EVERY_MS = 200
 /** Milliseconds between two checks of a puller whether the backfill still needs the window. */
 const UNWANTED_CHECK_MS = 1_000
-/** While a window waits, the backfill counts the pullers again after this many polls (one per `POLL_EVERY_MS`). */
+/** Number of polls (one per `POLL_EVERY_MS`) after which a backfill counts the pullers again. */
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Aborts the pull when the backfill has marked the job as unwanted. Only the process of a job can cancel the job. */
+/** Aborts the pull when the backfill marks the job as unwanted. Only the process that runs a job can cancel it. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -123,7 +123,8 @@ interface Watch extends QueuedPull {
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. If the job were read first and then ended, it would lack the result.
+    // Reads the state before the job. In the opposite order, the job could end between the two reads: its state would
+    // be `completed`, but the job that was read would have no result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -133,7 +134,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // The lock of a dead puller may prevent the removal. This is ignored, because no puller will end the job.
+    // The removal fails while a dead puller's lock lasts. The error is ignored: no puller will take the job.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

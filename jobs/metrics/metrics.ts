@@ -27,7 +27,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit (ms) for a read of books or queues. Reading books may wait for a load; Prometheus waits only 10 s. */
+/** Time limit (ms) for reading the books or the queues. A load may delay the read, but Prometheus waits only 10 s. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -210,8 +210,8 @@ const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', 
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
 /**
- * Sets the counters that alerts watch to 0. Prometheus finds growth only between two values of a series, so a series
- * that begins with the first failure would hide this failure. `reports` are the enabled reports.
+ * Sets the counters that alerts use to 0 at the start. Prometheus finds growth only between two values of a series, so
+ * a series that begins with the first failure would hide this failure. `reports` are the enabled reports.
  */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {

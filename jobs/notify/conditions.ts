@@ -43,7 +43,7 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Returns the condition that the brake has stopped comparisons of counts. It lasts even if runs succeed meanwhile. */
+/** Returns a condition while comparisons of counts are stopped (MASS_DELETE_STOPPED), even if other runs succeed. */
 function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   if (message === undefined) return []
   const cure = `If the service really lost the rows, run "tidemark reconcile ${report} --allow-mass-delete".`
@@ -77,7 +77,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 /** Lag is reported only if it is longer than this number of the report's intervals plus `settle`. */
 const TICKS_BEHIND = 2
 
-/** Returns the condition of a lag. Audit reports have none, because their mark does not move while nothing changes. */
+/** Returns a condition if the mark is too old. Audit reports are excluded: their mark moves only if records change. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

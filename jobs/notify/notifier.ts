@@ -175,7 +175,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try; 0 if a wrong clock has made the delay longer than the longest one. */
+/** Returns the milliseconds until the next try. Returns 0 for more than `RETRY_MS_MAX`: a wrong clock causes that. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

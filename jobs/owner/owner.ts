@@ -28,7 +28,7 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** Number of incremental runs at the same time. One run can load while another waits. More runs need more memory. */
+/** Number of incremental runs at the same time. While one waits for the service, another loads. Each needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */

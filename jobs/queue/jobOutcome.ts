@@ -89,6 +89,6 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof requestedMs === 'number' ? requestedMs : 0))
 }
 
-/** Returns the error for a job that was aborted. `why`: the reason. */
+/** Returns the error of a job that was aborted for the reason `why`. */
 export const cancelledError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })

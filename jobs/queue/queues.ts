@@ -47,7 +47,7 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Number of attempts after temporary errors. `retryDelayMs` returns the delays. Later, a tick adds a new job. */
+/** Number of attempts after temporary errors, with the delays of `retryDelayMs`. Later, a tick adds a new job. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
@@ -61,5 +61,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** How far the clocks of two machines may differ (ms). A time that is further in the future is from a wrong clock. */
+/** Milliseconds by which two machines' clocks may differ. A time further in the future is from a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -1,4 +1,4 @@
-/** Adds all jobs. While a run is active, at most one more run of its kind and report waits. */
+/** The only place that adds jobs. While a run is active, at most one more run of its kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'

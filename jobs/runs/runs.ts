@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run. If `isDropped` is true, another run replaces it, and followers wait for the other run. */
+/** Does the run. If `isDropped` is true, another run replaces this run, and followers wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>

@@ -17,8 +17,8 @@ import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /**
- * PGlite has no autovacuum and no checkpointer, so the pool runs both at this interval. Without VACUUM, the tables grow
- * and become slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
+ * Interval of VACUUM and CHECKPOINT, because PGlite runs neither by itself. Without VACUUM, the tables grow and become
+ * slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` takes four times this memory and is not faster with so few rows. */
@@ -64,7 +64,7 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without this option, BullMQ sets a time limit for lost connections. Calls to PGlite use no connection to lose. */
+  /** Without this option, BullMQ sets a time limit for lost connections. PGlite has no connection that can be lost. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()

@@ -1,4 +1,4 @@
-/** Creates BullMQ's queues and workers on one store. Each has an error listener, or an error would end the process. */
+/** Creates BullMQ's queues and workers on one store. Each has an error listener, so that no error ends the process. */
 import {
   type BackendFactory,
   type ConnectionOptions,

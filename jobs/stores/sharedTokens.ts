@@ -13,7 +13,10 @@ import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
-/** Milliseconds for which a refresh lease is valid. If its process dies, other processes wait until the lease ends. */
+/**
+ * Milliseconds for which a refresh lease is valid. The lease must outlast a blocked event loop, which can't renew it.
+ * But other processes wait until the lease ends if its process dies.
+ */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 /** Milliseconds between two attempts to get the lease. A refresh usually takes a few hundred milliseconds. */

@@ -13,7 +13,7 @@ export interface SharedValues {
   write(name: string, text: string, ms: number): Promise<void>
   /** Writes the value if the name is free. If several processes call it at once, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Sets the value to expire `ms` from now if its text is still `text`. Returns whether it was. */
+  /** Lets the value expire `ms` from now if its text is still `text`. Returns whether its text was `text`. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if its text is still `text`. A value that another process has written in the meantime stays. */
   remove(name: string, text: string): Promise<void>

@@ -1,4 +1,4 @@
-/** Audit entries, one request per record (spec §4). The configuration maps each entity number to a report. */
+/** Audit entries. Each record needs its own request (spec §4). The configuration maps entity numbers to reports. */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const auditEntries = defineReport({

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
 
-/** The reviewed names of functions, of functions in FROM clauses, and of functions of a lake. */
+/** Names that were reviewed: of functions, of functions in FROM clauses, and of functions of a lake. */
 export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
   new URL('./allowedFunctions.txt', import.meta.url),
   'utf8',

@@ -27,7 +27,7 @@ export interface ReaderSettings {
 
 export interface Reader extends AsyncDisposable {
   /**
-   * Passes the rows of a statement to `take`, in pieces, until it returns false. Returns the names of the columns.
+   * Passes the rows of a statement to `take`, in pieces, until `take` returns false. Returns the names of the columns.
    * Throws QUERY_FAILED, CANCELLED, WAREHOUSE_MISSING, WAREHOUSE_CORRUPT.
    */
   query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>

@@ -89,7 +89,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Stores the compiled code now, because this process is killed in the end.
+  // Writes the cache of compiled code now, because this process is killed at its end.
   flushCompileCache()
   return opened
 }

@@ -1,6 +1,6 @@
 /**
- * Changes rows with their modification times and audit entries. Random choices depend on the seed, times on the clock.
- * An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
+ * Changes rows with their modification times and audit entries. Random choices depend on the seed, and times depend on
+ * the clock. An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
@@ -102,7 +102,7 @@ export class Changes {
 
   readonly clearChildren = this.#childChange('clearChildren', () => [])
 
-  /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`; other deleted rows never. */
+  /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`, other deleted rows are not. */
   softDelete(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     this.#deleted.push(target)

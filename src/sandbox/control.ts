@@ -1,4 +1,4 @@
-/** The control endpoint, which the specification does not have: faults, changes, logged requests. On loopback only. */
+/** The control endpoint: sets faults, makes changes, lists requests. It is not specified, and only on loopback. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'

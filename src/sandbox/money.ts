@@ -1,4 +1,4 @@
-/** Exact amounts (spec §2: `decimal`) in whole nano-units, because doubles would lose digits. Also the currencies. */
+/** Exact amounts (spec §2: `decimal`) in whole nano-units, because doubles lose digits. Also defines the currencies. */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 

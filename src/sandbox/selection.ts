@@ -17,8 +17,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window. Returns undefined without a window, because rows that were never edited match then.
- * An event matches if either of its two modification times is in the window (spec §4, events report).
+ * Returns the test for the window; undefined without a window, so that rows without an edit match, too. An event
+ * matches if either of its two modification times is in the window (spec §4, events report).
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]

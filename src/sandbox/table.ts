@@ -1,4 +1,4 @@
-/** The rows of one report, in memory and as JSON. After a change, reading sorts all rows: fast enough for thousands. */
+/** The rows of one report, in memory and as JSON. After a change, reading sorts all rows: fast for some thousands. */
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -51,7 +51,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Number of item numbers that each row reserves. An item's number is its `id`, and determines its content. */
+/** Item numbers that each row reserves per collection. An item's number is its `id`, and determines its content. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 

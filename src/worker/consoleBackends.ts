@@ -1,7 +1,7 @@
 /**
- * The two backends of a console. In the owner of the warehouse, the console reads the warehouse. In any other process,
- * the console reads the published copy and sends actions to the owner through the queue. Both backends return the same
- * answers.
+ * The two backends of a console. In the owner of the warehouse, the console reads the warehouse. In other processes, it
+ * reads the published copy and sends actions to the owner: through the owner's socket, or through the queue if the
+ * owner is on another machine. Both backends return the same answers.
  */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'

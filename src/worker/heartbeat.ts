@@ -1,7 +1,7 @@
 /**
  * The heartbeat of a worker: a file that is written every few seconds while the event loop is not blocked. `tidemark
- * health` reads it. The file is next to the warehouse, because a service manager may give the worker its own temporary
- * directory. If the warehouse's folder is not writable, the file is in the temporary directory.
+ * health` reads it. The file is next to the warehouse, because under a service manager the worker may have a private
+ * temporary directory. If the warehouse's folder is not writable, the file is in the temporary directory.
  */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'

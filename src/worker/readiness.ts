@@ -1,6 +1,6 @@
 /**
- * Checks whether a worker can do its work now, for `/readyz`. Requests need no login there, so each answer is used for
- * two seconds.
+ * Checks whether a worker can do its work now, for `/readyz`. Requests need no login, so each answer is reused for two
+ * seconds.
  */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'

@@ -62,7 +62,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     const standings = () => standingsOf(warehouse, config)
     const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logs this line after the socket listens, because from now on commands reach this process.
+    // Logs this line only after the socket listens. From then on, commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     new Owner({ ...shared, housekeeping, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
@@ -150,7 +150,7 @@ interface StandbyContext extends OwnerContext {
 /** Errors of opening that end without an operator: another process closes the file, or disk space becomes free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Owns the warehouse, or tries again until an owner ends. Throws errors of opening that an operator must resolve. */
+/** Owns the warehouse, or tries again until it can open it. Throws errors of opening that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined

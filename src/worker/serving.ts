@@ -58,7 +58,7 @@ export async function startServing(
   return serving
 }
 
-/** Starts a reader process with the live server. Until disposal, starts the process again whenever it has ended. */
+/** Starts a reader process with the live server. Until the result is disposed, starts it again when it has ended. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },

@@ -88,7 +88,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts later, after this process owns the warehouse and has emptied staging.
+  // With the embedded queue, pulling starts later: after this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),

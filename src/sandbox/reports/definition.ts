@@ -33,7 +33,7 @@ export const booking = {
   endDate: 'date-time',
 } as const
 
-/** Values by field name. A row does not have a field whose value is undefined. */
+/** Values by field name. A field whose value is undefined is not in the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** The source of a generated row: its key, its times and its random values. */
@@ -57,7 +57,7 @@ export interface Definition extends Endpoint {
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Functions that return a new value, by the field that an edit may change. The row has the edit's `modified`. */
+  /** Functions that return the new value of an edit, by field name. The row already has the edit's `modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string
