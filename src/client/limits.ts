@@ -38,7 +38,7 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** A token is renewed at most this share of its lifetime before its end. Example: 12 s before the end of 60 s. */
+/** The time from a token's renewal to its end is at most this share of its lifetime. Example: 12 s of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS

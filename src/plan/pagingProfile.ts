@@ -94,7 +94,7 @@ export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, row
 export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, asked: number): number =>
   fullPageRows === undefined ? asked : Math.min(Math.max(fullPageRows, longestPageRows), asked)
 
-/** A service is assumed never to clamp its pages to less than this share of the requested rows. */
+/** Tidemark assumes that no service clamps its pages to less than this share of the requested rows. */
 const CLAMP_SHARE_MIN = 0.05
 
 /**

@@ -65,7 +65,7 @@ export interface CountedPages {
 
 /** The observations of a slice so far: its walks and the results of its probes (extra requests). */
 export interface Evidence {
-  /** How much of the latest walk was read. */
+  /** The part of the latest walk that was read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
   /** Number of the latest walk, from 1. */
   readonly attempt: number
@@ -97,7 +97,7 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-/** Which pages to read next. The pages that a total requires are read in parallel. */
+/** The pages to read next. The pages that a total requires are read in parallel. */
 export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
 
 export type Verdict =

@@ -74,7 +74,7 @@ export class SpanQueue {
   #sparse = 0
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the shortest slice with too many rows, until that time is proven. Many rows are known to be before it. */
+  /** End of the shortest slice with too many rows; undefined after it is proven. Many rows are before this end. */
   #overfullEnd: Instant | undefined
   /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
   #triedEnd: Instant | undefined

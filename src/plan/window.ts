@@ -66,7 +66,7 @@ export function reachesBack(window: Window, before: Before, cut: { clock: Instan
   return window.since === undefined || (since !== undefined && window.since <= since)
 }
 
-/** Returns the mark after a proven window: its end, at most the clock minus `settleMs`, and never earlier. */
+/** Returns the mark after a proven window: the earlier of its end and `clock - settleMs`. A mark never moves back. */
 export function markAfter(mark: Instant | undefined, window: Window, settleMs: number): Instant {
   const reached = earliest(window.until, minusMs(window.clock, settleMs))
   if (mark !== undefined) return latest(mark, reached)

@@ -66,7 +66,7 @@ export const Progress = z.object({
   rows: count,
   /** The total in the service's responses; undefined if they have none. */
   rowsExpected: count.optional(),
-  /** The identifier of the backfill. Set only for backfills, as is `windows`. */
+  /** The identifier of the backfill. It and `windows` are set only for backfills. */
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })

@@ -1,8 +1,8 @@
 /**
  * After an incremental run, compares the total of a report with the number of its stored rows (product contract §4,
- * §5.1). If they differ, the totals of ranges of creation time show in which ranges, and these are read again. This
- * finds rows that no window has read, and rows that the service no longer has. Marks do not move. If a total proves to
- * be wrong, comparisons stop for a day, and the reason is stored.
+ * §5.1). If they differ, the totals of shorter ranges of creation time show which ranges differ, and these ranges are
+ * read again. This finds rows that no window has read, and rows that the service no longer has. Marks do not move. If a
+ * total proves to be wrong, comparisons stop for a day, and the reason is stored.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'

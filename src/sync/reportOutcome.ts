@@ -4,7 +4,7 @@ import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
 const count = z.number()
-/** A count that another version of this program does not send is 0. */
+/** A count is 0 if another version of this program does not send it. */
 const sum = count.default(0)
 
 /** Sums over all loads of a run. */

@@ -40,7 +40,7 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
 
 export class PageWalk {
   readonly walk: Walk
-  /** The page with the highest number among those with rows. */
+  /** The page with the highest number of all pages that have rows. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question

@@ -51,7 +51,7 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The longer one is for services without fractions. */
+/** Half the length (µs) of the window around a row's time. The second one is for services with whole seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 /** Called if page 1 has no rows. Returns the first page's number; undefined if rows were added in the meantime. */

@@ -73,9 +73,9 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. A row that entered the span has moved others to later pages, so
- * the end of the last page is read again. The service may also end its pages early without an error. So rows later than
- * those of the first and last page are requested, or earlier ones if pages go backwards in time.
+ * Returns whether rows exist that the walk back lacks. A row that entered the span has moved other rows to later pages,
+ * so the end of the last page is read again. The service may also end its pages early without an error. So rows later
+ * than those of the first and last page are requested, or earlier rows if pages go backwards in time.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
