@@ -1,4 +1,4 @@
-/** The warehouse: one DuckDB file that one process writes, or a lake. Loads run one at a time. */
+/** The warehouse is one DuckDB file that only one process writes, or a lake. A process runs one load at a time. */
 import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
@@ -63,9 +63,11 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake to use as the warehouse; `path` is then only the place of local files. Undefined: a file. */
+  /**
+   * The lake that is the warehouse. Then only temporary files are next to `path`. Undefined: `path` is the warehouse.
+   */
   readonly lake?: LakePlace | undefined
-  /** Called for each statement. A simulation delays the statement here, lets it fail, or loses its result. */
+  /** Runs each statement. A simulation uses it to delay a statement, to let it fail, or to lose its result. */
   readonly around?: AroundStatement | undefined
 }
 
@@ -74,7 +76,7 @@ const bind =
   (...given: Given): Answer =>
     read(sql, ...given)
 
-/** The functions of the books that only read. */
+/** Returns the functions that only read the books. */
 const readsOf = (sql: Sql) => ({
   absentKeys: bind(sql, absentKeys),
   dueRecords: bind(sql, dueRecords),
@@ -95,7 +97,7 @@ export interface WithFence {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** The prefix with which staging writes a number as a string, if a double can't store the number exactly. */
+  /** Prefix of numbers that a double can't store exactly. Staging writes such a number as a string with this prefix. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly orders: OrderBooks
@@ -105,9 +107,9 @@ export class Warehouse implements AsyncDisposable {
   /** Detects that someone has replaced the file; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #fences: Fences
-  /** Runs that have begun and not yet committed anything. */
+  /** Runs that have begun and have not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** The discovered columns. Undefined at first and after changes: the next load then reads them from the books. */
+  /** The discovered columns by table. If undefined (at first and after changes), the next load reads them. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -133,7 +135,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary name begins like that of a spill folder, so that both are removed if this process is killed.
+    // The temporary file has the prefix of spill folders. If this process is killed, the next one removes both.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -180,13 +182,14 @@ export class Warehouse implements AsyncDisposable {
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, the process of an older run may still be alive. Its run counts as stopped: it can't commit any more.
+      // In a lake, the process of an older run may still be alive. The run is set to stopped, as it can't commit any
+      // more.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
   }
 
-  /** Remembers a begun run. Its first load writes the record; without new rows, the end of the run writes it. */
+  /** Keeps the record of a new run in memory. The run's first load writes the record; without loads, its end does. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -197,12 +200,12 @@ export class Warehouse implements AsyncDisposable {
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
-  /** Records the states of reports. A history may rename discovered columns. */
+  /** Records the states of reports. If a history is switched on, discovered columns may get other names. */
   recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
   }
 
-  /** Stores the records whose trail could not be read. Each failure makes the time until the next attempt longer. */
+  /** Stores the records whose audit trail could not be read. After each failure, the next attempt is made later. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -227,7 +230,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends the pauses of these reports and returns their names. `onlyRefused` leaves out pauses by an operator. */
+  /** Ends the pauses of these reports and returns their names. With `onlyRefused`, pauses by an operator do not end. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -239,7 +242,7 @@ export class Warehouse implements AsyncDisposable {
     return coverageOf(this.#database, report, scope)
   }
 
-  /** Deletes the coverage of scopes of the report that are not in `kept`, because their records are no longer read. */
+  /** Deletes the stored configuration of scopes that are not in `kept`, because their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
@@ -289,7 +292,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
-  /** Runs one reading statement after the running load has ended. Used by status and tests. */
+  /** Runs one reading statement. If a load is running, the statement waits for its end. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }

@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.followed`: when audit reports read each trail (src/warehouse/load/changedRecords.ts). */
+/** Reads and writes `tidemark.followed`, the times at which audit reports have read each trail (changedRecords.ts). */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -95,13 +95,13 @@ export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> 
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns the records whose trail was read with another configuration, the latest changed ones first. */
+/** Returns records whose trail was read with another configuration. The most recently changed records are first. */
 export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, as a test that trails can be read; undefined if none was read. */
+/** Returns the record whose trail was read last; undefined if none was read. Used to test if a trail can be read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]

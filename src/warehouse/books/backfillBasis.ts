@@ -1,5 +1,5 @@
 /**
- * Reads the facts from which a backfill is planned: from a warehouse or the published copy. If responses have no
+ * Reads the facts from which a backfill is planned, from a warehouse or from the published copy. If responses have no
  * totals, the times of the stored rows decide how a backfill is cut into windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
@@ -19,7 +19,7 @@ export interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** Reads the facts from which a backfill is planned. */
+/** The functions that read facts for the plan of a backfill. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
   /** Returns true if windows are read twice: for budgets, and for events if the newest load has the summary shape. */
@@ -35,7 +35,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The facts if there is no warehouse yet: nothing is known, and events are assumed to have the full shape. */
+/** The facts if there is no warehouse yet. Nothing is known, and events are assumed to have the full shape. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -52,7 +52,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides the span into spans with about as many stored rows each; undefined if no stored row is in the span. */
+/** Divides the span into spans with about the same number of stored rows; undefined if it contains no stored row. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

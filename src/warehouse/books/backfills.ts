@@ -1,6 +1,4 @@
-/**
- * The books of backfills. The transaction of a window's last rows sets it to `done`, so a restart reads only others.
- */
+/** The books of backfills. A window becomes `done` in the transaction of its last rows, so a restart skips it. */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -191,9 +189,7 @@ export class BackfillBooks {
     })
   }
 
-  /**
-   * Cancels a backfill and ends its run, whose later commits fail. Returns its report, or undefined if it has ended.
-   */
+  /** Cancels a backfill. Later commits of its run fail. Returns its report; undefined if the backfill has ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(
@@ -222,7 +218,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Returns the figures of the whole backfill, including the time before it was stopped and continued. */
+  /** Returns the figures of the whole backfill. Rows that were loaded before a stop are included. */
   figures(backfillId: string): Promise<BackfillFigures> {
     return figuresOf(this.#database, backfillId)
   }

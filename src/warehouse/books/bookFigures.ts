@@ -1,4 +1,4 @@
-/** Figures of each report for metrics, notices and `tidemark.freshness`, read from the books, not from large tables. */
+/** Reads figures of each report for metrics, notices and `tidemark.freshness`. Reads the books, no large tables. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'

@@ -38,7 +38,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix with which numbers that a double can't store are staged as text. Each warehouse has its own. */
+/** Returns the warehouse's prefix of numbers that a double can't store exactly. Staging writes such numbers as text. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -114,7 +114,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 
 /**
  * Sets runs of dead processes to `stopped`. Only one process writes a file. So a run that is `running` when the file is
- * opened belongs to a dead process. With `newer`, only other runs of the same report and kind are set.
+ * opened belongs to a dead process. With `newer`, sets only older runs of the same report and kind.
  */
 export async function stopDeadRuns(
   sql: Sql,
@@ -136,13 +136,13 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. Undefined: each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. Then an absent row may not be deleted: a filter may have excluded it. */
+  /** True if requests have filters. Then absence is no proof of a deletion, because a filter may exclude the row. */
   readonly isFiltered?: boolean
   /** Whether old versions of rows are kept; undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Stores which reports are enabled, and why the others are off. Does not change pauses. */
+/** Stores whether each report is enabled and, if it is off, the reason. Does not change pauses. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -179,7 +179,7 @@ export interface Pause {
   readonly with: string
 }
 
-/** Stores a pause. An operator ends it, or a new client identifier or OAuth scope does. */
+/** Stores a pause. It ends when an operator ends it, or when the client identifier or the OAuth scopes change. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)

@@ -23,7 +23,7 @@ export async function coverageOf(sql: Sql, report: string, scope: string): Promi
   }
 }
 
-/** Returns the privacy rules with which the scopes of the report were read, each once; undefined: no rules. */
+/** Returns the different privacy rules with which scopes of the report were read. Undefined: a scope without rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -32,7 +32,7 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
-/** Stores the configuration of a scope. Deletes stored values of columns that it makes private. */
+/** Stores the configuration of a scope. Deletes stored values of columns that are private from now on. */
 export async function recordCoverage(
   sql: Sql,
   place: { report: string; scope: string },
@@ -65,7 +65,7 @@ interface ScopedSpan extends Span {
   readonly scope: string
 }
 
-/** Merges closed windows into the few intervals of `tidemark.covered`. Audit reports have none. */
+/** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
   const held = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)

@@ -12,7 +12,7 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit. It ends when a newer run takes a fence. A plain value, since jobs and manifests have it. */
+/** A run's right to commit. It ends when a newer run takes a fence. It is plain data: jobs and manifests contain it. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
@@ -81,7 +81,7 @@ async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & Fen
 
 function fencedError({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
   const by = newest === undefined ? 'nobody holds it' : `${newest.holder} holds it`
-  return new SyncError('FENCED', `${report}: this ${kind} run was fencedError by a newer one (${by})`, {
+  return new SyncError('FENCED', `${report}: this ${kind} run was stopped by a newer one (${by})`, {
     report,
     cure: 'Nothing is to be done: nothing of the older run was kept, the newer one does the work.',
     data: { kind, epoch, newest: newest?.epoch },

@@ -1,4 +1,4 @@
-/** The view `tidemark.freshness`: up to when each report is complete. Created again each time a warehouse is opened. */
+/** Creates the view `tidemark.freshness` each time a warehouse is opened. It shows how far each report is complete. */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -23,7 +23,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of each sentence; NULL if it does not apply. Alias `f`: the columns of the view. Alias `x`: those of `FACTS`. */
+/** SQL of each sentence, NULL if it does not apply. Alias `f` is the view without sentences, alias `x` is `FACTS`. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -58,7 +58,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Query of the values that the sentences use and that the view has no column for. */
+/** Query of values that the sentences use, but that are no columns of the view. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
@@ -140,7 +140,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns the statements that comment the view's columns. Not for a lake, which can't store such comments. */
+/** Returns statements that add comments to the view's columns. Not for a lake, which can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';

@@ -1,4 +1,4 @@
-/** The table `tidemark.orders`: who asked for what, when, and how it ended. */
+/** Writes `tidemark.orders`: commands and actions of the console, with the person, the times and the result. */
 import { randomUUID } from 'node:crypto'
 import type { Instant } from '../../instant.ts'
 import type { Database } from '../database/duckdb.ts'
@@ -29,7 +29,7 @@ export class OrderBooks {
     return id
   }
 
-  /** Stores how an order ended: `done`, or what failed. */
+  /** Stores the result of an order: `done`, or the codes of its errors. */
   async end(id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> {
     await this.#database.run(`
       UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`)

@@ -11,7 +11,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, windows, loads and orders that ended before `before`. Must be called in a transaction. Returns counts. */
+/** Removes old runs, loads and orders, and joins old windows. Must be called in a transaction. Returns the counts. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
@@ -32,7 +32,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Joins old windows that overlap or share an instant. Both bounds are inclusive, so there is no gap between them. */
+/** Joins old windows that overlap or share an instant. Window bounds are inclusive, so no gap is between them. */
 async function joinWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue, so that documents and exports also have discovered columns. */
+/** Reads tables and views from DuckDB's catalogue, so that documents and exports contain discovered columns too. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 

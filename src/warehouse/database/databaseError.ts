@@ -7,7 +7,7 @@ export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
-/** Returns Tidemark's error for an error of DuckDB. The messages of DuckDB 1.5 are known. */
+/** Returns Tidemark's error for an error of DuckDB. It recognizes the messages of DuckDB 1.5. */
 export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)

@@ -1,6 +1,6 @@
 /**
  * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with limited memory.
- * After an error, the transaction is always rolled back: DuckDB would report success for its COMMIT, but lose it.
+ * After an error, it rolls back the transaction. Otherwise DuckDB would report that a COMMIT succeeded, but lose it.
  */
 import {
   DuckDBArrayValue,
@@ -26,7 +26,7 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes also write the database: its name for messages. Conflicts repeat a transaction. */
+  /** Name of the database for messages, if other processes also write it. A conflict then repeats the transaction. */
   readonly shared?: string
 }
 
@@ -39,7 +39,7 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 /** Returns how many compactions of row groups the COMMIT may do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
-/** Keeps the order of joins. DuckDB assumes 42 rows in any staged file, so it would read a large file into memory. */
+/** Joins run in the written order. DuckDB assumes that any file has 42 rows, and would read a large one into memory. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -191,7 +191,7 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Prepares one statement and throws if it writes. The file is opened read-only, but a COPY could write other files. */
+  /** Prepares one statement and throws if it writes. The database is read-only, but a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statement = await this.#connection.prepare(sql)
     const { statementType } = statement

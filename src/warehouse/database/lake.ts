@@ -1,7 +1,7 @@
 /**
- * Opens a lake as the warehouse: a database in memory that attaches a DuckLake catalogue. So statements for a file also
- * work for a lake. Several processes load at once without a lock. DuckLake's own retries of commits are off: they could
- * commit changes of outdated rows. A conflict repeats the transaction instead (databaseError.ts).
+ * Opens a lake as the warehouse. The lake is attached to a database in memory, so most statements are the same as for a
+ * file. Several processes load at once without a lock. DuckLake's own retries of a COMMIT are off, because they could
+ * commit changes of outdated rows. Instead, the whole transaction is repeated after a conflict (databaseError.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -18,7 +18,7 @@ export interface LakePlace {
   readonly extensions: string | undefined
 }
 
-/** The name under which the lake is attachWithRetries. */
+/** The name under which the lake is attached. */
 const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100
@@ -67,7 +67,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message if the lake is missing or is just being created. A writer tries again; a reader fails at once. */
+/** DuckLake's message if the lake is missing, or if another process is creating it. Only a writer tries again. */
 const HALF_MADE = /does not exist/i
 
 async function attachWithRetries(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

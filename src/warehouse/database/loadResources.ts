@@ -73,7 +73,7 @@ async function withLongRows<T>(
   return withSetting(database, change, work)
 }
 
-/** The MiB that were addedMib to the memory limit of each database. */
+/** The number of MiB that were added to the memory limit of each database. */
 const addedMib = new WeakMap<Database, number>()
 
 /**

@@ -1,4 +1,4 @@
-/** DuckDB's settings, and the limit for compaction at a COMMIT. */
+/** Returns the settings of DuckDB, and how much it may compact at a COMMIT. */
 
 export interface FileOptions {
   readonly readOnly?: boolean
@@ -34,7 +34,7 @@ export function settings(options: FileOptions): Record<string, string> {
  * least one row group, so a small load needs only one.
  */
 export const COMPACTIONS_MIN = 1
-/** Replaced rows leave unused space in the file. For each multiple of this number, one more compaction is allowed. */
+/** Replaced rows leave unused space in the file. For this number of replaced rows, one more compaction is allowed. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction, as its row groups are large. */
 const ADDED_MANY = 10_000

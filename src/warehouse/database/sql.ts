@@ -1,4 +1,4 @@
-/** How statements are run, and how names and texts from outside are quoted for them. */
+/** Defines the interface that runs SQL statements. Quotes names and texts from outside for them. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
@@ -19,7 +19,7 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
 /** A row as the database returns it: NULL in place of undefined. */
 export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 
-/** Returns the row with undefined in the place of NULL. */
+/** Returns the row with undefined instead of NULL. */
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
   Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 

@@ -82,7 +82,7 @@ export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
  * Only one process can lock the warehouse file, so other spill folders of it belong to dead processes and are removed.
  */
 export class SpillFolder {
-  /** The folder of this process. It exists while the warehouse is open: DuckDB's own would be open to all users. */
+  /** The folder of this process. It is private; a folder that DuckDB creates would be open to all users. */
   readonly own: string
   readonly #prefix: string
 

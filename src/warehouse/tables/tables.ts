@@ -1,6 +1,4 @@
-/**
- * Creates tables, comments and the views `current.*`; adds columns. After a change of columns, creates the views again.
- */
+/** Creates tables, comments and views, and changes columns. After a change of columns, creates the views again. */
 import {
   CHILD_COLUMNS,
   type ChildTable,
@@ -31,7 +29,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time, from those `newerBy` columns that exist; undefined if none exists. */
+/** Returns SQL of a row's modification time: its `newerBy` columns that are in `columns`. Undefined if none is. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -77,7 +75,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. Call it before the transaction writes rows: DuckDB refuses it later. */
+/** Applies changes of columns to one table. Call it before the transaction writes rows: later, DuckDB rejects it. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (held, { type }) => `${held}::${type}` }: Conversion,
@@ -192,8 +190,8 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not stored before. Every load reports each field without a column. Such a field is
- * stored once: `limit` (too many columns) once per table, `frozen` (the contract allows no new column) once per field.
+ * Returns the changes that were not stored before. Each load reports all fields without a column again. A field over
+ * the `limit` of columns is stored once per table. A `frozen` field (the contract allows no new column) is stored once.
  */
 async function changesNotStored(
   sql: Sql,

@@ -61,7 +61,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
-    // The new version was observed before the stored one. Moves the start of the stored version back to its end.
+    // These new versions were observed before the stored ones. No closed version may end after the new version begins.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
