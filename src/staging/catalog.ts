@@ -1,6 +1,6 @@
 /**
- * The catalogue of a load's rows: their fields, the kinds of the fields' values, and their shapes. A shape is the set
- * of fields in a row: an absent field keeps the stored value, a null replaces it. A trie has the field names in the
+ * Records the fields of a load's rows, the kinds of their values, and the shapes of the rows. A shape is the set of
+ * fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in the
  * order of the rows. If a row has the fields of the previous row, the scan only compares the bytes of each name.
  */
 import type { Kinds } from '../plan/kinds.ts'
@@ -13,7 +13,7 @@ const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** The field's name in the staged file. It differs from other names by more than case, which DuckDB ignores. */
+  /** The field's name in the staged file. DuckDB ignores case, so staged names never differ only by case. */
   readonly stagedName: string
   /** The staged name as JSON; undefined if it equals the service's name of the field. */
   readonly stagedNameJson: Buffer | undefined
@@ -129,7 +129,9 @@ export class ObjectCatalog {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages only: a scan has nodes. */
+  /**
+   * Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages, since scans refer to nodes.
+   */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()

@@ -1,7 +1,7 @@
 /**
- * Writes the items of a page's collections as lines, with one file for each collection. A line has the row's ordinal,
- * the position in the collection, the item as sent, and the values of its fields, separated by tabs. So DuckDB need not
- * parse the item again. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
+ * Writes the items of a page's collections as lines, with one file for each collection. A line contains the row's
+ * ordinal, the position in the collection, the original item, and the values of its fields, separated by tabs. So
+ * DuckDB need not parse the item again. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
@@ -184,7 +184,7 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** Insert a backslash before each lone surrogate in the item, because DuckDB's reader rejects lone surrogates. */
+  /** These splices insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
   readonly loneSurrogates: readonly Splice[]
 }
 

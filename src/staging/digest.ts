@@ -45,7 +45,7 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
   return { first: mixBits(first) & POSITIVE, second: mixBits(second) & POSITIVE, isObject }
 }
 
-/** Returns the state after one word, multiplied and rotated as in MurmurHash3. */
+/** Mixes one word into the state in the same way as MurmurHash3. Returns the new state. */
 function mixWord(state: number, word: number, factor: number): number {
   const scrambled = Math.imul(word, factor)
   const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)

@@ -81,7 +81,7 @@ export class JsonBytes {
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /** A number that a double can't store is written as a string that begins with `numberMark`. So it keeps all digits. */
+  /** A number that a double can't store is written as a string with the prefix `numberMark`, to keep its digits. */
   constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
     this.#textOpen = Buffer.from(`"${numberMark}`)
@@ -99,7 +99,7 @@ export class JsonBytes {
 
   /**
    * Skips white space and replaces it by blanks, because staged files have one row per line, with tabs between columns.
-   * Never reads after the last byte: a single read out of bounds makes V8 run such a loop slower for good.
+   * Never reads after the last byte: after a single read out of bounds, V8 always runs such a loop slower.
    */
   skipSpace(from: number): number {
     const bytes = this.bytes
@@ -166,7 +166,7 @@ export class JsonBytes {
     this.escapes += 1
     const c = this.bytes[at + 1]
     if (c === LETTER_U) return this.#unicodeEscape(at)
-    // The escapes " \ / b f n r t
+    // JSON allows these letters after a backslash: " \ / b f n r t.
     if (c === QUOTE || c === BACKSLASH || c === 0x2f || c === 0x62 || c === 0x66 || c === 0x6e) return at + 2
     if (c === 0x72 || c === 0x74) return at + 2
     throw this.malformed(at + 1, 'an escape that JSON knows')

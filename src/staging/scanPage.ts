@@ -1,6 +1,6 @@
 /**
  * Scans a page's bytes once, without building rows in JavaScript: finds keys, fields and kinds, and writes one row per
- * line for DuckDB. The result also has the envelope (spec §2) and rejected rows: the page's other rows are loaded.
+ * line for DuckDB. The result also contains the envelope (spec §2) and the rejected rows. All other rows are loaded.
  */
 import { isUtf8 } from 'node:buffer'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -38,7 +38,7 @@ export interface RejectedRow {
   readonly reason: string
   /** The row in its original form. */
   readonly text: string
-  /** The row's key: the row exists at the service, though it is not stored. Undefined if it has no key. */
+  /** The row's key; undefined if it has none. A row with a key exists at the service, although it is not stored. */
   readonly key?: RowKey | undefined
 }
 
@@ -302,9 +302,7 @@ class PageScan {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /**
-   * Parses a collection. Its items are written to separate lines. In the row, a digest replaces a non-empty collection.
-   */
+  /** Parses a collection. Its items become separate lines. In the row, a digest replaces a non-empty collection. */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]
@@ -342,7 +340,7 @@ class PageScan {
   /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Items of the row that is being parsed: the splices that insert a backslash before each lone surrogate. */
+  /** The splices that insert a backslash before each lone surrogate in the items of the row that is being parsed. */
   readonly #surrogatesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {

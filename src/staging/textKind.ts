@@ -14,7 +14,7 @@ function digitsAt(bytes: Buffer, from: number, count: number): number {
 
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
-/** Returns the kind of a string. Only times such as `2026-03-01T12:00:00Z` are date-times: columns keep their type. */
+/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z` (with or without zone), and `text` for all others. */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
   if (last - at < FULL_DATE_TIME || bytes[at + 5] !== 0x2d || bytes[at + 11] !== 0x54) return Kind.text

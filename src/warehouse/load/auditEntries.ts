@@ -1,6 +1,6 @@
 /**
  * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Entries that are
- * read again keep their numbers. Equal entries of one instant are counted, so that none is lost or stored twice.
+ * read again keep their numbers. Equal entries are matched by their number, so that none is lost or stored twice.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -8,7 +8,7 @@ import { countOf, type Sql, name, names, time } from '../database/sql.ts'
 import type { MergeCounts, RowMerge } from './merge.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 
-/** `history` receives the deleted entries; undefined if it is off. `at`: the service's time of the deletion. */
+/** The history that receives deleted entries (undefined if it is off), and the service's time of the deletion. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant

@@ -41,7 +41,7 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
 /** Returns SQL of a text without white space around it. */
 export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
 
-/** A number as JSON writes it, also with leading zeros or without digits before or after the point. */
+/** Pattern of a JSON number. It also allows leading zeros, and a point without digits before or after it. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
 /** Maximum exponent. A number with a larger one fits neither BIGINT nor DECIMAL(38,9). */
@@ -52,8 +52,8 @@ export const computeOnce = (value: string, as: string, body: (computed: string) 
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
- * Builds SQL that rewrites a number's text without exponent, plus sign and white space, and passes it to `body`; NULL
- * if the text is no number. The text is never converted to a double, which would lose digits.
+ * Returns SQL that applies `body` to the text of a number without exponent, plus sign and white space; NULL if the text
+ * is no number. The text is never converted to a double, which would lose digits.
  */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
@@ -156,7 +156,7 @@ export function memberOf(json: string, member: string, numberMark: string): stri
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }
 
-/** Returns SQL of the JSON with each number as a string with the prefix `numberMark`, so that functions keep its digits. */
+/** Returns SQL of JSON in which each number is a string with the prefix `numberMark`, so that it keeps its digits. */
 export function markedJson(json: string, numberMark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`

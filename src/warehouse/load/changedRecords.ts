@@ -1,5 +1,5 @@
 /**
- * Stores in the transaction of a load which rows have changed. Audit reports then read the trails of these rows.
+ * Stores which rows a load has changed, in its transaction. Audit reports then read the trails of these rows.
  * `ask_after` is the earliest time at which the trail surely contains the change. It is the row's modification time
  * plus the settle time or, without a modification time, the time of the response with the row. A row is due until its
  * trail is read after `ask_after`. Every row that the load has written is due, because the service may have shown its

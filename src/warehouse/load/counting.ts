@@ -34,9 +34,9 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the stored rows. Accepted, because reading again found no missing row. */
+  /** The service's total minus the number of stored rows. Accepted if a second read found no missing row. */
   readonly acceptedDifference: number
-  /** Number of comparisons in a row whose counts differed, although reading the rows again found no change. */
+  /** Number of successive comparisons whose counts differed, although a second read found no change. */
   readonly failures: number
   /** Why the comparisons of counts pause for a day; undefined if they do not pause. */
   readonly stopped: string | undefined
@@ -86,7 +86,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // Each range that returned a row has its creation time, so ranges are intersected. If disjoint, the later counts.
+    // All ranges that returned a row contain its creation time, so they are intersected. If disjoint, the last counts.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS

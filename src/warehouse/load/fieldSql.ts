@@ -1,6 +1,4 @@
-/**
- * SQL that reads a load's fields from the staged lines: their texts, typed values, and the JSON that stays in `_extra`.
- */
+/** Builds SQL that reads a load's fields from staged lines: typed values, and the JSON that stays in `_extra`. */
 import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
@@ -214,7 +212,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value in `_extra`: NULL if a column stores it exactly; undefined if this is so for all rows. */
+  /** Returns SQL of the value for `_extra`, NULL where a column stores it; undefined if a column stores all values. */
   #extraValue(field: CatalogField): string | undefined {
     const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {

@@ -14,9 +14,9 @@ export interface EntryWindow {
 
 /**
  * Returns the statements that create the temporary table `gone_keys`: the keys of deleted rows. A key is cast from JSON
- * text as the row's own field is. A key that no stored row can have is left out. The value after the key is the column
- * `~stamp`: the modification time of the deleted version. NULL means that each version of the row is deleted, and
- * infinity that it is unknown which version is deleted.
+ * text in the same way as the field of a row. Keys that no stored row can have are left out. The value after the key is
+ * the column `~stamp`: the modification time of the deleted version. NULL means that each version of the row is
+ * deleted, and infinity that it is unknown which version is deleted.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))

@@ -24,7 +24,7 @@ interface LoadBase {
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** The configuration's rules. Undefined: columns are added as needed, and rows are also stored as they were sent. */
+  /** The configuration's rules. Undefined: loads may add columns, and rows are also stored in their original form. */
   readonly rules?: LoadRules | undefined
 }
 

@@ -51,7 +51,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. `late` is that of `other` only, which has the newest versions of the rows. */
+/** Adds the counts of two merges. Late rows are counted in `other` only, which has the newest versions of the rows. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -102,7 +102,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Rewrites a condition on a row's shape: `s`, the temporary table `staged`, replaces `r`, the staged file. */
+/** Rewrites a condition on the shape of a row of the staged file (`r`) for the temporary table `staged` (`s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
@@ -179,7 +179,7 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
 /** SQL condition: a deleted row stays deleted if its new version has no flag. A row that was only absent does not. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the condition that a staged row is deleted: by its flag, else by the second read, else `staysDeleted`. */
+/** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `staysDeleted`. */
 function deletedSql(parts: DeletionSource, staysDeleted: string): string {
   const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
   return parts.report.deletedFlag === undefined
@@ -246,7 +246,7 @@ export function rowsToInsertSql(parts: InsertSource, held?: { target: string; ex
 
 interface LateCounts {
   readonly late: number
-  /** Lateness (ms) of the row with the oldest modification time: at least this long. Undefined if no row is late. */
+  /** Minimum lateness (ms) of the row with the oldest modification time. Undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * The table `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries
- * of the rows that it writes, so a later version that fits removes them. Unchanged rows keep their entries.
+ * Writes `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries of
+ * the rows that it writes, so a later version that fits removes them. Unchanged rows keep their entries.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -57,7 +57,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
     FROM win w JOIN staged s ON s.rowid = w.sid)`
 
-/** Returns the statement for audit entries. It finds them by record and hash: staged entries have no number yet. */
+/** Returns the statement for audit entries. Staged entries have no number yet, so record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
   const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
   return `
@@ -68,7 +68,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Returns statements: delete the misfits of fields that a written row contains; set `last_seen` for unchanged rows. */
+/** Returns statements that delete misfits of fields in written rows, and set `last_seen` for unchanged rows. */
 function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
   held: readonly { readonly table: string; readonly column: string }[],

@@ -14,13 +14,13 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this number of deletions is allowed if at least `KEPT_SHARE_SURE` of the rows stay. One is always allowed. */
+/** Up to this number of rows may be deleted if at least `KEPT_SHARE_SURE` of the rows stay. One row may always be. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** All rows up to this time were read: the creation or modification time that requests filter by. Undefined: none. */
+  /** All rows up to this time were read. It is the time by which requests filter. Undefined: no row was read. */
   readonly reached: Instant | undefined
 }
 
@@ -31,7 +31,7 @@ export interface ReconcileQuestion {
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at the start. In whole seconds, because times of observation are also in whole seconds. */
+  /** The service's time at the start. It has whole seconds, as the times of observation have. */
   readonly startedAt: Instant
 }
 
@@ -81,7 +81,7 @@ interface ReconcileStep {
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/** Stores the returned keys, the number of corrected rows, and how far the reconcile has read, in the transaction. */
+/** Stores the returned keys, the number of corrected rows, and the time reached. Call it in the load's transaction. */
 export async function recordReconcileStep(
   sql: Sql,
   { report, staged, progress, merged }: ReconcileStep,
@@ -107,7 +107,7 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly reconcileId: string
   readonly runId: string
   readonly startedAt: Instant
-  /** The keys of absent rows that the service returned for other times than those of the reconcile. */
+  /** The keys of absent rows that the service returned when other times than those of the reconcile were requested. */
   readonly keysElsewhere?: readonly string[]
   readonly now: Instant
   /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
@@ -148,7 +148,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = placeSql(ending)
-  // Not absent: rows observed since the reconcile began, rows that it did not request, and rows that are elsewhere.
+  // Three kinds of rows are not absent: observed since the start, not requested, or returned for other times.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences

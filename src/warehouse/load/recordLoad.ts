@@ -41,7 +41,7 @@ async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promis
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
 }
 
-/** Records the load. The first load of a run also records that the run began; the last load, the run's end and sums. */
+/** Records the load. A run's first load also records the start of the run, and its last load the end and the sums. */
 export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

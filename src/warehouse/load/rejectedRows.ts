@@ -1,6 +1,6 @@
 /**
- * Rows that could not be stored. Each is kept once, in full and with the reason, until the service returns a correct
- * version or the row is loaded again (product contract §4). The row keeps the time of its original response.
+ * Keeps rows that could not be stored, with the reason and the time of their response. A row is kept once and in full,
+ * until the service returns a correct version or the row is loaded again (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -23,7 +23,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** First words of the reason if the row was deleted at the service. Loading the row again must not restore it. */
+/** The reason begins so if the row was deleted at the service. Loading the row again must then not restore it. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
@@ -124,7 +124,7 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
-/** Deletes rejected rows of which the load stores a later version, except if the later one is only a summary. */
+/** Deletes rejected rows of which the load stores a later version. A summary does not correct a full row. */
 export async function deleteCorrectedRows(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
@@ -187,7 +187,7 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the batch's rows, in the transaction that loads them again. That load may reject and store them again. */
+/** Deletes the batch's rows, in the transaction that loads them again. The load stores those that it rejects again. */
 export async function deleteRejectedBatch(
   sql: Sql,
   report: string,
@@ -200,9 +200,9 @@ export async function deleteRejectedBatch(
 
 /** Which rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
-  /** By their keys. If `keys` is undefined: all listed rejected rows of the report. */
+  /** Dismisses the rows with these keys. If `keys` is undefined, dismisses all listed rows of the report. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
-  /** By their age: rows last seen before this time. */
+  /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
 /**

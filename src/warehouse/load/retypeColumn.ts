@@ -1,6 +1,6 @@
 /**
  * Changes the type of a discovered column (`tidemark schema --retype`). Each value is read again from `_extra` or
- * `_payload`. A value that fits only the new type is then stored; one that fits only the old type is a misfit.
+ * `_payload`. If the value fits the new type, the column stores it. Otherwise it is a misfit.
  */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
@@ -114,7 +114,7 @@ interface RereadTable {
   readonly as: string
 }
 
-/** Returns the statement that creates a table of the rows whose value or `_extra` changes or that have a misfit. */
+/** Returns the statement that creates a table of the rows that change: their value, their `_extra` or their misfit. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -161,7 +161,7 @@ function heldAsJson(held: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${held}::VARCHAR)::VARCHAR` : `${held}::VARCHAR`
 }
 
-/** Returns the statement that removes the field from `_extra`, or adds it where the column does not store it exactly. */
+/** Returns the statement that removes the field from `_extra`, or adds it if the column does not store it exactly. */
 function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`

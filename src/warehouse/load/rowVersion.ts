@@ -33,7 +33,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` is surely later: when requested, the service no longer returned `other`. */
+/** Returns the condition that `one` is surely later: it was requested when the service no longer returned `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 

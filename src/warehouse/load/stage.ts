@@ -1,6 +1,6 @@
 /**
- * Reads staged lines into the temporary table `staged`: rows with types, one per key. Later they are merged into the
- * report's table. The number of rows must be the number that the scan has counted.
+ * Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. Its rows are
+ * merged into the report's table later. Their number must be the number that the scan has counted.
  */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
