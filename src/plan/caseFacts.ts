@@ -119,8 +119,8 @@ export function learnWalked(given: Case): PagingProfile {
 }
 
 /**
- * Returns the paging profile after two walks agreed. If the last page is as long as a full page of the profile, but
- * another page of this run was longer, the profile was wrong: rows had moved when it was learned.
+ * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as a full page,
+ * but another page of this run was longer. Rows had moved when the profile was learned.
  */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
