@@ -4,14 +4,13 @@
  */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { SyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import { BackfillBooks } from '../warehouse/books/backfills.ts'
 import { Fences } from '../warehouse/books/fences.ts'
 import { backfillBasis, EMPTY_BASIS } from '../warehouse/books/backfillBasis.ts'
-import { clientOf, settingsOf } from '../wiring/openContext.ts'
+import { clientOf, contextWithoutLoads } from '../wiring/openContext.ts'
 import { openNewest } from '../wiring/published.ts'
 
 export interface PlanOptions {
@@ -30,12 +29,8 @@ export async function planBackfills(
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
   const basis = database === undefined ? EMPTY_BASIS : backfillBasis(database)
-  const warehouse = { numberMark: '~', load: () => Promise.reject(loadsNothing()) }
-  const context = { client, warehouse, clock, settings: settingsOf(config), onProgress: () => undefined, signal }
+  const context = contextWithoutLoads(config, { client, clock, signal })
   const plans: BackfillPreview[] = []
   for (const request of requests) plans.push(await previewBackfill(context, { books, basis }, request))
   return plans
 }
-
-const loadsNothing = () =>
-  new SyncError('UNEXPECTED', 'a dry run loads nothing', { cure: 'Please report this defect.' })

@@ -3,13 +3,14 @@ import { rm, readFile, rename, writeFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import { SyncError } from '../errors.ts'
 import { makePrivateFolder, removeFolder } from '../folders.ts'
 import { formatInstant, MINUTE_MS, fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog, Log } from '../log.ts'
 import type { Observe } from '../observe.ts'
 import { removeStaleStaging } from '../sync/staleStaging.ts'
-import { identityOf, type SyncContext, type SyncSettings } from '../sync/context.ts'
+import { identityOf, type SyncContext, type SyncSettings, type WalkContext } from '../sync/context.ts'
 import { Warehouse } from '../warehouse/warehouse.ts'
 import { z } from 'zod'
 import { identityHash } from '../../jobs/stores/tokenCipher.ts'
@@ -49,6 +50,17 @@ export function settingsOf(config: Config): SyncSettings {
   const { concurrency } = service
   const identity = identityOf(service)
   return { reports, currencies, limits, concurrency, identity, hashKey, staging, rejectedKeepMs }
+}
+
+/** Returns a context for requests whose rows are not stored, such as those of a dry run. A load would be a defect. */
+export function contextWithoutLoads(
+  config: Config,
+  parts: Pick<WalkContext, 'client' | 'clock' | 'signal'>,
+): WalkContext {
+  const defect = () =>
+    Promise.reject(new SyncError('UNEXPECTED', 'this command loads nothing', { cure: 'Please report this defect.' }))
+  const warehouse = { numberMark: '~', load: defect }
+  return { ...parts, warehouse, settings: settingsOf(config), onProgress: () => undefined }
 }
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {

@@ -1,16 +1,16 @@
 /** Checks that send requests: a token, a small query of each report, and the service's clock. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
-import { collectionFields, wireKey } from '../../../schema/tables.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
 import type { Clock } from '../../clock.ts'
 import type { Config, ReportConfig } from '../../config/config.ts'
-import { asSyncError, SyncError } from '../../errors.ts'
+import { asSyncError } from '../../errors.ts'
 import { millisBetween, MINUTE_MS } from '../../instant.ts'
-import { type RecordParameters, bodyOf, pathOf, type Question } from '../../plan/question.ts'
+import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
+import type { Question, RecordParameters } from '../../plan/question.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
-import { MalformedJson } from '../../staging/malformedJson.ts'
-import { scanPage, type ScannedPage } from '../../staging/scanPage.ts'
-import { readOrElse, undefinedIfRefused } from '../../sync/walk/pageSource.ts'
+import type { ScannedPage } from '../../staging/scanPage.ts'
+import { PageSource } from '../../sync/walk/pageSource.ts'
+import { contextWithoutLoads } from '../../wiring/openContext.ts'
 import { counted, duration, grouped } from '../layout.ts'
 import { fail, type Finding, ok, skip, warn } from './finding.ts'
 
@@ -62,21 +62,14 @@ async function checkToken({ client, clock, signal, config }: CheckContext): Prom
 
 async function checkReport(context: CheckContext, report: ReportName): Promise<Finding> {
   try {
-    const declaration = reportOf(report)
     const config = context.config.reports[report]
-    const question = questionOf(declaration, context)
+    const pages = pagesOf(context, report)
+    const question = questionOf(pages.report, context)
     // The first request has one row: the client may lack the permission, and a full page is expensive for the service.
-    const first = (number: number) => ({ declaration, question, size: 1, number })
-    const readFirst = (number: number) => readPage(context, first(number)).then(() => number)
-    // A service that numbers its pages from 0 may refuse page 1, so page 0 is read then.
-    const number = await readOrElse(
-      () => readFirst(1),
-      () => readFirst(0),
-    )
-    const asked = { declaration, question, size: config.pageSize, number }
-    const page = await readPage(context, asked)
-    const clamped = await clampOf(context, asked, page)
-    if (page.rowCount > 1 && (await repeatsPages(context, first(number)))) return pagingFinding(report)
+    await pages.readFirst(question, 1)
+    const { page } = await pages.read(question, 1)
+    const clamped = await clampOf(pages, question, page)
+    if (page.rowCount > 1 && (await repeatsPages(pages, question))) return pagingFinding(report)
     if (clamped !== undefined) return clampFinding(config, clamped)
     const total = page.envelope.totalCount
     const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
@@ -84,6 +77,14 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   } catch (error) {
     return fail(report, asSyncError(error))
   }
+}
+
+function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportName): PageSource {
+  const report: Declaration = reportOf(name)
+  const { pageSize } = config.reports[name]
+  const forbidsOnlyRecord = report.perRecord !== undefined
+  const plan = { report, pageSize, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING, forbidsOnlyRecord }
+  return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
 /** Returns the request for a check: from the report's start to now, without collections. Audit reports: record 1. */
@@ -104,57 +105,28 @@ function questionOf(
   }
 }
 
-interface PageRequest {
-  readonly declaration: Declaration
-  readonly question: Question
-  readonly size: number
-  readonly number: number
-}
-
-async function readPage({ client, signal }: CheckContext, asked: PageRequest): Promise<ScannedPage> {
-  const { declaration, question, size, number } = asked
-  const { name: report, scope, perRecord } = declaration
-  const forbids = perRecord === undefined ? 'report' : 'request'
-  const body = bodyOf(declaration, question, { number, size })
-  const parse = (bytes: Buffer) => parsePage(bytes, declaration)
-  return (await client.read({ report, path: pathOf(declaration, question), body, scope, forbids, parse }, signal)).value
-}
-
-function parsePage(bytes: Buffer, report: Declaration): ScannedPage {
-  try {
-    const catalog = new ObjectCatalog(collectionFields(report), [])
-    return scanPage(bytes, { answer: report.answer, key: wireKey(report), catalog, numberMark: '' })
-  } catch (error) {
-    if (!(error instanceof MalformedJson)) throw error
-    throw new SyncError('ANSWER_MALFORMED', `the answer is malformed: ${error.message}`, {
-      report: report.name,
-      cure: 'Look at what the service, or a proxy before it, sends.',
-    })
-  }
-}
-
 /** Returns the service's page size if it is smaller than the requested one; undefined otherwise. */
-async function clampOf(context: CheckContext, asked: PageRequest, page: ScannedPage): Promise<number | undefined> {
+async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
-  if (pageSize !== undefined && pageSize < asked.size) return pageSize
-  if (page.rowCount === 0 || page.rowCount >= asked.size) return undefined
+  if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
+  if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
-  if (asked.declaration.answer === 'envelope') return undefined
+  if (pages.report.answer === 'envelope') return undefined
   // A bare array has no total. If page 2 has rows that page 1 lacks, the service returns fewer rows than requested.
   const seen = new Set(page.keys)
-  const next = await readPage(context, { ...asked, number: asked.number + 1 }).catch(undefinedIfRefused)
-  return next?.keys.some((key) => !seen.has(key)) === true ? page.rowCount : undefined
+  const second = await pages.readLaterPage(question, 2)
+  return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
 /** Number of comparisons of pages 1 and 2. Rows may move between two responses, so one equal pair proves nothing. */
 const PAGING_TRIES = 3
 
 /** Returns whether page 2 begins with the same row as page 1 in all comparisons: the service ignores page numbers. */
-async function repeatsPages(context: CheckContext, asked: PageRequest): Promise<boolean> {
+async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
-    const first = await readPage(context, asked)
-    const second = await readPage(context, { ...asked, number: asked.number + 1 }).catch(undefinedIfRefused)
-    if (second === undefined || second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
+    const { page: first } = await pages.read(question, 1, 1)
+    const { page: second } = await pages.readLaterPage(question, 2, 1)
+    if (second.rowCount === 0 || second.keys[0] !== first.keys[0]) return false
   }
   return true
 }
