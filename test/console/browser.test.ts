@@ -57,6 +57,21 @@ describe('a person', () => {
     expect(new URL(page.url()).pathname).toBe('/login')
   })
 
+  it('keeps a press and a selection of text while the page is redrawn', LONG, async () => {
+    await using person = await aWindow(context, console)
+    const { page } = person
+    await person.view('reports/events')
+    const button = page.getByRole('button', { name: 'Reconcile' })
+    await button.hover()
+    await page.mouse.down()
+    await redraw(page)
+    await page.mouse.up()
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click()
+    await page.evaluate(`getSelection().selectAllChildren(document.getElementById('runs-title'))`)
+    await redraw(page)
+    expect(await page.evaluate('String(getSelection())')).toBe('Last runs')
+  })
+
   it('watches a run while it goes on, and reads what it logged', { ...LONG, tags: 'long' }, async () => {
     await using person = await aWindow(context, console)
     const { page } = person
