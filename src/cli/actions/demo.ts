@@ -14,7 +14,7 @@ import { tablePrinter } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import type { WorkerConnection } from '../../operations/worker.ts'
-import { failuresText, hasFailed } from '../summary.ts'
+import { failuresText, hasFailed } from './sync.ts'
 
 const FOLDER = 'data/demo'
 /** Number of events in the demo's service. With this number, the demo takes half a minute. */

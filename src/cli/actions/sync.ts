@@ -1,9 +1,26 @@
 /** `tidemark sync`: runs each report once (an incremental run), publishes, and prints a summary. */
-import { print, type CommandOptions } from '../commandOutput.ts'
+import { reportOf } from '../../../schema/index.ts'
+import { formatInstant, type Instant } from '../../instant.ts'
+import type { AnswerOf, Outcome } from '../../operations/contract.ts'
+import { countsLateRows } from '../../plan/lateness.ts'
+import { type CommandOptions, print } from '../commandOutput.ts'
+import {
+  type Column,
+  counted,
+  duration,
+  grouped,
+  leftColumns,
+  line,
+  problemText,
+  publishedText,
+  rightColumns,
+  table,
+  timeText,
+} from '../layout.ts'
+import { offCureLines, selectReports } from '../reportSelection.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import { hasFailed, summaryDocument, summaryText } from '../summary.ts'
+import { latenessText } from '../standingText.ts'
 import { performFor } from '../surroundings.ts'
-import { selectReports } from '../reportSelection.ts'
 
 export async function sync(
   shell: Shell,
@@ -19,4 +36,115 @@ export async function sync(
     document: () => summaryDocument(answer, elapsedMs),
     text: () => summaryText(answer, elapsedMs),
   })
+}
+
+type SyncAnswer = AnswerOf<'sync'>
+
+export const hasFailed = ({ outcomes, publishError }: SyncAnswer): boolean =>
+  publishError !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
+
+const COLUMNS: readonly Column[] = [
+  ...leftColumns('report', 'state'),
+  ...rightColumns('pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'),
+  { head: 'mark' },
+]
+
+function summaryText(answer: SyncAnswer, elapsedMs: number): string {
+  const { outcomes, published } = answer
+  const marks = new Map(answer.marks)
+  const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
+  const parts = [table(COLUMNS, rows), notes(answer)]
+  if (published !== undefined) parts.push(publishedText(published))
+  parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
+  const { report, state, pages, figures, elapsedMs } = outcome
+  if (state === 'off') return [report, state, ...COLUMNS.slice(3).map(() => ''), timeText(mark)]
+  const { rows, inserted, updated, deleted, rejected, schemaChanges } = figures
+  const numbers = [pages, rows, inserted, updated, deleted, rejected, schemaChanges].map(grouped)
+  return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
+}
+
+/** Returns the lines below the table: why reports are disabled, what failed, what was rejected, and what to do. */
+function notes(answer: SyncAnswer): string {
+  const { outcomes } = answer
+  const off = outcomes.flatMap(({ report, offReason }) =>
+    offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
+  )
+  const noted = NOTES.flatMap((note) => outcomes.map((outcome) => ({ report: outcome.report, text: note(outcome) })))
+    .filter(({ text }) => text !== '')
+    .map(({ report, text }) => `${report}: ${text}`)
+  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
+}
+
+/** Each function returns a note about a run's figures, or an empty text if the run needs no note. */
+const NOTES: readonly ((outcome: Outcome) => string)[] = [
+  ({ report, figures: { rejected } }) =>
+    rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
+  ({ report, figures: { misfits } }) =>
+    misfits === 0 ? '' : `${grouped(misfits)} values did not fit their columns; ${shownBy('misfits', report)}`,
+  ({ figures: { frozen } }) => (frozen.length === 0 ? '' : frozenText(frozen)),
+  ({ report, figures: { late, latenessMs } }) =>
+    late === 0 ? '' : `${counted(late, 'row')} came late; ${latenessText(report, latenessMs)}`,
+]
+
+const shownBy = (table: string, report: string): string =>
+  `see them with: tidemark query "SELECT * FROM tidemark.${table} WHERE report = '${report}'"`
+
+const FROZEN_SHOWN = 5
+
+/** Returns a text about fields without a column. The service chooses their names, so line breaks are removed. */
+function frozenText(fields: readonly string[]): string {
+  const told = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
+  const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''
+  return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
+}
+
+/** Returns the text about failed runs and a failed publication, each with what to do. */
+export function failuresText({ outcomes, publishError }: SyncAnswer): string {
+  const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
+  return `${failed.join('')}${problemText('published copy', publishError)}`
+}
+
+function closing(outcomes: readonly Outcome[]): string {
+  const count = (state: Outcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
+  const parts = (['done', 'failed', 'paused', 'off'] as const).map((state) => `${count(state)} ${state}`)
+  return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
+}
+
+/** Returns the summary for machines, with every figure and all digits of the marks. */
+function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
+  const { outcomes, published, publishError } = answer
+  const marks = new Map(answer.marks)
+  return {
+    reports: outcomes.map(({ report, runId, state, pages, figures, offReason, error, elapsedMs }) => {
+      const mark = marks.get(report)
+      return {
+        report,
+        state,
+        run_id: runId ?? null,
+        pages,
+        rows: figures.rows,
+        new: figures.inserted,
+        changed: figures.updated,
+        deleted: figures.deleted,
+        rejected: figures.rejected,
+        misfits: figures.misfits,
+        child_rows: figures.childrenWritten,
+        new_columns: figures.schemaChanges,
+        fields_without_column: figures.frozen,
+        late_rows: countsLateRows(reportOf(report)) ? figures.late : null,
+        largest_lateness_seconds: figures.late === 0 ? null : figures.latenessMs / 1_000,
+        seconds: Math.round(elapsedMs) / 1_000,
+        mark: mark === undefined ? null : formatInstant(mark),
+        ...(offReason !== undefined && { off_because: offReason }),
+        ...(error !== undefined && { error: { code: error.code, message: error.message, cure: error.cure } }),
+      }
+    }),
+    published: published === undefined ? null : published.path,
+    publish_error: publishError,
+    seconds: Math.round(elapsedMs) / 1_000,
+  }
 }
