@@ -21,7 +21,7 @@ export function controlsOf({ world, faults, clock, requests }: ControlOptions) {
   const pace = new Pace(clock, () => world.tick())
   const setFaults = (texts: readonly string[]): void => {
     faults.set(texts)
-    world.rates.use(Number(faults.peek('fx') ?? 0))
+    world.rates.generation = Number(faults.peek('fx') ?? 0)
   }
   setFaults(faults.list())
   return {

@@ -8,25 +8,16 @@ import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './mon
 export class RateTable {
   readonly #seed: number
   readonly #step: bigint
-  #rates = new Map<Currency, bigint>()
+  /** Number of the rate table in use: 0, or the argument of the fault `fx`. */
+  generation = 0
 
   /** If `amounts` is `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
-    this.use(0)
   }
 
-  use(generation: number): void {
-    const rates = CURRENCIES.map((code, index): [Currency, bigint] => {
-      const movedBy = (draw(this.#seed, index, 7_000 + generation) % 60_001) - 30_000
-      const moved = code === 'EUR' ? 0 : Math.trunc((PER_EURO_MICROS[code] * movedBy) / 1_000_000)
-      return [code, BigInt(PER_EURO_MICROS[code] + moved)]
-    })
-    this.#rates = new Map(rates)
-  }
-
-  /** Converts nano-units to another currency. Returns the amount unchanged if both currencies are the same. */
+  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)
@@ -34,6 +25,8 @@ export class RateTable {
   }
 
   #rate(code: Currency): bigint {
-    return this.#rates.get(code) ?? 1_000_000n
+    const micros = PER_EURO_MICROS[code]
+    const movedBy = (draw(this.#seed, CURRENCIES.indexOf(code), 7_000 + this.generation) % 60_001) - 30_000
+    return BigInt(code === 'EUR' ? micros : micros + Math.trunc((micros * movedBy) / 1_000_000))
   }
 }

@@ -57,10 +57,12 @@ export function contextWithoutLoads(
   config: Config,
   parts: Pick<WalkContext, 'client' | 'clock' | 'signal'>,
 ): WalkContext {
-  const defect = () =>
-    Promise.reject(new SyncError('UNEXPECTED', 'this command loads nothing', { cure: 'Please report this defect.' }))
-  const warehouse = { numberMark: '~', load: defect }
-  return { ...parts, warehouse, settings: settingsOf(config), onProgress: () => undefined }
+  return { ...parts, warehouse: LOADS_NOTHING, settings: settingsOf(config), onProgress: () => undefined }
+}
+
+const LOADS_NOTHING = {
+  numberMark: '~',
+  load: () => Promise.reject(new SyncError('UNEXPECTED', 'this command loads nothing', { cure: 'Please report it.' })),
 }
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {

@@ -39,7 +39,7 @@ describe('amounts', () => {
   it('stay what they are in their own currency and move with the rate table in others', () => {
     const rates = new RateTable(3)
     const before = rates.convert(10n ** 12n, 'EUR', 'USD')
-    rates.use(1)
+    rates.generation = 1
     expect(rates.convert(10n ** 12n, 'EUR', 'USD')).not.toBe(before)
     expect(rates.convert(10n ** 12n, 'USD', 'USD')).toBe(10n ** 12n)
   })
