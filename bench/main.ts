@@ -1,6 +1,7 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [peers] [--rows N] [--rounds N]`:
- * runs the named suites, or all. Prints a table of ratios and writes it to RESULTS.md. No test depends on a figure.
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [peers] [--rows N]
+ * [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
+ * depends on these figures.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -9,7 +9,7 @@ export type Rows = ReadonlyMap<number, string>
 export interface Differences {
   /** Rows that the copy lacks. */
   readonly lost: number
-  /** Rows of which the copy has another version, or other lengths of lists. */
+  /** Rows that have another version, or other lengths of lists, in the copy. */
   readonly stale: number
   readonly doubled: number
   readonly extra: number

@@ -1,6 +1,6 @@
 /**
- * The least possible cost of a first sync. Two processes are measured: one downloads the same pages, the other loads
- * one file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
+ * Measures the least possible cost of a first sync, in two processes. One downloads the same pages. The other loads one
+ * file of rows into tables with DuckDB alone. Nothing is proven, checked or merged.
  */
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * A whole Tidemark in a separate process that receives orders over its IPC channel. So peak memory and the event loop's
- * delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
+ * Runs a whole Tidemark in a separate process, which receives orders over its IPC channel. So peak memory and the event
+ * loop's delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
  */
 import { statSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
@@ -104,7 +104,7 @@ async function obey(order: Order): Promise<Done> {
   }
 }
 
-/** Prints the statements that took longest, for a person who looks for causes. They are no part of the results. */
+/** Prints the statements that took longest, for a person who looks for causes. The results do not contain them. */
 function tellStatements(): void {
   const byText = new Map<string, { times: number; ms: number; cpu: number }>()
   for (const { sql, ms, cpuMs: cpu } of statements.splice(0)) {

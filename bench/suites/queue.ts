@@ -1,7 +1,7 @@
 /**
  * Measures the time from a tick to committed rows. A worker with production settings runs on Redis and on the embedded
- * store, while rows change all the time. The tick's time follows from the schedule, the end from the log line after the
- * commit.
+ * store, while rows change all the time. The time of the tick is computed from the schedule. The time of the end is in
+ * the log line after the commit.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,6 +1,6 @@
 /**
  * Compares the number of fetched pages with the least possible number. The sandbox's rows become denser towards the
- * present, and after a bulk import many rows have one instant. Measured without changes, and while rows change all the
+ * present, and after a bulk import many rows have one instant. Measures without changes, and while rows change all the
  * time.
  */
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'

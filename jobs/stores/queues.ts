@@ -129,7 +129,7 @@ export class Queues {
   }
 }
 
-interface StoreParts extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onError' | 'toError'> {
+interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onError' | 'toError'> {
   readonly kind: StoreKind
   /** The address of the store in messages, without secrets. */
   readonly shown: string
@@ -148,7 +148,7 @@ const CLOSING_MS_MAX = 4_000
 const READY_MS = 60_000
 
 /** Composes a queue store from the parts that each kind of store implements. */
-export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreParts): QueueStore {
+export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreComponents): QueueStore {
   const { kind, shown, problems, values, check, workersOf, release, ...ofQueues } = parts
   const { mask, log: onError } = problems
   const reason = (error: unknown) => temporaryError(shown, mask(messageOf(error)))

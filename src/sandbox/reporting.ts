@@ -21,13 +21,13 @@ import type { ReportRequest } from './validate.ts'
 import type { World } from './world.ts'
 
 type Values = ReportRequest['values']
-type Parts = { readonly world: World; readonly settings: Settings; readonly faults: Faults }
+type ReportingOptions = { readonly world: World; readonly settings: Settings; readonly faults: Faults }
 
 export class Reporting {
-  readonly #parts: Parts
+  readonly #parts: ReportingOptions
   #requests = 0
 
-  constructor(parts: Parts) {
+  constructor(parts: ReportingOptions) {
     this.#parts = parts
   }
 

@@ -9,7 +9,7 @@ const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const MICROS_PER_MINUTE = 60_000_000
 /**
  * A walk whose window ends this close to its request belongs to an incremental run. Windows of backfills end long
- * before, and reconciles read far into the future.
+ * before their requests. Windows of reconciles end far in the future.
  */
 const FRESH_MICROS = 10 * MICROS_PER_MINUTE
 
@@ -21,7 +21,9 @@ interface Asked {
 
 interface Walk {
   newest: number
-  /** The ends of earlier windows. If a request has such an end after a newer window was read, two walks overlap. */
+  /**
+   * The ends of earlier windows. If a request has one of these ends after a newer window was read, two walks overlap.
+   */
   readonly passed: Set<number>
 }
 
@@ -52,7 +54,7 @@ export class Witness {
     for (const request of kept.slice(-fresh || kept.length)) this.#take(request)
   }
 
-  /** From now on, requests are only counted, and overlapping walks are not errors. */
+  /** Ends the check for overlapping walks. Later requests are only counted. */
   endWalks(): void {
     this.readRequests()
     this.#isOver = true
