@@ -26,8 +26,8 @@ const CURRENT = 'tidemark_current'
 const BOOKS = 'tidemark_books'
 const HISTORY = 'tidemark_history'
 
-export function dbtSources(given: DbtInput): Section {
-  const database = `{{ var('tidemark_database', '${given.database}') }}`
+export function dbtSources(input: DbtInput): Section {
+  const database = `{{ var('tidemark_database', '${input.database}') }}`
   const source = (name: string, section: Section): Section => ({ name, database, ...section })
   return {
     version: 2,
@@ -35,28 +35,28 @@ export function dbtSources(given: DbtInput): Section {
       source(MAIN, {
         schema: 'main',
         description: 'All rows, also deleted ones (is_deleted), with the system columns',
-        tables: reports.flatMap((report) => tablesOf(report, given.columns)),
+        tables: reports.flatMap((report) => tablesOf(report, input.columns)),
       }),
       source(CURRENT, {
         schema: 'current',
         description: 'The rows that are not deleted, without the system columns. Most models begin here',
         tables: reports.map(tableOf).flatMap(currentTables),
       }),
-      ...(given.histories.length === 0
+      ...(input.histories.length === 0
         ? []
         : [
             source(HISTORY, {
               schema: 'history',
               description: 'Every version of each row and child row. The present version has no _valid_to',
-              tables: given.histories.map(versionsTable),
+              tables: input.histories.map(versionsTable),
             }),
           ]),
       source(BOOKS, {
         schema: 'tidemark',
         description: 'The books: how far each report is known to be complete, and what was loaded, rejected, changed',
         tables: [
-          ...given.books.map(bookTable),
-          ...[...given.everyMs].map(([report, everyMs]) => runTable(report, everyMs)),
+          ...input.books.map(bookTable),
+          ...[...input.everyMs].map(([report, everyMs]) => runTable(report, everyMs)),
         ],
       }),
     ],

@@ -27,7 +27,7 @@ export interface LogOptions {
   readonly destination?: { write(text: string): unknown }
   /** If true, the log has lines for people instead of JSON. The default is true on a terminal. */
   readonly pretty?: boolean
-  /** Called with each line of level `debug` or higher, as masked JSON, independently of `level`. */
+  /** Called with each line of level `debug` or higher, as masked JSON, even if `level` is higher than `debug`. */
   readonly keep?: ((line: string) => void) | undefined
 }
 

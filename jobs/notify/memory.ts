@@ -21,7 +21,7 @@ const Notice = z.object({
   cure: z.string(),
   /** ISO time at which the condition began or ended. */
   at: z.string(),
-  /** Host of the service, for a receiver of notices from several installations. */
+  /** Host of the service, so that a receiver can distinguish several installations. */
   service: z.string(),
   host: z.string(),
 })

@@ -80,7 +80,7 @@ export class Owner {
     })
   }
 
-  /** Does the incremental run that precedes a reconcile, under the lease of incremental runs. */
+  /** Executes the incremental run before a reconcile. It needs the lease of incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }

@@ -91,4 +91,4 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
 
 /** Returns the error of a job that was aborted for the reason `why`. */
 export const cancelledError = (why: string): SyncError =>
-  new SyncError('CANCELLED', why, { cure: 'Start it again; it goes on where it stopped.' })
+  new SyncError('CANCELLED', why, { cure: 'Start it again. It continues where it stopped.' })

@@ -1,4 +1,4 @@
-/** The only place that adds jobs. While a run is active, at most one more run of its kind and report waits. */
+/** Adds the jobs of runs and housekeeping. While a run is active, at most one more run of its kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'

@@ -45,7 +45,7 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** Returns how many runs have begun so far, which is the `order` of the next run. */
+  /** Returns the number of runs that have begun so far. This is also the `order` of the newest run. */
   get begun(): number {
     return this.#begun
   }

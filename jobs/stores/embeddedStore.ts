@@ -84,8 +84,8 @@ const SQLITE_BUSY = 5
 
 /**
  * Locks the directory until disposal, because two PGlites on one directory lose jobs. The lock is a transaction on an
- * empty SQLite file, which ends even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file can't be
- * opened.
+ * empty SQLite file. It ends with the process, even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file
+ * can't be opened.
  */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)

@@ -11,7 +11,7 @@ const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
 /**
  * Opens the store and checks whether it is fit for jobs. Loads only the driver of that store. Throws CONFIG_INVALID,
- * QUEUE_UNREACHABLE, QUEUE_UNFIT and, for the embedded store, QUEUE_LOCKED and DISK_FULL.
+ * QUEUE_UNREACHABLE, QUEUE_UNFIT and, for the embedded store, QUEUE_LOCKED, DISK_FULL and WAREHOUSE_MISSING.
  */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const { prefix = PREFIX } = options

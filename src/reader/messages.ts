@@ -7,7 +7,7 @@ import type { LiveServerSettings } from './liveServer.ts'
 /** The file or lake that the reader process opens before it locks its settings, and its limits. */
 export interface OpenRequest {
   readonly do: 'open'
-  /** A file that is only read, or a lake. */
+  /** The path of the file to read, or the lake. */
   readonly source: string | LakePlace
   readonly memory: string
   readonly disk: string

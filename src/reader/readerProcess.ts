@@ -54,8 +54,8 @@ export class ReaderProcess {
   private constructor(folder: string, child: ChildProcess) {
     this.folder = folder
     this.#child = child
-    let said = ''
-    child.stderr?.on('data', (text: Buffer) => (said = (said + String(text)).slice(-500)))
+    let errorText = ''
+    child.stderr?.on('data', (text: Buffer) => (errorText = (errorText + String(text)).slice(-500)))
     child.on('message', (answer: Answer) => this.#waiting?.resolve(answer))
     const end = Promise.withResolvers<SyncError>()
     this.ended = end.promise.then(async (reason) => {
@@ -64,7 +64,9 @@ export class ReaderProcess {
       return reason
     })
     child.once('error', (error) => end.resolve(this.#reason ?? died(error.message)))
-    child.once('exit', (code, signal) => end.resolve(this.#reason ?? died(`${signal ?? ''} ${code ?? ''} ${said}`)))
+    child.once('exit', (code, signal) =>
+      end.resolve(this.#reason ?? died(`${signal ?? ''} ${code ?? ''} ${errorText}`)),
+    )
   }
 
   /** Starts a process with its own folder next to `place` or, if this user may not write there, in the system's folder. */

@@ -132,8 +132,8 @@ function failureOf(property: string, given: unknown): { property: string; messag
 
 /** Returns the requested scopes. A request without scopes gets the client's default scopes (spec §4). */
 function requestedScopes(scopes: unknown, client: SandboxClient): readonly string[] {
-  const asked = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
-  return asked.length === 0 ? client.scopes : asked
+  const requested = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
+  return requested.length === 0 ? client.scopes : requested
 }
 
 /** Returns whether the client lacks a permission. The enquiry audit needs two permissions (spec §7). */

@@ -96,7 +96,7 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** Returns a random currency. Half of the results are the euro. */
+  /** Returns a random currency. More than half of the results are the euro. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }

@@ -27,10 +27,10 @@ export interface PageRequest {
 export function pageOf({ values, total, limits, report }: PageRequest, faults: Faults): Page {
   const first = faults.take('from-zero', report) === undefined ? 1 : 0
   const number = Number(values.get('pageNumber') ?? first) - first + 1
-  const asked = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
+  const wantedSize = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
   const clamp = faults.takeNumber('clamp', report) ?? Number.POSITIVE_INFINITY
   const silentClamp = faults.takeNumber('clamp-silent', report) ?? Number.POSITIVE_INFINITY
-  const raised = Math.max(asked, faults.takeNumber('raise', report) ?? 0)
+  const raised = Math.max(wantedSize, faults.takeNumber('raise', report) ?? 0)
   const size = Math.max(1, Math.min(raised, clamp, silentClamp))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
@@ -40,7 +40,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
     start,
     count: Math.max(0, Math.min(count, cap - start)),
     pageNumber: (ignored === 'echo' ? number : effective) - 1 + first,
-    pageSize: Math.min(asked, clamp),
+    pageSize: Math.min(wantedSize, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
     isBeyond: (start > 0 && start >= total) || start + count > cap,

@@ -129,9 +129,9 @@ async function serve({ service }: Parts, path: string, received: ReceivedRequest
   return { served: await service.report(route, received), place: route.endpoint.report }
 }
 
-function control({ controls }: Parts, request: IncomingMessage, asked: { call: string; text: string }): PlacedAnswer {
+function control({ controls }: Parts, request: IncomingMessage, order: { call: string; text: string }): PlacedAnswer {
   const isAllowed = isLoopback(request.socket.remoteAddress)
-  const answer = isAllowed ? controlAnswer(controls, asked) : plainStatus(404, 'Not found')
+  const answer = isAllowed ? controlAnswer(controls, order) : plainStatus(404, 'Not found')
   return { served: { answer, problems: [] }, place: undefined }
 }
 

@@ -64,10 +64,10 @@ export async function coverageOf(
   config: RequestConfig,
 ): Promise<ReadonlyMap<ReportName, ScopeCoverage[]>> {
   const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
-  const asked = Map.groupBy(await database.rows<StateRow>(STATES), ({ report }) => report)
-  const names = new Set([...spans.keys(), ...asked.keys()])
+  const states = Map.groupBy(await database.rows<StateRow>(STATES), ({ report }) => report)
+  const names = new Set([...spans.keys(), ...states.keys()])
   return new Map(
-    [...names].map((report) => [report, scopesOf({ config, report }, spans.get(report), asked.get(report))]),
+    [...names].map((report) => [report, scopesOf({ config, report }, spans.get(report), states.get(report))]),
   )
 }
 
@@ -100,7 +100,7 @@ const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
 function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
   const { name, start, filters, expand, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(name)
-  const held: Coverage = {
+  const stored: Coverage = {
     asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
     because: parseChanges(row.because),
@@ -111,7 +111,7 @@ function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCover
     expand,
     columns: privacyTextOf(config, name),
   }
-  const { refillUntil, because } = enabled ? nextCoverage(held, wanted, row.read_until ?? undefined) : held
+  const { refillUntil, because } = enabled ? nextCoverage(stored, wanted, row.read_until ?? undefined) : stored
   if (refillUntil === undefined) return null
   const records = perRecord === undefined ? null : row.records
   return { ...spanText({ since: window.required ? start : undefined, until: refillUntil }), because, records }
