@@ -10,6 +10,9 @@ import type { PullAsk } from '../../src/sync/backfill/handover.ts'
 
 export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
 
+/** The queues whose jobs only the owner of the warehouse takes. */
+export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeeping', 'control'] as const
+
 export type QueueName = (typeof QUEUES)[number]
 
 const report = z.enum(reportNames)

@@ -8,6 +8,7 @@ import {
   type HousekeepingJob,
   type IncrementalJob,
   JOB_OPTIONS,
+  OWNER_QUEUES,
   QUEUES,
   type QueueName,
   type ReconcileJob,
@@ -18,6 +19,9 @@ import type { QueueStore } from '../stores/store.ts'
 /** Milliseconds from a run's end to the publication: less if rows have changed, more if only marks have changed. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
+
+/** BullMQ's token for moving a job whoever holds its lock. */
+const ANY_LOCK = '0'
 
 interface JobRequest<Data> {
   readonly queue: QueueName
@@ -96,6 +100,18 @@ export class Requests {
   /** Returns the jobs that have not ended. Some may belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
+  }
+
+  /**
+   * Returns the active jobs of a dead owner to their queues, so that the new owner need not wait until their locks
+   * expire. Only the owner of the warehouse may call this, before it takes jobs: then no other process works on them.
+   */
+  async takeOverFromDeadOwner(): Promise<number> {
+    const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
+    const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
+    // A job that has ended in the meantime cannot be returned, and need not be.
+    await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
+    return orphans.length
   }
 
   /** Returns the time of the next tick of each report. Returns an empty list until a worker has set the schedulers. */

@@ -64,6 +64,8 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
     // Logs this line only after the socket listens. From then on, commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
+    const orphans = await requests.takeOverFromDeadOwner()
+    if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
     new Owner({ ...shared, housekeeping, onBroken: end }).start()
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
     consumeRequests(consumers, operations)

@@ -2,6 +2,7 @@
  * What goes wrong with a store in months of work: killed workers, restarted and emptied servers, two processes at once.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Requests } from '../../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { SyncError } from '../../../src/errors.ts'
@@ -33,6 +34,26 @@ describe.each(grounds)('a worker on $title', ({ lay }) => {
     await until(async () => (await store.queue('held').getCompletedCount()) === 1)
     expect(attempts).toEqual([0])
     expect(await store.queue('held').getFailedCount()).toBe(0)
+  })
+
+  it('that owned the warehouse and is killed leaves its jobs to the next owner at once, not when their locks expire', {
+    timeout: 60_000,
+  }, async () => {
+    const settings = { ...settingsOf(ground), STORE_QUEUE: 'incremental', STORE_ADD: 'job-2' }
+    await using program = startProgram('holdJob', settings)
+    expect(await program.line()).toBe('open')
+    expect(await program.line()).toBe('holding job-2')
+    await program.kill('SIGKILL')
+    await using store = await ground.open()
+    const queue = store.queue('incremental')
+    // No worker runs here, so nothing else looks for expired locks.
+    expect(await queue.getActiveCount()).toBe(1)
+    expect(await new Requests(store).takeOverFromDeadOwner()).toBe(1)
+    expect(await queue.getActiveCount()).toBe(0)
+    const taken: (string | undefined)[] = []
+    store.worker('incremental', async (job) => void taken.push(job.id))
+    await until(async () => (await queue.getCompletedCount()) === 1)
+    expect(taken).toEqual(['job-2'])
   })
 
   it('that closes leaves nothing open', { tags: 'long' }, async () => {
