@@ -27,6 +27,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   { seed: 3_003, found: 'a backfill that had begun was refused once our clock had been set back before its end' },
   { seed: 3_200, found: 'a row that entered an old span moved another to a page that was read before: it was lost' },
   { seed: 3_921, found: 'a row was edited while it was looked for: pages counted from 0 were read from 1 on' },
+  { seed: 697, found: 'a row left between the pages of one row: pages counted from 0 were read from 1 on' },
   { seed: 6_031, found: 'the same as 3921, with a row that is edited every second' },
   { seed: 5_475, found: 'a value was lost: a page that was read meanwhile changed how half of a statement read it' },
   {

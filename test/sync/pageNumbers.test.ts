@@ -218,11 +218,11 @@ describe.each(['nothing', 'the last page'] as const)(
   },
 )
 
+const lengthMs = ({ modifiedSince, modifiedUntil }: Asked['body']): number =>
+  Date.parse(String(modifiedUntil)) - Date.parse(String(modifiedSince))
+
 /** Whether a request is for the surroundings of one row. */
-const isNarrow = ({ body }: Asked): boolean => {
-  const [since, until] = [body.modifiedSince, body.modifiedUntil].map((at) => Date.parse(String(at)))
-  return (until ?? 0) - (since ?? 0) <= 1
-}
+const isNarrow = ({ body }: Asked): boolean => lengthMs(body) <= 1
 
 it.each([
   ['is edited after the request for it', 1, isNarrow, 'edit'],
@@ -231,6 +231,12 @@ it.each([
     'leaves while the pages of one row are read',
     2,
     ({ body }) => body.pageSize === 1 && body.pageNumber === 0,
+    'remove',
+  ],
+  [
+    'leaves after the second page of one row is read',
+    12,
+    ({ body }) => body.pageSize === 1 && body.pageNumber === 1 && lengthMs(body) > 60_000,
     'remove',
   ],
 ] as const satisfies readonly (readonly [string, number, (asked: Asked) => boolean, 'edit' | 'remove'])[])(

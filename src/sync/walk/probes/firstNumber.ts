@@ -88,9 +88,12 @@ async function numberBySmallPages(
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // If a row is removed between the requests, page 0 and page 1 may differ by chance. So page 0 is read again.
-    const isOther = [zero, await pageZero(read)].every((page) => page !== undefined && sharedRows(page.page, one) === 0)
-    if (one.rowCount === 1 && isOther) return 0
+    // If a row is added or removed between the requests, page 0 and page 1 may differ or agree by chance. So page 0 is
+    // read again.
+    const zeros = [zero, await pageZero(read)]
+    const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
+    if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
+    if (same === 1) return undefined
   }
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
