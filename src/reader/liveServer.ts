@@ -152,7 +152,7 @@ async function listen(database: Database, settings: LiveServerSettings): Promise
   } catch (error) {
     const reason = asSyncError(error).message.replaceAll(token, '[secret]')
     throw new SyncError('SERVE_FAILED', `${uriOf(settings)} can't be served: ${reason}`, {
-      cure: 'End the program that has this port, or set serve to another one.',
+      cure: 'End the program that uses this port, or set serve to another port.',
       data: { address: uriOf(settings) },
     })
   }
