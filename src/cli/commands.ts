@@ -1,4 +1,4 @@
-/** All commands: syntax, help and actions. An action's code is imported when its command runs, for a fast start. */
+/** All commands: syntax, help and actions. An action is imported when its command runs, so that programs start fast. */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'

@@ -5,7 +5,7 @@ import { type Instant, parseInstant } from '../instant.ts'
 /** The sandbox's port unless another program uses it. With a fixed port, the sandbox's address stays the same. */
 export const PORT_PREFERRED = 7_800
 
-/** Returns a function that parses numbers of the given form, which `what` describes, up to `max`. */
+/** Returns a parser for numbers that match `form` and are at most `max`. Its error contains the description `what`. */
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
   return (text) => {
     if (form.test(text) && Number(text) <= max) return Number(text)

@@ -17,7 +17,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // The user has stopped the program. The error is a consequence, and the stop has already printed its message.
+    // The user has stopped the program, which caused this error. The message about the stop is already printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
@@ -75,7 +75,7 @@ function usageError(error: CommanderError, program: Command, args: readonly stri
 
 const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/** Prints an error to standard error; with `--json`, as a document to standard output and as a line of the log. */
+/** Prints an error to standard error. With `--json`, prints a document to standard output, and logs the error. */
 function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {
@@ -85,7 +85,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** With `--json`, prints a document about the stop. Otherwise prints nothing: the stop has printed its message. */
+/** With `--json`, prints a document about the stop. Otherwise prints nothing: `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

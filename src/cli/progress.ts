@@ -1,6 +1,7 @@
 /**
- * Shows the progress of runs on standard error. A terminal has one line per running report, redrawn in place. Other
- * output has one line per report that has ended. With `--json`, progress is logged; with `--quiet`, nothing is printed.
+ * Shows the progress of runs on standard error. On a terminal, each running report has a line that is redrawn
+ * in place. Elsewhere, a line is printed when a report has ended. With `--json`, progress is logged. With `--quiet`,
+ * nothing is printed.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'

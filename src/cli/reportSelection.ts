@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled one. */
+/** Returns the named reports, or all reports. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
 export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = requireReportNames(names)
@@ -46,7 +46,7 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns what to do if the report is off because a setting is missing; no line for any other reason. */
+/** Returns a line with what to do if a report is off because a setting is missing. Returns no line otherwise. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

@@ -1,4 +1,7 @@
-/** The process as a command sees it. Results go to `out`, log and progress to `err`: a pipe receives only results. */
+/**
+ * The process as a command sees it. Commands write results to `out`, and log and progress to `err`, so that a pipe
+ * receives only results.
+ */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 

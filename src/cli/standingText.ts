@@ -75,7 +75,7 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
 /** Maximum number of gaps in a line. Further gaps are only counted. */
 const GAPS_SHOWN = 3
 
-/** Returns lines with covered time and gaps, and with time to read again: one of each per currency or entity. */
+/** Returns for each currency or entity a line with covered time and gaps, and a line with time that is read again. */
 function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reading_again: again }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
@@ -116,7 +116,7 @@ export const latenessText = (report: ReportName, atLeastMs: number): string =>
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-/** Returns what the last reconcile found that no window and no comparison of counts had read; undefined: nothing. */
+/** Returns a text about the rows that only the last reconcile found. Returns undefined if there are none. */
 export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
   missed === null || missed === 0
     ? undefined

@@ -84,7 +84,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // The run logs need each outcome. With `--json`, the view has already logged the outcomes of a sync there.
+    // Each outcome must be in the run logs. With `--json`, the view has already logged the outcomes of a sync.
     onEnded: (kind, outcome) => {
       if (output.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -93,7 +93,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands delete old log files. The command that begins an hour's file does so.
+      // Without a worker, only commands delete old log files: the command that begins the file of a new hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

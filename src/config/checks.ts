@@ -47,7 +47,7 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** Matches an address such as `s3://bucket`, but not a Windows drive: a single letter before the colon. */
+/** Matches an address such as `s3://bucket`. Does not match a Windows drive, which has one letter before the colon. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
@@ -132,7 +132,7 @@ export const historyProblem: Check = (text) =>
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 
-/** Checks the time limit of a statement, which is a timer. */
+/** Checks the time limit of a statement. Its bounds are those of Node's timers. */
 export const queryTimeProblem: Check = (text) => {
   const ms = parseDuration(text)
   if (ms === undefined) return `must be a duration ${DURATION_FORMS}`

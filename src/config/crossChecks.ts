@@ -1,4 +1,4 @@
-/** Checks that the file's schema can't make: variables may set a required value, or two settings may conflict. */
+/** Checks that need more than the file: a variable may set a required value, and two settings may conflict. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'

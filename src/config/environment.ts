@@ -1,4 +1,4 @@
-/** Defines which environment variable sets which key of the file, and converts its text to the key's value. */
+/** Defines the environment variables that set keys of the file, and converts their texts to values. */
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -59,7 +59,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the key at `path` or a section around the key; undefined if none has. */
+  /** Returns the variable that has set the key at `path` or a list around it. Returns undefined if none has. */
   variableAt(path: Path): string | undefined
 }
 

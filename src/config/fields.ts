@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that `check` accepts. For other text, the error message is what `check` returns. */
+/** Returns a schema for text that `check` accepts. For other text, the error message is the result of `check`. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()

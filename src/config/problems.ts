@@ -25,7 +25,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder`: the folder, if no `tidemark.yaml` was found in it. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is given if the folder contains no `tidemark.yaml`. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

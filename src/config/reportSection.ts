@@ -94,7 +94,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A section that the schema of `reportSection` has accepted, so without keys that the report does not support. */
+/** A section that the schema of `reportSection` has accepted. It has only keys that the report supports. */
 export interface RawReport extends Partial<z.output<z.ZodObject<typeof common>>> {
   readonly enabled: boolean
   readonly reconcile_every?: string

@@ -166,7 +166,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off; undefined if it is on. Of several reasons, the operator's decision is first. */
+/** Returns why the report is off, or undefined. If there are several reasons, returns the operator's decision. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

@@ -9,7 +9,7 @@ import { pathText, valueAt, type Path, type Problem, type WhereOf } from './prob
 import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
-/** Minimum length of keys, because a shorter key could be found by trying all combinations. */
+/** Minimum number of characters of a key. A shorter key could be found by trying all combinations. */
 const KEY_CHARS_MIN = 16
 
 const SETTINGS = {

@@ -7,7 +7,7 @@ import type { Misspelling } from './environment.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
-  /** Text if it is beyond 2^53, since a number would be rounded. */
+  /** The number of the kind. A number beyond 2^53 is text, because a JavaScript number would be rounded. */
   readonly entityId: number | string
   readonly follows: ReportName
 }
@@ -18,7 +18,7 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** How often something is repeated: at an interval, or at the times of a cron line. */
+/** How often runs are repeated: at an interval, or at the times of a cron line. */
 export interface Rhythm {
   /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
   readonly every: string
@@ -41,9 +41,9 @@ export interface ReportConfig extends Rhythm {
   readonly offReason?: OffReason
   /** The time zone in which cron lines are read. */
   readonly timeZone: string
-  /** How often a worker compares the whole report with the service; undefined if only on request. */
+  /** How often a worker compares the whole report with the service. Undefined if it does so only on request. */
   readonly reconcile?: Rhythm
-  /** Minimum time (ms) between two comparisons of counts; 0 if each run compares, undefined if none does. */
+  /** Minimum time (ms) between two comparisons of counts. With 0, each run compares. With undefined, none does. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number
@@ -58,7 +58,7 @@ export interface ReportConfig extends Rhythm {
   readonly keepsHistory: boolean
   /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /** Whether incremental runs also request by creation time: rows that were never edited may be in no window. */
+  /** Whether incremental runs also request rows by creation time. Rows that were never edited may be in no window. */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
@@ -135,7 +135,7 @@ export interface Config {
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the books keep single runs and windows. Older runs are deleted, older windows are joined. */
+  /** How long (ms) the books keep single runs and windows. Older runs are deleted, and older windows are merged. */
   readonly historyMs: number
   /** How long (ms) a rejected row stays listed after the service last sent it. */
   readonly rejectedKeepMs: number

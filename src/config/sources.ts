@@ -10,7 +10,7 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path of the file; undefined if there is no file and the environment has to set everything. */
+  /** Absolute path of the file. Undefined if there is none: then variables must set all required settings. */
   readonly file?: string
   /** The file's name in messages: relative to the working directory if the file is inside it. */
   readonly fileLabel: string

@@ -33,10 +33,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap is a multiple of one step: the largest step that fits into it at least this number of times. */
+/** The step is the largest one that fits at least this many times into the overlap to advise. */
 const STEPS_MIN = 2
 
-/** Returns the overlap to advise, in ms, if rows were late by more than half of the present overlap; else undefined. */
+/** Returns the overlap (ms) to advise if rows were late by more than half of the present overlap, else undefined. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
@@ -51,14 +51,14 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/** Returns a duration as it is written in the configuration, in whole units of the largest unit that divides it. */
+/** Returns a duration as the configuration writes it, in the largest unit that divides it. Examples: `90s`, `15m`. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }
 
-/** Returns the overlap to set instead of `overlapMs`, such as `15m`; undefined when the current one is enough. */
+/** Returns the overlap to set in place of `overlapMs`, such as `15m`. Returns undefined if `overlapMs` is enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   const advised = advisedOverlapMs(largestLatenessMs, overlapMs)
   return advised === undefined ? undefined : settingDuration(advised)

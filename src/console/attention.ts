@@ -32,7 +32,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
 }
 
-/** An item is not urgent and has no action, unless the need says so. */
+/** The contents of an item. By default, an item is not urgent and has no action. */
 type Need = Pick<Attention, 'title' | 'why' | 'cure'> & Partial<Pick<Attention, 'urgent' | 'action'>>
 
 interface Context {

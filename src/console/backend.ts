@@ -1,6 +1,7 @@
 /**
- * Where the console reads data and sends commands. In the owner's process this is the owner. Other processes use the
- * published copy and the queue. When the owner changes, the backend is replaced and the console stays open.
+ * Where the console reads data and sends commands. In the process that owns the warehouse, the backend is the owner. In
+ * other processes, it is the published copy and the queue. When the owner changes, the backend is replaced, and the
+ * console stays open.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'

@@ -45,8 +45,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark that each of the last incremental runs left. The books have only the present mark. So earlier marks
- * are computed: the end of the run's last window minus settle. With several currencies, the earliest end counts.
+ * Returns the mark that each of the last incremental runs left. The books contain only the present mark, so earlier
+ * marks are computed: the end of a run's last window minus settle. With several currencies, the earliest end counts.
  */
 export function marksOver(
   books: Reader,
@@ -66,7 +66,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** Maximum number of characters of a rejected row in a response, because a row may have megabytes. */
+/** Maximum number of characters of a rejected row in a response. Some rows have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows that were not dismissed, newest first, and their total number. */

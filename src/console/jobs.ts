@@ -31,7 +31,7 @@ export async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether the jobs are ticks that wait for their time. Each report always has one, so none is listed. */
+/** Returns whether the jobs are ticks that wait for their time. Each report always has one, so ticks are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -29,13 +29,13 @@ const range = z.strictObject({
 })
 const backfills = z.array(range).min(1)
 
-/** Operations that change something. The warehouse's owner executes them; without a worker, the command does. */
+/** Operations that change something. The worker that owns the warehouse executes them, or else the command itself. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, only pauses after a refusal by the service end. Pauses by an operator stay.
+  // With `onlyRefused`, ends only the pauses that follow a refusal by the service. Keeps pauses by an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),

@@ -1,4 +1,4 @@
-/** What operations need to execute runs. A worker executes runs through its queues, a command executes them at once. */
+/** The functions by which operations execute runs. A worker queues its runs, and a command executes them at once. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
@@ -38,8 +38,8 @@ export interface Engine {
   /** Returns the description of a run that `cancel` stopped earlier; undefined if `cancel` stopped no such run. */
   cancelledBefore?(id: string): string | undefined
   /**
-   * Starts the runs of these reports that their pauses prevented. Called when the pauses have ended. Without a worker,
-   * there is no such function, and the next `tidemark sync` runs the reports.
+   * Starts the runs that were not possible during the pauses of these reports. Called when the pauses have ended.
+   * A command's own engine has no such function, because the next `tidemark sync` runs the reports.
    */
   restart?(reports: readonly ReportName[]): Promise<void>
   /** Runs `work` after all earlier calls of `inTurn` have ended, so that two works never run at once. */

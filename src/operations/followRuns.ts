@@ -1,4 +1,4 @@
-/** Requests runs and waits for them. Runs that are already active do not count: they may miss the caller's change. */
+/** Requests runs and waits for them. Ignores runs that are already active: they may miss the caller's change. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -17,7 +17,7 @@ export interface FollowOptions {
 
 const POLL_EVERY_MS = 2_000
 
-/** Requests a run of each report and waits for all. Returns them in the reports' order. Rejects after an abort. */
+/** Requests a run of each report and waits for all runs. Returns the runs in the order of the reports. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
@@ -68,7 +68,7 @@ async function reRequest(options: FollowOptions, { reports, ended }: Wait, signa
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Each report without an outcome has an active run in this process, so no request was lost.
+    // Each report has an outcome or an active run, so no request was lost.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

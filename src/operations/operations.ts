@@ -16,7 +16,7 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** An operation: a function of the engine, the request (without its name `do`), and the caller. It does not publish. */
+/** The function of an operation. It executes the request, which has no name `do` here, and does not publish. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
@@ -25,7 +25,7 @@ type Operation<Name extends ActingRequest['do']> = (
 
 /**
  * Executes an operation, with an entry in `tidemark.orders`, and publishes. A failure of one report, or of the
- * publication, is in the answer; an error of the whole operation is thrown.
+ * publication, is in the answer. Throws the error that ended the whole operation.
  */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,

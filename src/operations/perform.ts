@@ -21,7 +21,7 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Aborts the operation if this process executes it; otherwise only the wait for the worker's answer. */
+  /** Aborts the operation if this process executes it. Otherwise aborts only the wait for the worker's answer. */
   readonly signal: AbortSignal
   /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>

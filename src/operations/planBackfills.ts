@@ -1,6 +1,6 @@
 /**
- * Plans backfills: their windows, and about how many requests they need. Sends a few small requests, and reads the
- * warehouse or, while another process writes the warehouse, the published copy. Writes nothing.
+ * Plans backfills: their windows, and the approximate number of requests. Sends a few small requests, and reads the
+ * warehouse. If another process writes the warehouse, reads the published copy. Writes nothing.
  */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -35,7 +35,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const POLL_EVERY_MS = 250
 
-/** Sends a request and polls for the reply: queue events may be lost. Throws WORKER_LOST or the signal's reason. */
+/** Sends a request, and polls for the reply, since queue events may be lost. Throws WORKER_LOST or the signal's reason. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
@@ -46,7 +46,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state first. A job that is read before it ends has no result, although its state is then `completed`.
+    // Reads the state before the job. Otherwise the job may be read before its end, without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

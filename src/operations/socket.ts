@@ -68,7 +68,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // All replies were sent. The connections left belong to callers that do not read their reply.
+      // All replies are sent. The remaining connections belong to callers that do not read their reply.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })

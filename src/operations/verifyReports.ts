@@ -91,7 +91,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads pauses from the warehouse if possible. The copy may lack changes: `check` ends pauses without publishing. */
+/** Reads pauses from the warehouse if possible: `check` ends pauses without publishing, so the copy may be outdated. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

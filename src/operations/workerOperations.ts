@@ -41,7 +41,7 @@ export class WorkerOperations implements Engine {
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
   /**
-   * The last runs that `cancel` stopped. Another `cancel` of one of these runs succeeds, although the run has ended.
+   * The last runs that `cancel` stopped. A second `cancel` of one of these runs succeeds, although the run has ended.
    */
   readonly #cancelled: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()

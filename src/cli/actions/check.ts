@@ -23,7 +23,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** Maximum attempts per request. A run makes more of them, but here a person waits for the result. */
+/** Maximum number of attempts per request. Runs try more often, but a person waits for the result of a check. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
@@ -64,7 +64,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning for each report whose overlap is too short; one finding `ok` if there is none. */
+/** Returns a warning for each report whose overlap is too short. If there is none, returns one finding `ok`. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -117,7 +117,7 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Ends pauses of reports that the service had refused and now allows. Pauses by an operator stay. */
+/** Ends the pauses of reports that the service refused earlier and allows now. Keeps pauses by an operator. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const reports = [
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),

@@ -69,7 +69,7 @@ async function keepRunning({ out, stop }: Shell, console: string, token: string)
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes the files that an earlier demo has left, and no other file in the folder. */
+/** Removes the files of an earlier demo. Keeps all other files in the folder. */
 async function removeOldFiles(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
@@ -146,7 +146,7 @@ interface ReportLoads extends Readonly<Record<(typeof FIGURES)[number], number>>
   readonly pages: number
 }
 
-/** Returns, for each report, the number of pages and rows of all loads after the load number `load`. */
+/** Returns how many pages and rows each report has read in the loads after the load with the number `load`. */
 async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
   await using copy = await openPublished(config)
   const read = await copy.rows<ReportLoads>(`

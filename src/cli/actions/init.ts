@@ -29,7 +29,7 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends InitSettings {
   readonly force?: boolean
-  /** False if the settings are written without a test request to the service (`--no-try`). */
+  /** False if no request is sent to the service before the settings are written (`--no-try`). */
   readonly try?: boolean
 }
 
@@ -90,7 +90,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Loads a configuration from the answers. Names a folder that does not exist, so no file changes the result. */
+/** Loads a configuration from the answers alone. The given folder does not exist, so that no file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

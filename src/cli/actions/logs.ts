@@ -18,7 +18,10 @@ export async function logs(shell: Shell, name: string, { config, json = false }:
   return 0
 }
 
-/** Throws WAREHOUSE_MISSING if this user may not read the log files. Otherwise every run would seem to have no log. */
+/**
+ * Throws WAREHOUSE_MISSING if this user may not read the log files. Without this check, the command would say that the
+ * run has no log.
+ */
 async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)

@@ -1,4 +1,4 @@
-/** `tidemark pause` makes all runs skip the named reports, `resume` ends that, and `cancel` ends a run or a backfill. */
+/** `tidemark pause` makes runs skip reports, `resume` ends such a pause, and `cancel` ends a run or a backfill. */
 import { errorFrom } from '../../operations/contract.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'

@@ -1,4 +1,4 @@
-/** `tidemark retry-rejected` and `tidemark rejected dismiss`: both change rejected rows, publish, and print the result. */
+/** `tidemark retry-rejected` and `tidemark rejected dismiss`: change rejected rows, publish, and print the result. */
 import { reportNames } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { type AnswerOf, errorFrom } from '../../operations/contract.ts'

@@ -17,7 +17,7 @@ import { performFor } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt'
-  /** The table and the column that get the type. Example: `events.custom_code`. */
+  /** The table and the column whose type is changed. Example: `events.custom_code`. */
   readonly retype?: string
 }
 

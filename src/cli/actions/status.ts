@@ -34,7 +34,7 @@ const documentOf = ({ from, path, standings, ...more }: Status): object => ({ fr
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Returns the message that no worker owns the warehouse, and which workers run nevertheless. */
+/** Returns the message that no worker owns the warehouse. The message lists the workers that have other roles. */
 async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await listQueueWorkers(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
@@ -45,7 +45,7 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Returns which workers take jobs from a shared queue. None for the embedded queue: only the owner can open it. */
+/** Lists the workers of a shared queue. Lists none for the embedded queue, because only the owner can open it. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

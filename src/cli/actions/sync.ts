@@ -95,7 +95,7 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** Returns a text about fields without a column. The service chooses their names, so line breaks are removed. */
+/** Returns a note about fields without a column. Removes line breaks from their names, which the service chooses. */
 function frozenText(fields: readonly string[]): string {
   const told = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''

@@ -89,7 +89,7 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** Returns a line about stored rows that were not compared, because no window of modification time has them. */
+/** Returns a line about stored rows that were not compared, because they match no window of modification time. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

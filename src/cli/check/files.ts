@@ -108,7 +108,7 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns the folders with staged rows or temporary data that a dead process left and the next owner removes. */
+/** Returns the folders with staged rows or temporary data of a dead process. The next owner removes these folders. */
 async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
@@ -118,7 +118,7 @@ async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> 
 /** Checks a file that does not exist yet: the nearest existing folder above the file must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // `lstat` also finds a symbolic link without a target, which would prevent the file from being created.
+  // `lstat` also finds a symbolic link without a target. Such a link would prevent the creation of the file.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
@@ -156,7 +156,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Growth of the warehouse in bytes per day; undefined if it can't be estimated, as in the first `GROWTH_DAYS`. */
+  /** Growth of the warehouse in bytes per day. It is unknown (undefined) in the first `GROWTH_DAYS` days. */
   readonly growth: number | undefined
 }
 
@@ -171,7 +171,10 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/** Estimates growth in bytes per day from the share of rows inserted in the last `GROWTH_DAYS`. Ignores updated rows. */
+/**
+ * Estimates the growth of the warehouse in bytes per day. The estimate is its size times the share of the rows that were
+ * inserted in the last `GROWTH_DAYS` days, per day. Updated rows do not count.
+ */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined

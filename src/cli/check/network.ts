@@ -66,7 +66,7 @@ async function openConnection({ protocol, port }: URL, host: string, clock: Cloc
 }
 
 async function awaitEvent(socket: Socket, event: string, clock: Clock): Promise<void> {
-  // The listener stays, because an `error` event without a listener would end the process.
+  // This listener is never removed, because an `error` event without a listener would end the process.
   socket.on('error', () => undefined)
   const opening = await within(CONNECT_MS_MAX, clock, () => once(socket, event))
   if (opening === undefined) throw Object.assign(new TypeError('late'), { code: 'ETIMEDOUT' })

@@ -35,7 +35,7 @@ export async function checkService(context: CheckContext): Promise<Finding[]> {
   return [...findings, checkLimit(context.client), checkClock(context.client, clock)]
 }
 
-/** A token with a shorter lifetime (ms) causes a warning, because it needs many token requests. */
+/** Minimum lifetime (ms) of a token. A shorter lifetime causes a warning, because it needs many token requests. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: CheckContext): Promise<Finding> {
@@ -87,7 +87,10 @@ function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportNa
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-/** Returns the request for a check: from the report's start to now, without collections. Audit reports: record 1. */
+/**
+ * Returns the request for a check: all rows from the report's start to now, without collections. For an audit report,
+ * the request names the record 1.
+ */
 function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
@@ -121,7 +124,7 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
 /** Number of comparisons of pages 1 and 2. Rows may move between two responses, so one equal pair proves nothing. */
 const PAGING_TRIES = 3
 
-/** Returns whether page 2 begins with the same row as page 1 in all comparisons: the service ignores page numbers. */
+/** Returns whether the service ignores page numbers: page 2 begins with the same row as page 1 in all comparisons. */
 async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)

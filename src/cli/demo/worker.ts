@@ -1,4 +1,4 @@
-/** The worker of the demo: `tidemark worker` in a process of its own, which ends when its channel to the demo closes. */
+/** The demo's worker: `tidemark worker` in a process of its own, which ends when its channel to the demo closes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
@@ -17,7 +17,7 @@ interface DemoWorker extends AsyncDisposable {
 const POLL_EVERY_MS = 100
 /** Time limit (ms) for the worker's start. The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
-/** Time limit (ms) for the worker's end. The demo then kills the worker. */
+/** Time limit (ms) for the worker's end. After this time, the demo kills the worker. */
 const END_MS_MAX = 5_000
 
 /** Starts the worker. Resolves when the worker owns the warehouse and answers requests. */

@@ -1,4 +1,4 @@
-/** Reads the settings that have no default from options, from the environment, or from prompts on a terminal. */
+/** Reads the settings that `tidemark init` writes: from options, the environment, or prompts on a terminal. */
 import path from 'node:path'
 import { baseUrlProblem, currencyProblem } from '../../config/checks.ts'
 import { listOf } from '../../config/environment.ts'

@@ -6,7 +6,7 @@
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Minimum number of characters of the token, because a shorter one could be found by trying. */
+/** Minimum number of characters of a token. A shorter token could be found by trying. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>

@@ -21,7 +21,7 @@ declare module 'fastify' {
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** Identifier of the login session; '' without a session: open routes, and programs that send the token. */
+    /** Identifier of the login session. Empty for open routes, and for programs that send the token. */
     session: string
   }
 }
@@ -51,7 +51,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns why the request is rejected, or undefined. Never throws: an error handler of a plugin could answer. */
+/** Returns why the request is rejected, or undefined. Never throws: otherwise a plugin's error handler could answer. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   try {
     if (await hasAccess(gate, request)) return undefined
@@ -61,7 +61,7 @@ async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<Sy
   return wantsPage(request) ? 'login' : loginNeededError()
 }
 
-/** Returns whether the request may pass: it needs no login, or has one. Throws CONSOLE_REFUSED, and as `checkToken`. */
+/** Returns whether the request needs no login or has one. Throws CONSOLE_REFUSED and the errors of `checkToken`. */
 async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<boolean> {
   if (!isOurName(request.headers.host, gate.host)) throw refusedError('this console does not go by that name')
   const machine = bearerOf(request)

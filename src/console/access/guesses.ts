@@ -1,10 +1,10 @@
-/** Limits wrong tokens. Above a limit, the response to a wrong token is the time to wait. A right token passes. */
+/** Limits wrong tokens. Above a limit, a wrong token is answered with the time to wait. A right token always passes. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Maximum number of addresses that are counted at once. A further address replaces the one that waited longest. */
+/** Maximum number of addresses that are counted at once. A further address replaces the one with the oldest guess. */
 const ADDRESSES_MAX = 10_000
 
 /** Counts a wrong token. Returns how many seconds its sender must wait; 0 below the limits. */

@@ -1,4 +1,4 @@
-/** Entry of the page: loads and draws the view of the address, every few seconds and when a run begins or ends. */
+/** Entry of the page. Draws the view that the address names, again every few seconds and when a run begins or ends. */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
