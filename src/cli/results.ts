@@ -22,7 +22,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one row more than the table shows. If this row exists, the note below the table says so.
+    // Takes one row more than the table shows. If this row exists, the note below the table explains how to print all rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax

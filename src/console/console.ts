@@ -112,7 +112,7 @@ async function addRoutes(
   addActionRoutes(api, backendOf, errands)
   const mayWatch = (request: { session: string }) =>
     request.session === '' || gate.sessions.accessOf(request.session) !== undefined
-  const live = new Live({ clock, backendOf, errands, mayWatch })
+  const live = new Live({ clock, backendOf, mayWatch })
   app.get('/api/live', (request, reply) => live.begin(request, reply))
   addHealth(app, options)
   await addPageFiles(app)

@@ -27,10 +27,6 @@ export class Errands {
     this.#log = log
   }
 
-  get all(): readonly Errand[] {
-    return [...this.#errands.values()].toReversed()
-  }
-
   get(id: string): Errand | undefined {
     return this.#errands.get(id)
   }

@@ -5,7 +5,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
-import type { Errands } from './errands.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
@@ -17,7 +16,6 @@ const STREAMS_MAX = 50
 export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
-  readonly errands: Errands
   /** Returns whether the session of the request is still open. */
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
@@ -91,9 +89,7 @@ export class Live {
   }
 
   #now(): string {
-    const { backendOf, errands } = this.#parts
-    const backend = backendOf()
-    const open = errands.all.map(({ id, state, outcomes }) => ({ id, state, outcomes: outcomes.length }))
-    return JSON.stringify({ begun: backend.begun(), running: backend.running().map(toRunningRun), errands: open })
+    const backend = this.#parts.backendOf()
+    return JSON.stringify({ begun: backend.begun(), running: backend.running().map(toRunningRun) })
   }
 }

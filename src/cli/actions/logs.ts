@@ -19,8 +19,8 @@ export async function logs(shell: Shell, name: string, { config, json = false }:
 }
 
 /**
- * Throws WAREHOUSE_MISSING if this user may not read the log files. Without this check, the command would say that the
- * run has no log.
+ * Throws WAREHOUSE_MISSING if this user may not read the log files. Without this check, the command would report that
+ * the run has no log.
  */
 async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
