@@ -1,4 +1,4 @@
-/** A digest (not cryptographic) that replaces a collection in a staged row. If an item changes, the row changes too. */
+/** Computes the digest (not cryptographic) of a collection for its row. If an item changes, so does the row. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {

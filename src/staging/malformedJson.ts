@@ -12,7 +12,7 @@ export class MalformedJson extends Error {
     this.expected = expected
   }
 
-  /** Returns whether the bytes end before the JSON does, because the response was cut off. */
+  /** Returns whether the JSON is incomplete, because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }

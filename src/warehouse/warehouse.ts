@@ -135,7 +135,7 @@ export class Warehouse implements AsyncDisposable {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
-    // The temporary file has the prefix of spill folders. If this process is killed, the next one removes both.
+    // The temporary file has the prefix of spill folders. If this process is killed, the next process removes it.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
     const database = await (lake === undefined ? Database.open(path, options) : openLake(lake, options))
     const isAlone = !database.isShared
@@ -189,7 +189,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Keeps the record of a new run in memory. The run's first load writes the record; without loads, its end does. */
+  /** Keeps the record of a new run in memory. The run's first load writes it, or its end if nothing was loaded. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -323,7 +323,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes runs, windows and loads that ended before `before` from the books, except those still needed. */
+  /** Removes old entries from the books, and joins old windows. Entries that are still needed stay. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

@@ -33,7 +33,7 @@ export interface RunRecord extends RunCounts {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** When the run ended; undefined while it runs. */
+  /** The end of the run; undefined while it runs. */
   readonly endedAt: Instant | undefined
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
@@ -138,7 +138,7 @@ export interface ReportStateRow {
   readonly scopes?: readonly string[] | undefined
   /** True if requests have filters. Then absence is no proof of a deletion, because a filter may exclude the row. */
   readonly isFiltered?: boolean
-  /** Whether old versions of rows are kept; undefined: no change. */
+  /** Switches the history on or off. Undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 

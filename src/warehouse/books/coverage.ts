@@ -68,9 +68,9 @@ interface ScopedSpan extends Span {
 /** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
-  const held = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)
+  const stored = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)
   for (const [scope, more] of Map.groupBy(windows, ({ scope }) => scope)) {
-    const before = held.get(scope) ?? []
+    const before = stored.get(scope) ?? []
     const after = merged([...before, ...more])
     if (!isSame(before, after)) await replace(sql, { report: report.name, scope }, after)
   }

@@ -41,9 +41,9 @@ export class Fences {
 
   /** Returns a fence with the next epoch. Commits with an older fence of this report and kind fail from now on. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
-    const held = await readNewest(sql, { report, kind })
+    const stored = await readNewest(sql, { report, kind })
     const place = placeOf({ report, kind })
-    const epoch = Math.max(held?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
+    const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     if (!this.#isAlone || outlivesProcess({ report, kind })) await write(sql, { report, kind, epoch, holder })
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
@@ -53,11 +53,11 @@ export class Fences {
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
-    const held = await readNewest(sql, fence)
+    const stored = await readNewest(sql, fence)
     const taken = this.#newest.get(placeOf(fence))
-    const newest = taken === undefined || (held !== undefined && held.epoch > taken.epoch) ? held : taken
+    const newest = taken === undefined || (stored !== undefined && stored.epoch > taken.epoch) ? stored : taken
     if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)
-    if (newest === taken && (held?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
+    if (newest === taken && (stored?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
   }
 }
 
@@ -67,11 +67,11 @@ const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
-  const [held] = await sql.rows<{ epoch: number; holder: string }>(
+  const [stored] = await sql.rows<{ epoch: number; holder: string }>(
     'SELECT epoch, holder FROM tidemark.fences WHERE report = $1 AND kind = $2 ORDER BY epoch DESC LIMIT 1',
     [report, kind],
   )
-  return held
+  return stored
 }
 
 async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & FenceRecord): Promise<void> {

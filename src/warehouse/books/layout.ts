@@ -1,4 +1,4 @@
-/** The layout of the books: migrations, one per file, and the check that the warehouse has no newer layout. */
+/** Migrates the books to the newest layout. Each migration is a file. Rejects a warehouse with a newer layout. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'

@@ -5,9 +5,9 @@ import type { Database } from '../database/duckdb.ts'
 import { text, time } from '../database/sql.ts'
 
 export interface Order {
-  /** Example: `console`, or `ada@etl-1`. */
+  /** `console`, or the user and the machine of a command. Example: `ada@etl-1`. */
   readonly who: string
-  /** Example: `backfill`. */
+  /** The operation. Example: `backfill`. */
   readonly what: string
   readonly request: object
   readonly at: Instant

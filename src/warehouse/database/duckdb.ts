@@ -45,7 +45,7 @@ const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
-  /** Whether other processes write the database at the same time. */
+  /** True if other processes write the database at the same time. */
   readonly isShared: boolean
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection

@@ -1,6 +1,6 @@
 /**
  * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Entries that are
- * read again keep their numbers. Equal entries are matched by their number, so that none is lost or stored twice.
+ * read again keep their numbers. Equal entries are matched one to one, so that none is lost or stored twice.
  */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'

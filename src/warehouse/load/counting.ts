@@ -34,11 +34,11 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the number of stored rows. Accepted if a second read found no missing row. */
+  /** The service's total minus the stored rows. A comparison accepts it if a second read finds no missing row. */
   readonly acceptedDifference: number
   /** Number of successive comparisons whose counts differed, although a second read found no change. */
   readonly failures: number
-  /** Why the comparisons of counts pause for a day; undefined if they do not pause. */
+  /** The reason why comparisons of counts pause for a day; undefined if they do not pause. */
   readonly stopped: string | undefined
 }
 

@@ -165,7 +165,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** Returns SQL of a value's hash (not NULL). DuckDB's type for the field depends on other rows; the hash must not. */
+  /** Returns SQL of a value's hash (not NULL). Other rows influence DuckDB's type of the field, but not the hash. */
   #hash(field: CatalogField): string {
     const raw = `r.${name(field.stagedName)}`
     const label = text(field.name)

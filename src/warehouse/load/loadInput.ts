@@ -92,7 +92,7 @@ export interface AuditLoad extends RunLoad {
   readonly kind: 'audit'
   /** The windows whose stored entries the load replaces. */
   readonly entryWindows: readonly EntryWindow[]
-  /** When the trail of each record was read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
+  /** The times at which trails were read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]
 }
 

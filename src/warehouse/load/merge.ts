@@ -77,18 +77,18 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const late = await countLate(sql, {
     report: parts.report,
     staged: parts.staged.columns.map((column) => column.name),
-    held: parts.tableColumns,
+    stored: parts.tableColumns,
     target,
-    asked: parts.previousRead,
+    previousRead: parts.previousRead,
   })
   const columns = names([...parts.tableColumns, ...SYSTEM])
-  const held = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
-  const isAll = held === undefined && wins === parts.staged.rows
+  const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
+  const isAll = replaced === undefined && wins === parts.staged.rows
   const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
   await sql.run(
-    `INSERT INTO ${target} (${columns}) ${rowsToInsertSql({ ...parts, columns: parts.staged.columns, rows }, held)}`,
+    `INSERT INTO ${target} (${columns}) ${rowsToInsertSql({ ...parts, columns: parts.staged.columns, rows }, replaced)}`,
   )
-  if (held !== undefined) {
+  if (replaced !== undefined) {
     await closeVersions(sql, parts.history, {
       table: parts.table.name,
       key: parts.table.key,
@@ -167,16 +167,16 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
   // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
-  const held = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
+  const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   const isAhead = (byMs: number) =>
     serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
   return `CASE
-    WHEN ${isLaterSql(fresh, held, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
-    WHEN ${isLaterSql(held, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
-    ELSE ${isNewerSql(report, fresh, { other: held, keepsStored })} END`
+    WHEN ${isLaterSql(fresh, stored, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
+    WHEN ${isLaterSql(stored, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
+    ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: a deleted row stays deleted if its new version has no flag. A row that was only absent does not. */
+/** SQL condition: a deleted row whose new version has no flag stays deleted, unless it was deleted as absent. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `staysDeleted`. */
@@ -213,22 +213,22 @@ export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'table
   readonly rows: string
 }
 
-/** Returns the query of the rows to insert. With `held`, missing fields are taken from the replaced row. */
-export function rowsToInsertSql(parts: InsertSource, held?: { target: string; extra: string }): string {
+/** Returns the query of the rows to insert. With `replaced`, missing fields are taken from the replaced row. */
+export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string; extra: string }): string {
   const { report, table, columns, tableColumns, loadId, rows } = parts
   const carried = new Map(columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
     const quoted = name(column)
     if (table.asked.some((asked) => asked.name === column)) return `s.${quoted}`
-    const before = held === undefined ? 'NULL' : `t.${quoted}`
+    const before = replaced === undefined ? 'NULL' : `t.${quoted}`
     const condition = carried.get(column)
     if (condition === undefined || condition === 'false') return `${before} AS ${quoted}`
     if (condition === 'true') return `s.${quoted}`
     return `CASE WHEN ${onStagedTable(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
   })
-  const wasDeleted = held === undefined ? 'false' : 't.is_deleted'
-  const deleted = deletedSql(parts, held === undefined ? 'false' : STAYS_DELETED)
-  const seenBefore = held === undefined ? 'NULL' : 't._deleted_seen_at'
+  const wasDeleted = replaced === undefined ? 'false' : 't.is_deleted'
+  const deleted = deletedSql(parts, replaced === undefined ? 'false' : STAYS_DELETED)
+  const seenBefore = replaced === undefined ? 'NULL' : 't._deleted_seen_at'
   const byFlag = parts.knowsGone ? `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END` : `'flag'`
   const evidence = report.deletedFlag === undefined ? `'diff'` : byFlag
   return `
@@ -238,10 +238,10 @@ export function rowsToInsertSql(parts: InsertSource, held?: { target: string; ex
       CASE WHEN ${deleted} THEN CASE WHEN ${wasDeleted} THEN ${seenBefore} ELSE s."~observed_at" END END AS _deleted_seen_at,
       s."~observed_at" AS _observed_at,
       ${loadId}::BIGINT AS _load_id,
-      ${held?.extra ?? STAGED_EXTRA} AS _extra,
+      ${replaced?.extra ?? STAGED_EXTRA} AS _extra,
       s."~row_hash" AS _row_hash
     FROM ${rows}
-    ${held === undefined ? '' : `LEFT JOIN ${held.target} t ON t.rowid = w.replaced`}`
+    ${replaced === undefined ? '' : `LEFT JOIN ${replaced.target} t ON t.rowid = w.replaced`}`
 }
 
 interface LateCounts {
@@ -252,12 +252,12 @@ interface LateCounts {
 
 interface LateRowCount {
   readonly report: Declaration
-  /** `staged`: the columns of the staged rows. `held`: the columns of the report's table. */
+  /** `staged`: the columns of the staged rows. `stored`: the columns of the report's table. */
   readonly staged: readonly string[]
-  readonly held: readonly string[]
+  readonly stored: readonly string[]
   /** The quoted name of the report's table. The load has not written to this table yet. */
   readonly target: string
-  readonly asked: PreviousRead | undefined
+  readonly previousRead: PreviousRead | undefined
 }
 
 /**
@@ -265,14 +265,14 @@ interface LateRowCount {
  * rows, or if rows have no modification time.
  */
 async function countLate(sql: Sql, parts: LateRowCount): Promise<LateCounts | undefined> {
-  const { report, staged, held, target, asked } = parts
+  const { report, staged, stored, target, previousRead } = parts
   const sent = stampSql(report, 's', staged)
-  if (asked === undefined || sent === undefined) return undefined
-  const before = stampSql(report, 't', held) ?? 'NULL::TIMESTAMPTZ'
+  if (previousRead === undefined || sent === undefined) return undefined
+  const before = stampSql(report, 't', stored) ?? 'NULL::TIMESTAMPTZ'
   const [found] = await sql.rows<{ late: number; earliest: Instant | null }>(`
     SELECT count(*) AS late, epoch_us(min(${sent})) AS earliest
     FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced
-    WHERE ${sent} <= ${time(asked.until)} AND coalesce(${before} < ${sent}, true)`)
+    WHERE ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true)`)
   if (found === undefined || found.earliest === null) return { late: 0, latenessMs: undefined }
-  return { late: found.late, latenessMs: latenessMs(found.earliest, asked) }
+  return { late: found.late, latenessMs: latenessMs(found.earliest, previousRead) }
 }

@@ -30,16 +30,16 @@ export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<num
   const isAudit = report.perRecord !== undefined
   if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
   const found = await countOf(sql, 'found_misfits')
-  const held = await sql.rows<{ table: string; column: string }>(
+  const stored = await sql.rows<{ table: string; column: string }>(
     'SELECT DISTINCT "table", "column" FROM tidemark.misfits WHERE report = $1',
     [report.name],
   )
-  if (found === 0 && held.length === 0) return 0
+  if (found === 0 && stored.length === 0) return 0
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_misfits AS
     SELECT rowid AS tid, *, array_to_string(split(key, ':')[1:${table.key.length}], ':') AS parent
     FROM tidemark.misfits WHERE report = ${text(report.name)}`)
-  if (held.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(source, held))
+  if (stored.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(source, stored))
   await sql.run(`
     INSERT INTO tidemark.misfits
     SELECT ${text(report.name)}, f."table", f."column", f.key, ${excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
@@ -71,9 +71,9 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
 /** Returns statements that delete misfits of fields in written rows, and set `last_seen` for unchanged rows. */
 function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
-  held: readonly { readonly table: string; readonly column: string }[],
+  stored: readonly { readonly table: string; readonly column: string }[],
 ): string {
-  const carried = held.map((each) => {
+  const carried = stored.map((each) => {
     const condition = carriesSql({ report, table, staged }, each).replaceAll('r."$"', 's."~shape"')
     return `WHEN o."table" = ${text(each.table)} AND o."column" = ${text(each.column)} THEN ${condition}`
   })
@@ -90,12 +90,12 @@ function deleteOldMisfitsSql(
 
 function carriesSql(
   { report, table, staged }: Pick<MisfitSource, 'report' | 'table' | 'staged'>,
-  held: { readonly table: string; readonly column: string },
+  stored: { readonly table: string; readonly column: string },
 ): string {
-  const child = table.children.find((each) => each.name === held.table)
+  const child = table.children.find((each) => each.name === stored.table)
   if (child !== undefined) return staged.carries(child.field)
-  if (held.column === 'is_deleted' && report.deletedFlag !== undefined) return staged.carries(report.deletedFlag)
-  return staged.columns.find((column) => column.name === held.column)?.carried ?? 'false'
+  if (stored.column === 'is_deleted' && report.deletedFlag !== undefined) return staged.carries(report.deletedFlag)
+  return staged.columns.find((column) => column.name === stored.column)?.carried ?? 'false'
 }
 
 const deleteOldEntryMisfitsSql = (table: ReportTable): string => `

@@ -4,7 +4,7 @@ import { type Sql, name, names } from '../database/sql.ts'
 import { rowsToInsertSql, type MergeCounts, type RowMerge } from './merge.ts'
 import { readRows, type StageInput } from './stage.ts'
 
-/** Thrown to roll back the inserted rows, because a row is not new or has a value that does not fit. */
+/** This error rolls the load back, because a row is not new or has a value that does not fit. */
 export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }

@@ -14,13 +14,13 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this number of rows may be deleted if at least `KEPT_SHARE_SURE` of the rows stay. One row may always be. */
+/** Deleting up to this number of rows is allowed if `KEPT_SHARE_SURE` of the rows stay, and one row in any case. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** All rows up to this time were read. It is the time by which requests filter. Undefined: no row was read. */
+  /** Requests have read all rows up to this time (creation or modification, by report). Undefined: no rows yet. */
   readonly reached: Instant | undefined
 }
 
@@ -31,7 +31,7 @@ export interface ReconcileQuestion {
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at the start. It has whole seconds, as the times of observation have. */
+  /** The service's time at the start, in whole seconds. Times of observation also have whole seconds. */
   readonly startedAt: Instant
 }
 

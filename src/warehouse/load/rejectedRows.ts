@@ -23,7 +23,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** The reason begins so if the row was deleted at the service. Loading the row again must then not restore it. */
+/** The reason begins with these words if the row was deleted at the service. A retry must not restore such a row. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
@@ -198,11 +198,11 @@ export async function deleteRejectedBatch(
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 
-/** Which rejected rows to dismiss. Dismissed rows are no longer listed. */
+/** Selects the rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
-  /** Dismisses the rows with these keys. If `keys` is undefined, dismisses all listed rows of the report. */
+  /** Rows with these keys. If `keys` is undefined, all listed rejected rows of the report. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
-  /** Dismisses rows that the service last returned before this time. */
+  /** Rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
 /**

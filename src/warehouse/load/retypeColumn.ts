@@ -59,8 +59,8 @@ export async function retypeColumn(sql: Sql, numberMark: string, request: Retype
         'Nothing was changed. Choose a type that takes every value, such as VARCHAR.',
       )
   }
-  const newValue = (held: string) =>
-    computeOnce(sentSql(reading, held), 's', (sent) => readingSql(sent, request.type).value)
+  const newValue = (stored: string) =>
+    computeOnce(sentSql(reading, stored), 's', (sent) => readingSql(sent, request.type).value)
   await retype(sql, { report, table: target, newValue }, [{ ...column, type: request.type }])
   if (!isChild) for (const [n, place] of places.entries()) await sql.run(newExtraSql(reading, place, `reread_${n}`))
   const isListed = isChild ? 'is_misfit AND is_sent' : 'is_misfit'
@@ -114,7 +114,7 @@ interface RereadTable {
   readonly as: string
 }
 
-/** Returns the statement that creates a table of the rows that change: their value, their `_extra` or their misfit. */
+/** Returns the statement that creates a table of rows that have a misfit, or whose value or `_extra` changes. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -132,12 +132,12 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
 }
 
 /** Returns SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
-function sentSql({ column, json, numberMark }: ColumnReading, held: string): string {
+function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's own operator would convert all other numbers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
-  return `coalesce(${member}, ${heldAsJson(held, column.type)})`
+  return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
 /** Returns SQL of a JSON text: its value in the new type, whether it is a misfit, and whether the column rounds it. */
@@ -154,11 +154,11 @@ function readingSql(sent: string, type: ColumnType) {
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
 /** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses the zeros at its end. */
-function heldAsJson(held: string, type: DuckType): string {
+function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
-    return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${held})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
-  if (type === 'DECIMAL(38,9)') return withoutZeros(`${held}::VARCHAR`)
-  return type === 'VARCHAR' || type === 'DATE' ? `to_json(${held}::VARCHAR)::VARCHAR` : `${held}::VARCHAR`
+    return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
+  if (type === 'DECIMAL(38,9)') return withoutZeros(`${stored}::VARCHAR`)
+  return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
 /** Returns the statement that removes the field from `_extra`, or adds it if the column does not store it exactly. */

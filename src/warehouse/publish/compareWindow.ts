@@ -49,7 +49,7 @@ export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${RE
 export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWindow): Promise<WindowComparison> {
   const { report, scope } = window
   const table = `main.${name(report.name)}`
-  const held = `${READER_COPY}.${table}`
+  const copy = `${READER_COPY}.${table}`
   const inScope = (alias: string) => (scope === '' ? 'true' : `${alias}.target_currency = ${text(scope)}`)
   const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
   const deviation = async (query: string): Promise<Deviation> => {
@@ -71,7 +71,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
   // A rejected row is not in the table, but the service has returned it. So it is not an extra row.
   const notSent = (rows: string) => `
-    SELECT ${keyOf('h')} AS key FROM ${held} h
+    SELECT ${keyOf('h')} AS key FROM ${copy} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})
       AND NOT EXISTS (FROM tidemark.rejected_rows r WHERE r.report = ${text(report.name)} AND r.scope = ${text(scope)}
         AND r.key = ${ownKeys.map((column) => `h.${name(column)}::VARCHAR`).join(' || ')})`
@@ -79,10 +79,10 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   return {
     rows: await countOf(sql, `${table} s WHERE ${inScope('s')}`),
     missing: await deviation(
-      `SELECT ${keyOf('s')} AS key FROM (${sent}) s WHERE NOT EXISTS (FROM ${held} h WHERE ${same})`,
+      `SELECT ${keyOf('s')} AS key FROM (${sent}) s WHERE NOT EXISTS (FROM ${copy} h WHERE ${same})`,
     ),
     different: await deviation(`
-      SELECT ${keyOf('s')} AS key FROM (${sent}) s JOIN ${held} h ON ${same}
+      SELECT ${keyOf('s')} AS key FROM (${sent}) s JOIN ${copy} h ON ${same}
       WHERE (h._row_hash IS DISTINCT FROM s._row_hash OR h.is_deleted <> s.is_deleted) AND NOT ${editedSince}`),
     extra:
       stamp === undefined
@@ -90,6 +90,6 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
         : await deviation(notSent(`${stamp} BETWEEN ${time(window.since)} AND ${time(window.until)}`)),
     seesExtra: stamp !== undefined,
     unmatched: (await deviation(notSent(stamp === undefined ? 'true' : `${stamp} IS NULL`))).rows,
-    held: await countOf(sql, `${held} h WHERE ${inScope('h')} AND NOT h.is_deleted`),
+    held: await countOf(sql, `${copy} h WHERE ${inScope('h')} AND NOT h.is_deleted`),
   }
 }

@@ -38,14 +38,14 @@ const KEY_MAX = 2n ** 63n - 1n
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const table = tableOf(given.report)
   const column = rangeColumn(table)
-  const held = given.before.get(table.name)?.partition
-  const width = await widthOf(sql, { name: table.name, column }, held?.column === column ? held.width : undefined)
+  const known = given.before.get(table.name)?.partition
+  const width = await widthOf(sql, { name: table.name, column }, known?.column === column ? known.width : undefined)
   const rules = (await storedPrivacyRules(sql, table.name)).filter((each) => each !== undefined).toSorted()
   const exported: ExportedTable[] = []
   for (const { name: each } of [table, ...table.children]) {
     const own = { name: each, column, width, key: table.key, rules }
     exported.push(await exportTable(sql, given, { ...own, ...MAIN }))
-    if (given.catalogue.some(({ schema, name: held }) => schema === HISTORY.schema && held === each))
+    if (given.catalogue.some(({ schema, name: stored }) => schema === HISTORY.schema && stored === each))
       exported.push(await exportTable(sql, given, { ...own, ...HISTORY, key: [...table.key, '_valid_from'] }))
   }
   return exported
@@ -76,7 +76,7 @@ function rangeColumn(table: ReportTable): string {
 async function widthOf(
   sql: Sql,
   { name: table, column }: Pick<OneTable, 'name' | 'column'>,
-  held: string | undefined,
+  known: string | undefined,
 ): Promise<bigint> {
   const ranges = async (width: bigint): Promise<number> => {
     const [row] = await sql.rows<{ n: number }>(
@@ -84,7 +84,7 @@ async function widthOf(
     )
     return row?.n ?? 0
   }
-  if (held !== undefined && (await ranges(BigInt(held))) <= RANGES_MAX) return BigInt(held)
+  if (known !== undefined && (await ranges(BigInt(known))) <= RANGES_MAX) return BigInt(known)
   let width = WIDTH_MIN
   while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
   return width
@@ -110,19 +110,19 @@ interface OneTable {
 
 async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Promise<ExportedTable> {
   const { catalogue, before, report } = given
-  const held = catalogue.find((each) => each.schema === table.schema && each.name === table.name)
-  assert(held !== undefined, `${table.name} is in no catalogue`)
+  const stored = catalogue.find((each) => each.schema === table.schema && each.name === table.name)
+  assert(stored !== undefined, `${table.name} is in no catalogue`)
   const known = new Map((before.get(labelOf(table))?.files ?? []).map((file) => [file.keys, file]))
   const files: ExportedFile[] = []
-  for (const range of await rangesOf(sql, table, held)) {
+  for (const range of await rangesOf(sql, table, stored)) {
     const same = known.get(range.keys)
     files.push(same?.fingerprint === range.fingerprint ? same : await writeRange(sql, { given, table, range }))
   }
   return {
     name: labelOf(table),
     report: report.name,
-    comment: held.comment,
-    columns: held.columns.map(({ name, type, comment }) => ({ name, type, comment })),
+    comment: stored.comment,
+    columns: stored.columns.map(({ name, type, comment }) => ({ name, type, comment })),
     partition: { column: table.column, width: String(table.width) },
     rows: sum(files.map((file) => file.rows)),
     bytes: sum(files.map((file) => file.bytes)),
@@ -143,8 +143,8 @@ interface Range {
  * Returns the ranges with their fingerprints. A changed row has a new load number, and a removed row changes counts and
  * sums. So both change the fingerprint of the range.
  */
-async function rangesOf(sql: Sql, table: OneTable, held: CatalogueTable): Promise<Range[]> {
-  const layout = [held.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
+async function rangesOf(sql: Sql, table: OneTable, stored: CatalogueTable): Promise<Range[]> {
+  const layout = [stored.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
     SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
       concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state

@@ -29,7 +29,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time: its `newerBy` columns that are in `columns`. Undefined if none is. */
+/** Returns SQL of a row's modification time: its `newerBy` columns that are in `columns`; undefined without any. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -78,7 +78,7 @@ async function createTable(
 /** Applies changes of columns to one table. Call it before the transaction writes rows: later, DuckDB rejects it. */
 export async function applyChanges(
   sql: Sql,
-  { report, table, newValue = (held, { type }) => `${held}::${type}` }: Conversion,
+  { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
   changes: readonly ColumnChange[],
 ): Promise<void> {
   const kept = (await hadHistory(sql, report)) ? [`history.${name(closedName(table))}`] : []
@@ -93,8 +93,8 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns SQL of a column's value in its new type. `held`: the quoted name of the column with the old value. */
-export type NewValue = (held: string, column: DiscoveredColumn) => string
+/** Returns SQL of a column's value in its new type. `oldColumn`: the quoted name of the column with the old value. */
+export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 
 /** The changed table. `newValue` converts the values of columns with a new type; without it, values are cast. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
@@ -148,8 +148,8 @@ function changesSql(
 /** Changes the types of discovered columns and records the changes. Call it before the transaction writes rows. */
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
-  const held = (await discoveredColumns(sql)).get(place.table) ?? []
-  const typeOf = new Map(held.map(({ field, type }) => [field, type]))
+  const stored = (await discoveredColumns(sql)).get(place.table) ?? []
+  const typeOf = new Map(stored.map(({ field, type }) => [field, type]))
   const changes = columns.map((column) => {
     return { change: 'retyped' as const, column, from: typeOf.get(column.field) ?? column.type }
   })

@@ -1,6 +1,7 @@
 /**
- * The history of reports. When a row is replaced, the transaction moves its old version to `history.closed_<table>`.
- * The view `history.<table>` adds the present rows as open versions. So the cost depends only on the number of changes.
+ * Keeps the history of reports. When a row is replaced, the transaction moves its old version to
+ * `history.closed_<table>`. The view `history.<table>` adds the present rows as open versions. So the cost depends only
+ * on the number of changes.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
