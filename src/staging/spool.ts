@@ -282,7 +282,7 @@ function stagingError(error: unknown, file: string): unknown {
   if (code === 'ENOENT') return stagedMissing(`${file} could not be written: its folder is gone`, error)
   if (code !== 'ENOSPC' && code !== 'EDQUOT') return folderRefused(dirname(file), error)
   return new SyncError('DISK_FULL', `no space is left for staged rows in ${file}`, {
-    cure: 'Free some space and run it again: nothing of the unfinished load was stored, nothing committed was lost.',
+    cure: 'Free some space and run it again: the unfinished load stored nothing, and committed rows are safe.',
     data: { path: file },
     cause: error,
   })

@@ -20,14 +20,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a later stamp that is stored wins over a version that was requested later',
     needs: 'stampsBack',
     file: 'src/warehouse/load/merge.ts',
-    from: 'WHEN ${isLaterSql(fresh, held, settleMs)} OR',
+    from: 'WHEN ${isLaterSql(fresh, stored, settleMs)} OR',
     to: 'WHEN',
   },
   {
     name: 'a later stamp wins over a stored version that was requested later',
     needs: 'stampsBack',
     file: 'src/warehouse/load/merge.ts',
-    from: 'WHEN ${isLaterSql(held, fresh, settleMs)} AND',
+    from: 'WHEN ${isLaterSql(stored, fresh, settleMs)} AND',
     to: 'WHEN false AND',
   },
   {
@@ -283,8 +283,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a misfit stays listed after a version that fits',
     needs: 'malformedRows',
     file: 'src/warehouse/load/misfits.ts',
-    from: 'if (held.length > 0) await',
-    to: 'if (held.length > 0 && isAudit) await',
+    from: 'if (stored.length > 0) await',
+    to: 'if (stored.length > 0 && isAudit) await',
   },
   {
     name: 'found: a load that fails after its COMMIT does not look up the columns that it has made',

@@ -87,7 +87,7 @@ export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: 
 function wasCancelled(backfillId: string, report: ReportName): SyncError {
   return new SyncError('FENCED', `${report}: the backfill ${backfillId} was cancelled`, {
     report,
-    cure: 'Nothing is to be done: what was committed before stays, the rest was dropped.',
+    cure: 'Nothing needs to be done: earlier commits of the backfill stay, and its other windows are not read.',
   })
 }
 

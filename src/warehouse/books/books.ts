@@ -126,7 +126,7 @@ export async function stopDeadRuns(
       : `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
   await sql.run(`
     UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
-      error = 'its process ended before it did', cure = 'Start it again; it goes on where it stopped.'
+      error = 'the process of the run ended before the run', cure = 'Start it again; it goes on where it stopped.'
     WHERE state = 'running' ${older}`)
 }
 

@@ -80,10 +80,10 @@ async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & Fen
 }
 
 function fencedError({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
-  const by = newest === undefined ? 'nobody holds it' : `${newest.holder} holds it`
+  const by = newest?.holder ?? 'unknown'
   return new SyncError('FENCED', `${report}: this ${kind} run was stopped by a newer one (${by})`, {
     report,
-    cure: 'Nothing is to be done: nothing of the older run was kept, the newer one does the work.',
+    cure: 'Nothing needs to be done: the older run did not commit these rows, and the newer run reads them.',
     data: { kind, epoch, newest: newest?.epoch },
   })
 }

@@ -67,7 +67,7 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise
       : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version
-  throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program knows ${LAYOUT}`, {
+  throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program reads up to ${LAYOUT}`, {
     cure: 'Run the newer Tidemark that wrote it.',
     data: { path, layout: version },
   })

@@ -20,21 +20,21 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   }
   if (OUT_OF_MEMORY.test(message) && !/No space left/.test(message)) {
     const cure =
-      'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: nothing of it was kept, nothing committed was lost.'
-    return failure('WAREHOUSE_MEMORY', `DuckDB may take no more memory: ${firstLine(message)}`, cure)
+      'Raise limits.warehouse_memory (for export and verify limits.query_memory), for instance to 2GB, and run it again: the unfinished load stored nothing, and committed rows are safe.'
+    return failure('WAREHOUSE_MEMORY', `DuckDB has reached its memory limit: ${firstLine(message)}`, cure)
   }
   if (/No space left on device|disk.*full|failed to offload|ENOSPC/i.test(message)) {
-    const cure =
-      'Free some space and run it again: nothing of the unfinished load was kept, nothing committed was lost.'
+    const cure = 'Free some space and run it again: the unfinished load stored nothing, and committed rows are safe.'
     return failure('DISK_FULL', `no space is left for ${path}`, cure)
   }
   if (/replaying WAL file|WAL was created for/.test(message)) {
     // Someone has replaced the database file, but the log of the replaced file is still next to it.
-    const cure = `If ${path} was put there in place of another file, move ${path}.wal away; else restore both from a backup, or move both away.`
+    const cure = `If ${path} has replaced another file, move ${path}.wal away. Otherwise restore both files from a backup, or move both away.`
     return failure('WAREHOUSE_CORRUPT', `${path} and ${path}.wal do not belong together: ${firstLine(message)}`, cure)
   }
   if (isCorrupt(message) || (/Could not read enough bytes/.test(message) && message.includes(path))) {
-    const cure = 'Restore it from a backup or from the published copy, or move it away: the next sync builds it afresh.'
+    const cure =
+      'Restore it from a backup or from the published copy, or move it away: the next sync then creates a new file and reads all rows again.'
     return failure('WAREHOUSE_CORRUPT', `${path} is not a DuckDB file that can be read: ${firstLine(message)}`, cure)
   }
   if (/newer version of DuckDB|version number \d+, but we can only read/.test(message)) {
@@ -47,7 +47,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     })
   }
   if (NOT_OPENED.test(message) && message.includes(path)) {
-    const cure = 'Check the path and its permissions; `tidemark sync` makes the file.'
+    const cure = 'Check the path and its permissions; `tidemark sync` creates the file.'
     return failure('WAREHOUSE_MISSING', `${path} cannot be opened: ${firstLine(message)}`, cure)
   }
   return asSyncError(thrown)
@@ -84,7 +84,7 @@ export async function repeatConflicts<T>(work: () => Promise<T>, name: string, t
       if (!CONFLICT.test(known.message)) throw error
       if (tries >= triesMax)
         throw new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
-          cure: 'Nothing of this load was kept; the next run reads it again. Let fewer processes load into this lake, or less often.',
+          cure: 'This load stored nothing; the next run reads its rows again. Let fewer processes load into this lake, or let them load less often.',
           cause: error,
         })
       const waitMs = Math.min(WAIT_MS_MAX, WAIT_MS_MIN * 2 ** Math.min(tries, 6))

@@ -196,7 +196,7 @@ export class Database implements Sql, AsyncDisposable {
     const statement = await this.#connection.prepare(sql)
     const { statementType } = statement
     if (statementType === StatementType.SELECT || statementType === StatementType.EXPLAIN) return statement
-    throw new SyncError('QUERY_FAILED', `only reading statements are run here, this is ${nameOf(statementType)}`, {
+    throw new SyncError('QUERY_FAILED', `only reading statements can run here, and this is ${nameOf(statementType)}`, {
       cure: 'Write a SELECT.',
     })
   }
@@ -280,7 +280,7 @@ const hasUnnamedFields = (type: NestedType | undefined): boolean =>
 
 const unnamedFields = (column: string): SyncError =>
   new SyncError('QUERY_FAILED', `${column} holds values without names, which cannot be shown one by one`, {
-    cure: "Name them, {'a': first, 'b': second} in place of (first, second), or cast the column: (first, second)::VARCHAR.",
+    cure: "Give the values names, as in {'a': first, 'b': second}, or cast the column: (first, second)::VARCHAR.",
   })
 
 function cellOf(value: DuckDBValue, type: DuckDBType | undefined): Cell {

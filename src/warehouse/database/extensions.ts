@@ -33,7 +33,7 @@ async function missing(
   const version = duckdb?.version ?? ''
   const wheel = `duckdb-extension-${extension.replaceAll('_', '-')}==${version.replace(/^v/, '')}`
   return new SyncError('EXTENSION_MISSING', `DuckDB's extension ${extension} can't be loaded: ${reason}`, {
-    cure: `Put ${extension}.duckdb_extension of DuckDB ${version} into the directory that extensions (TIDEMARK_EXTENSIONS) names: "python3 -m pip download --no-deps ${wheel}" gets a wheel, which is a zip file that holds it.`,
+    cure: `Put ${extension}.duckdb_extension of DuckDB ${version} into the directory that extensions (TIDEMARK_EXTENSIONS) names: "python3 -m pip download --no-deps ${wheel}" downloads a wheel, which is a zip file that contains it.`,
     data: { extension, version },
     cause,
   })

@@ -80,7 +80,7 @@ async function attachWithRetries(database: Database, place: LakePlace, readOnly:
       const mayPass = RETRYABLE.test(message) || (!readOnly && HALF_MADE.test(message))
       if (tries >= OPEN_TRIES_MAX || !mayPass) {
         throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${message}`, {
-          cure: 'Check the address and permissions of the catalogue and of lake_data; "tidemark sync" makes a new lake.',
+          cure: 'Check the address and permissions of the catalogue and of lake_data; "tidemark sync" creates a new lake.',
         })
       }
       await systemClock.sleep(OPEN_WAIT_MS * (1 + systemClock.random()))

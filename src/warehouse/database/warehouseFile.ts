@@ -57,7 +57,7 @@ export class OwnFile {
     if (now === this.#identity) return
     const what = now === undefined ? 'was moved away or removed' : 'was replaced by another file'
     throw new SyncError('WAREHOUSE_MISSING', `${this.#path} ${what} while this process had it open`, {
-      cure: 'Stop this process, put the right file in place and start it again: what is written until then is lost.',
+      cure: 'Stop this process, put the right file in place and start it again: rows that it writes until then are lost.',
       data: { path: this.#path },
     })
   }

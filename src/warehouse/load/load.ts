@@ -150,7 +150,7 @@ export async function loadIntoLake(
     const discovered = await discoveredColumns(database)
     const planned = layoutOf(discovered)
     const changed = new SyncError('LAKE_BUSY', `${database.path}: other loaders changed columns, ${TRIES_MAX} times`, {
-      cure: 'Nothing of this load was kept; the next run reads it again.',
+      cure: 'This load stored nothing; the next run reads its rows again.',
     })
     const beforeWriting = async (sql: Sql) => {
       if (layoutOf(await discoveredColumns(sql)) !== planned) throw changed

@@ -226,7 +226,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   if (isFew || deleted <= live * DELETED_SHARE_MAX) return
   throw new SyncError('MASS_DELETE_STOPPED', `${deleted} of ${live} rows would be marked as deleted at once`, {
     report,
-    cure: `If the service really lost them, run "tidemark reconcile ${report} --allow-mass-delete". If not, look at the filters and permissions of this client: nothing was marked.`,
+    cure: `If the rows were really deleted at the service, run "tidemark reconcile ${report} --allow-mass-delete". If not, check the filters and permissions of this client. Nothing was marked.`,
     data: { deleted, live },
   })
 }

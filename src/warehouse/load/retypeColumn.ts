@@ -91,7 +91,7 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   }
   const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)
   if (column === undefined) throw unusable(`there is no column ${asked}`, list)
-  if (column.type === type) throw unusable(`the type of ${asked} is ${type} already`, 'Nothing is to be done.')
+  if (column.type === type) throw unusable(`the type of ${asked} is ${type} already`, 'Nothing needs to be done.')
   return { report: report.name, table, target, column }
 }
 

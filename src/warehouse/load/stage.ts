@@ -211,7 +211,7 @@ export const throwAsLoadRefused =
     const what = `the rows of ${report.name} could not be read into the warehouse: ${known.message}`
     throw new SyncError('LOAD_REFUSED', what, {
       report: report.name,
-      cure: 'Nothing of this load was kept. Run it again with a smaller page_size to narrow it down, and report it with this message.',
+      cure: 'This load stored nothing. Run it again with a smaller page_size to find the row, and report the error with this message.',
       data: { rows: segment.rows, bytes: segment.bytes, pages: segment.pages.length },
       cause: error,
     })

@@ -81,7 +81,7 @@ function checkFits(
   }
   const left = before.reports.filter((report) => !reports.includes(report))
   if (left.length === 0) return
-  throw new SyncError('EXPORT_REFUSED', `${to} also holds ${left.join(', ')}: all tables of an export are of one cut`, {
+  throw new SyncError('EXPORT_REFUSED', `${to} also holds ${left.join(', ')}: one export must replace all its tables`, {
     cure: 'Name these reports too, name none to export all, or export to another folder. Nothing was changed.',
     data: { path: to, reports: left },
   })

@@ -32,7 +32,7 @@ async function checkOwn(to: string): Promise<void> {
   const entries = await readdir(to)
   const known = entries.length === 0 || entries.includes(MARKER) || entries.every((entry) => entry.startsWith(LOCK))
   if (known) return
-  throw new SyncError('EXPORT_REFUSED', `${to} holds other files: an export goes into an empty folder or its own`, {
+  throw new SyncError('EXPORT_REFUSED', `${to} holds other files: an export needs an empty folder or its own`, {
     cure: 'Name an empty folder, or one that "tidemark export" has written. Nothing in this one was changed.',
     data: { path: to },
   })

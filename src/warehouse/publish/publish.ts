@@ -124,7 +124,7 @@ async function readWhole(path: string, { from, damaged }: { from: string; damage
   } catch (error) {
     const where = damaged.includes(-1) ? 'its header' : `block ${damaged.join(', ')}`
     throw new SyncError('WAREHOUSE_CORRUPT', `${from} is damaged at ${where}; the published copy stays as it was`, {
-      cure: 'Stop Tidemark and restore the file from a backup or from the published copy; what came since is read again.',
+      cure: 'Stop Tidemark and restore the file from a backup or from the published copy; later changes are read again.',
       data: { path: from, damaged },
       cause: error,
     })
@@ -146,7 +146,7 @@ function messageOf(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''
   if (said !== '') return said
-  return typeof signal === 'string' ? `the process that copies it was ended by ${signal}` : message
+  return typeof signal === 'string' ? `the copying process was ended by ${signal}` : message
 }
 
 function publishFailed(to: string, cause: unknown, message = (cause as Error).message): SyncError {

@@ -94,6 +94,6 @@ function rejectNumberedColumn(
   const own = columnName(column.field)
   if (column.name === own || !names.includes(column.name)) return
   throw new SyncError('CONFIG_INVALID', `columns: ${prefix}${column.name} is filled by the field ${column.field}`, {
-    cure: `Name ${prefix}${own} in its place, which means that field and all others whose name gives that column.`,
+    cure: `Name ${prefix}${own} instead: it applies to this field and to all other fields with the same column name.`,
   })
 }
