@@ -217,11 +217,11 @@ describe('a rule for a column that has a number, since two fields give one name'
     await expect(ruled({ remark_2: 'drop' })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: 'columns: remark_2 is filled by the field Remark',
-      cure: expect.stringContaining('Name remark in its place') as string,
+      cure: expect.stringContaining('Name remark instead') as string,
     })
     await expect(ruled({ 'attendees.phone_2': 'drop' })).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      cure: expect.stringContaining('Name attendees.phone in its place') as string,
+      cure: expect.stringContaining('Name attendees.phone instead') as string,
     })
     await ruled({ remark: 'drop', 'attendees.phone': 'drop' })
     const kept = await tide.warehouse.rows(`SELECT remark, remark_2, phone, phone_2
