@@ -1,15 +1,15 @@
 /**
  * A server for other DuckDBs (DuckDB's protocol `quack`), in the reader process. Its database is in memory and has
  * views of the published copy, which is attached read-only. So readers can't write, reach files or use the memory of
- * loads. When a new copy is published, one transaction changes the views to the new copy, and sessions continue.
+ * loads.
  */
-import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
 import { type Extension, loadExtensions } from '../warehouse/database/extensions.ts'
-import { name, text } from '../warehouse/database/sql.ts'
+import { text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
+import { AttachedCopies, MEMORY } from './attachedCopies.ts'
 
 export interface LiveServerSettings {
   readonly host: string
@@ -30,21 +30,13 @@ export interface LiveServerSettings {
 /** Extensions in the order of loading: `quack` needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-/** Number of attached copies. Statements on the previous copy may finish. Statements on older copies are ended. */
-const COPIES_KEPT = 2
-
 export class LiveServer {
   readonly #database: Database
-  readonly #settings: LiveServerSettings
-  readonly #folder: string
-  /** The numbers of the attached copies, the oldest first. */
-  #shown: number[] = []
-  #number = 0
+  readonly #copies: AttachedCopies
 
-  private constructor(database: Database, settings: LiveServerSettings, folder: string) {
+  private constructor(database: Database, copies: AttachedCopies) {
     this.#database = database
-    this.#settings = settings
-    this.#folder = folder
+    this.#copies = copies
   }
 
   /** Starts the server. Readers can reach only the files in `folder`. Throws EXTENSION_MISSING, SERVE_FAILED. */
@@ -53,13 +45,13 @@ export class LiveServer {
     const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
     try {
       await loadExtensions(database, settings.extensions, EXTENSIONS)
-      const server = new LiveServer(database, settings, folder)
+      const copies = new AttachedCopies(database, { published: settings.published, folder })
       await createRule(database, MEMORY)
-      await server.show()
+      await copies.show()
       await closeDoors(database, folder)
       await listen(database, settings)
       await database.run('SET lock_configuration = true')
-      return server
+      return new LiveServer(database, copies)
     } catch (error) {
       await database.close()
       throw error
@@ -74,62 +66,12 @@ export class LiveServer {
   }
 
   /** Serves the newest published copy. Until the first one exists, the server has no tables. */
-  async show(): Promise<void> {
-    const number = this.#number + 1
-    const file = this.#file(number)
-    if (!(await linkCopy(this.#settings.published, file))) return
-    this.#number = number
-    await this.#database
-      .run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
-      .catch(async (error: unknown) => {
-        await rm(file, { force: true })
-        throw error
-      })
-    await this.#database.transaction(async (sql) => {
-      const shown = await sql.rows<{ schema: string; table: string }>(`
-        SELECT schema_name AS "schema", table_name AS "table" FROM duckdb_tables() WHERE database_name = '${copyName(number)}'
-        UNION ALL
-        SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = '${copyName(number)}' AND NOT internal`)
-      for (const schema of new Set(shown.map((each) => each.schema)))
-        await sql.run(`CREATE SCHEMA IF NOT EXISTS memory.${name(schema)}`)
-      for (const { schema, table } of shown) {
-        const place = `${name(schema)}.${name(table)}`
-        await sql.run(`CREATE OR REPLACE VIEW memory.${place} AS FROM ${copyName(number)}.${place}`)
-      }
-      await createRule(sql, MEMORY)
-    })
-    this.#shown.push(number)
-    for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) {
-      await this.#database.run(`DETACH ${copyName(old)}`)
-      await rm(this.#file(old), { force: true })
-    }
-  }
-
-  #file(number: number): string {
-    return join(this.#folder, `${copyName(number)}.duckdb`)
+  show(): Promise<void> {
+    return this.#copies.show()
   }
 }
-
-const copyName = (number: number): string => `copy_${number}`
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
-
-/** Links `file` to the present copy, so that it survives the next publication. Returns false if there is no copy. */
-async function linkCopy(published: string, file: string): Promise<boolean> {
-  try {
-    // `link` does not follow a symbolic link, so `realpath` finds the file behind it.
-    await link(await realpath(published), file)
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'ENOENT') return false
-    // On a file system without hard links, copies the file.
-    await copyFile(published, file)
-  }
-  return true
-}
-
-/** The prefix of the rule's macros. Temporary macros would exist only on this connection, not in readers' sessions. */
-const MEMORY = 'memory.main.'
 
 /** The macro that checks a statement. It allows transactions by their text, because DuckDB can't serialize them. */
 const RULE = String.raw`

@@ -1,0 +1,89 @@
+/**
+ * The published copies that the live server shows. Each is attached read-only by a hard link of its own, so that it
+ * survives the next publication. When a new copy is published, one transaction changes the views to the new copy, and
+ * sessions continue.
+ */
+import { copyFile, link, realpath, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Database } from '../warehouse/database/duckdb.ts'
+import { name, text } from '../warehouse/database/sql.ts'
+import { createRule } from './allowList.ts'
+
+/** Number of attached copies. Statements on the previous copy may finish. Statements on older copies are ended. */
+const COPIES_KEPT = 2
+
+/** The prefix of the rule's macros. Temporary macros would exist only on this connection, not in readers' sessions. */
+export const MEMORY = 'memory.main.'
+
+export class AttachedCopies {
+  readonly #database: Database
+  readonly #published: string
+  readonly #folder: string
+  /** The numbers of the attached copies, the oldest first. */
+  readonly #shown: number[] = []
+  #number = 0
+
+  /** `published` is the path of the published copy; the links to it are in `folder`. */
+  constructor(database: Database, { published, folder }: Record<'published' | 'folder', string>) {
+    this.#database = database
+    this.#published = published
+    this.#folder = folder
+  }
+
+  /** Shows the newest published copy in the views. Does nothing until the first copy exists. */
+  async show(): Promise<void> {
+    const number = this.#number + 1
+    const file = this.#file(number)
+    if (!(await linkCopy(this.#published, file))) return
+    this.#number = number
+    await this.#database
+      .run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
+      .catch(async (error: unknown) => {
+        await rm(file, { force: true })
+        throw error
+      })
+    await this.#createViews(copyName(number))
+    this.#shown.push(number)
+    for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) {
+      await this.#database.run(`DETACH ${copyName(old)}`)
+      await rm(this.#file(old), { force: true })
+    }
+  }
+
+  /** Creates a view of each table and view of the copy, or switches an existing view to the copy. */
+  async #createViews(copy: string): Promise<void> {
+    await this.#database.transaction(async (sql) => {
+      const shown = await sql.rows<{ schema: string; table: string }>(`
+        SELECT schema_name AS "schema", table_name AS "table" FROM duckdb_tables() WHERE database_name = '${copy}'
+        UNION ALL
+        SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = '${copy}' AND NOT internal`)
+      for (const schema of new Set(shown.map((each) => each.schema)))
+        await sql.run(`CREATE SCHEMA IF NOT EXISTS memory.${name(schema)}`)
+      for (const { schema, table } of shown) {
+        const place = `${name(schema)}.${name(table)}`
+        await sql.run(`CREATE OR REPLACE VIEW memory.${place} AS FROM ${copy}.${place}`)
+      }
+      await createRule(sql, MEMORY)
+    })
+  }
+
+  #file(number: number): string {
+    return join(this.#folder, `${copyName(number)}.duckdb`)
+  }
+}
+
+const copyName = (number: number): string => `copy_${number}`
+
+/** Links `file` to the present copy, so that it survives the next publication. Returns false if there is no copy. */
+async function linkCopy(published: string, file: string): Promise<boolean> {
+  try {
+    // `link` does not follow a symbolic link, so `realpath` finds the file behind it.
+    await link(await realpath(published), file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return false
+    // On a file system without hard links, copies the file.
+    await copyFile(published, file)
+  }
+  return true
+}
