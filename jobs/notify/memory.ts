@@ -2,9 +2,10 @@
  * Stores the notifier's state for the next start: reported conditions, failed runs in a row, and notices not yet
  * delivered. The state is in a small file next to the warehouse. A missing or unreadable file counts as empty.
  */
-import { readFile, rename, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
+import { replaceText } from '../../src/files.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 const report = z.enum(reportNames)
@@ -62,12 +63,5 @@ export async function readMemory(file: string): Promise<Memory> {
 }
 
 /** Replaces the file. If writing fails, for instance on a full disk, the worker continues with the state in memory. */
-export async function writeMemory(file: string, memory: Memory): Promise<void> {
-  const fresh = `${file}.new`
-  try {
-    await writeFile(fresh, JSON.stringify(memory), { mode: 0o600 })
-    await rename(fresh, file)
-  } catch {
-    return
-  }
-}
+export const writeMemory = (file: string, memory: Memory): Promise<void> =>
+  replaceText(file, JSON.stringify(memory)).catch(() => undefined)

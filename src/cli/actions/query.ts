@@ -1,7 +1,8 @@
 /** `tidemark query`: runs one SELECT on the published copy, and prints the result or writes it to a file. */
-import { open, rename, rm } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
+import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { readerOf } from '../../wiring/reader.ts'
 import { type Format, printerOf } from '../results.ts'
@@ -21,7 +22,7 @@ export async function query(shell: Shell, sql: string, options: QueryOptions): P
   const output = outputOf(options)
   await using reader = readerOf(config)
   if (format === 'parquet') {
-    const rows = await writeFile(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
+    const rows = await writeResult(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
   } else {
     const printer = printerOf(format, out, limit)
@@ -44,16 +45,14 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Writes the result to a temporary Parquet file and renames it, so that readers never see a partial file. */
-async function writeFile(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
-  const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`)
+/** Replaces the file by the result, so that readers never see a partial file. */
+async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   try {
-    await (await open(temporary, 'w')).close()
-    const rows = await write(temporary)
-    await rename(temporary, file)
-    return rows
+    return await replaceFile(file, async (temporary) => {
+      await writeFile(temporary, '')
+      return write(temporary)
+    })
   } catch (error) {
-    await rm(temporary, { force: true })
     throw error instanceof SyncError ? error : notWritable(file, error as Error)
   }
 }

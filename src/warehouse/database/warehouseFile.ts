@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { link, rm, stat, readdir } from 'node:fs/promises'
 import path, { dirname } from 'node:path'
 import { SyncError } from '../../errors.ts'
+import { flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeFolder } from '../../folders.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { randomUUID } from 'node:crypto'
@@ -29,6 +30,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
     await database.close()
     // A link, unlike a rename, never replaces a file that another process has created meanwhile.
     await link(aside, path)
+    await flush(dirname(path))
   } catch {
     // Another process was faster, or this file system has no links. In both cases DuckDB opens or creates the file.
   } finally {

@@ -2,10 +2,11 @@
  * Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. A lock file
  * prevents a second export at the same time. New files are flushed to the disk before the manifest names them.
  */
-import { link, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { flush, replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MANIFEST } from './exportManifest.ts'
 
@@ -20,9 +21,10 @@ export async function claimFolder(to: string): Promise<AsyncDisposable> {
   try {
     makeFolder(to)
     await checkOwn(to)
-    const release = await takeLock(to)
+    await using claiming = new AsyncDisposableStack()
+    claiming.defer(await takeLock(to))
     await writeFile(join(to, MARKER), MARKER_TEXT)
-    return { [Symbol.asyncDispose]: release }
+    return claiming.move()
   } catch (error) {
     throw exportFailed(to, error)
   }
@@ -42,8 +44,8 @@ async function checkOwn(to: string): Promise<void> {
 async function takeLock(to: string): Promise<() => Promise<void>> {
   const lock = join(to, LOCK)
   const own = `${lock}.${process.pid}`
-  await writeFile(own, JSON.stringify({ pid: process.pid, host: hostname() }))
   try {
+    await writeFile(own, JSON.stringify({ pid: process.pid, host: hostname() }))
     await link(own, lock).catch(async (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
       await removeStale(lock, to)
@@ -85,24 +87,12 @@ export async function removeStrays(to: string, kept: ReadonlySet<string>): Promi
 
 /** Flushes the folders of new files to the disk, so that the names of the files survive a power failure. */
 export async function syncFolders(to: string, files: Iterable<string>): Promise<void> {
-  for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await sync(folder)
+  for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await flush(folder)
 }
 
 /** Replaces the manifest by a rename, so that readers never see a partial one. */
-export async function replaceManifest(to: string, text: string): Promise<void> {
-  const temporary = join(to, `.${MANIFEST}.${process.pid}.tmp`)
-  await writeFile(temporary, text)
-  await sync(temporary)
-  await rename(temporary, join(to, MANIFEST))
-  await sync(to)
-}
-
-/** Flushes a file or a folder to the disk. Returns its size in bytes. */
-export async function sync(path: string): Promise<number> {
-  await using handle = await open(path, 'r')
-  await handle.sync()
-  return (await handle.stat()).size
-}
+export const replaceManifest = (to: string, text: string): Promise<void> =>
+  replaceFile(join(to, MANIFEST), (temporary) => writeFile(temporary, text))
 
 /** Converts what an export has thrown to DISK_FULL or EXPORT_FAILED. Returns Tidemark's other errors unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {

@@ -6,12 +6,12 @@ import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { assert } from '../../errors.ts'
+import { flush } from '../../files.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { CatalogueTable } from '../database/catalogue.ts'
 import { storedPrivacyRules } from '../books/coverage.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
-import { sync } from './exportFolder.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
 /** Minimum number of keys in a range. If there is a row for each key, the file of such a range has some megabytes. */
@@ -177,7 +177,7 @@ async function writeRange(
     COPY (SELECT * FROM ${sourceOf(table)} WHERE ${inRange} ORDER BY ${names(table.key)})
     TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`)
   assert(written?.Count === rows, `${path} got ${written?.Count} rows of ${rows}`)
-  return { path, keys, rows, deleted, bytes: await sync(file), fingerprint }
+  return { path, keys, rows, deleted, bytes: await flush(file), fingerprint }
 }
 
 /** Returns the bound as a BIGINT literal. It is limited to BIGINT, because the outermost ranges may extend beyond. */

@@ -6,16 +6,16 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { readdir, readlink, realpath, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
+import { replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
 import { name } from '../database/sql.ts'
-import { sync } from './exportFolder.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
@@ -97,20 +97,14 @@ async function stateOfFile(path: string): Promise<string | undefined> {
 
 /** Copies `from` to `to` and checks the copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
 export async function copyInto(from: string, to: string): Promise<void> {
-  const temporary = join(dirname(to), `.${basename(to)}.${process.pid}.tmp`)
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary], {
-      timeout: COPY_MS_MAX,
-    })
-    const damaged = JSON.parse(stdout) as number[]
+  await replaceFile(to, async (temporary) => {
+    const copying = promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary], { timeout: COPY_MS_MAX })
+    const damaged = JSON.parse((await copying).stdout) as number[]
     // An unused block may have a wrong checksum. DuckDB knows which blocks are in use, and reads only those.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
-    await rename(temporary, to)
-    await sync(dirname(to))
-  } catch (error) {
-    await rm(temporary, { force: true })
+  }).catch((error: unknown) => {
     throw copyFailed(to, error)
-  }
+  })
 }
 
 /** Reads all rows of the copy at `path`. If this fails, throws WAREHOUSE_CORRUPT for the warehouse `from`. */

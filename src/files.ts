@@ -1,0 +1,34 @@
+/** Replaces files as a whole. After a failure or a power cut, the old file or the new one is there, and nothing else. */
+import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { PRIVATE_FILE } from './folders.ts'
+
+/** Flushes a file or a folder to the disk. Returns its size in bytes. */
+export async function flush(path: string): Promise<number> {
+  await using handle = await open(path, 'r')
+  await handle.sync()
+  return (await handle.stat()).size
+}
+
+/**
+ * Replaces a file. `write` creates the new one under a temporary name in the same folder. It is flushed and renamed, and
+ * the folder is flushed, because the rename is in the folder. Returns the result of `write`. After an error, removes the
+ * temporary file and throws the error.
+ */
+export async function replaceFile<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
+  const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
+  try {
+    const result = await write(temporary)
+    await flush(temporary)
+    await rename(temporary, file)
+    await flush(dirname(file))
+    return result
+  } catch (error) {
+    await rm(temporary, { force: true })
+    throw error
+  }
+}
+
+/** Replaces a file by a text that only this user may read. */
+export const replaceText = (file: string, text: string): Promise<void> =>
+  replaceFile(file, (temporary) => writeFile(temporary, text, { mode: PRIVATE_FILE }))
