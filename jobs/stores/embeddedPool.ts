@@ -71,6 +71,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   /** The session with an open transaction. Statements of other sessions wait in `#waiting` for its end. */
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
+  #cancelTimer: (() => void) | undefined
   #ended = false
 
   private constructor(database: PGlite) {
@@ -92,8 +93,12 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
       parsers: { [types.INT8]: (text: string) => text },
       startParams: START_PARAMETERS,
     })
-    await database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
     const pool = new EmbeddedPool(database)
+    const prepare = database.exec(`CREATE SCHEMA IF NOT EXISTS ${schema}; SET search_path TO ${schema}`)
+    await prepare.catch(async (error: unknown) => {
+      await pool.end()
+      throw error
+    })
     pool.#maintainAfter(MAINTENANCE_EVERY_MS, { clock, onError })
     return pool
   }
@@ -110,6 +115,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
 
   async end(): Promise<void> {
     this.#ended = true
+    this.#cancelTimer?.()
     await this.#database.close()
   }
 
@@ -145,8 +151,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   }
 
   #maintainAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
-    parts.clock.after(ms, () => {
-      if (this.#ended) return
+    this.#cancelTimer = parts.clock.after(ms, () => {
       this.#maintain().catch(parts.onError)
       this.#maintainAfter(ms, parts)
     })

@@ -59,10 +59,10 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
   await rm(socketPath, { force: true }).catch((error: unknown) => {
     throw ownFileRefused(socketPath, error)
   })
-  const server = createServer((request, response) => void serve(operations, request, response))
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(socketPath, resolve)
+  const server = createServer((request, response) => void serve(operations, request, response)).listen(socketPath)
+  await once(server, 'listening').catch(async (error: unknown) => {
+    await rm(folder, { recursive: true, force: true })
+    throw error
   })
   return {
     [Symbol.asyncDispose]: async () => {

@@ -78,16 +78,19 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
     memory: limits.queryMemory,
     threads: limits.warehouseThreads,
   }
-  const made = await Warehouse.open(settings)
   const attach = (warehouse: Warehouse) =>
     lake === undefined ? warehouse.rows(attachSql(published)) : warehouse.attachLake(lake, READER_COPY)
-  await attach(made)
-  // Long numbers are staged as text with a random prefix. Equal rows compare equal only with the copy's prefix.
-  await made.rows(`
-    UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
-  await made.close()
-  const scratch = await Warehouse.open(settings)
+  {
+    await using made = await Warehouse.open(settings)
+    await attach(made)
+    // Long numbers are staged as text with a random prefix. Equal rows compare equal only with the copy's prefix.
+    await made.rows(`
+      UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
+  }
+  await using opening = new AsyncDisposableStack()
+  const scratch = opening.use(await Warehouse.open(settings))
   await attach(scratch)
+  opening.move()
   return scratch
 }
 

@@ -34,20 +34,17 @@ export class AttachedCopies {
   async show(): Promise<void> {
     const number = this.#number + 1
     const file = this.#file(number)
-    if (!(await linkCopy(this.#published, file))) return
-    this.#number = number
-    await this.#database
-      .run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
-      .catch(async (error: unknown) => {
-        await rm(file, { force: true })
-        throw error
-      })
-    await this.#createViews(copyName(number))
-    this.#shown.push(number)
-    for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) {
-      await this.#database.run(`DETACH ${copyName(old)}`)
-      await rm(this.#file(old), { force: true })
+    try {
+      if (!(await linkCopy(this.#published, file))) return
+      await this.#database.run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
+      await this.#createViews(copyName(number))
+    } catch (error) {
+      await this.#remove(number)
+      throw error
     }
+    this.#number = number
+    this.#shown.push(number)
+    for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) await this.#remove(old)
   }
 
   /** Creates a view of each table and view of the copy, or switches an existing view to the copy. */
@@ -65,6 +62,11 @@ export class AttachedCopies {
       }
       await createRule(sql, MEMORY)
     })
+  }
+
+  async #remove(number: number): Promise<void> {
+    await this.#database.run(`DETACH DATABASE IF EXISTS ${copyName(number)}`)
+    await rm(this.#file(number), { force: true })
   }
 
   #file(number: number): string {

@@ -59,7 +59,8 @@ export class ReaderProcess {
     child.on('message', (answer: Answer) => this.#waiting?.resolve(answer))
     const end = Promise.withResolvers<SyncError>()
     this.ended = end.promise.then(async (reason) => {
-      await rm(folder, { recursive: true, force: true })
+      // A folder that can't be removed now is removed by a later start.
+      await rm(folder, { recursive: true, force: true }).catch(() => undefined)
       this.#waiting?.reject(reason)
       return reason
     })
@@ -86,15 +87,20 @@ export class ReaderProcess {
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
     // The environment may contain secrets. It is passed only for a lake, because the connection may need it.
     const env = isLake ? {} : { env: variables }
-    const child = spawn(command, args, {
-      cwd: folder,
-      ...env,
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent decides.
-      detached: true,
-    })
-    return new ReaderProcess(folder, child)
+    try {
+      const child = spawn(command, args, {
+        cwd: folder,
+        ...env,
+        serialization: 'advanced',
+        stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+        // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent decides.
+        detached: true,
+      })
+      return new ReaderProcess(folder, child)
+    } catch (error) {
+      await rm(folder, { recursive: true, force: true })
+      throw error
+    }
   }
 
   get isAlive(): boolean {

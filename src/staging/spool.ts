@@ -153,9 +153,13 @@ export class Spool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#tail
-    if (this.#open !== undefined) await closeAll(this.#open)
+    const open = this.#open
     this.#open = undefined
-    await rm(this.#directory, { recursive: true, force: true })
+    try {
+      if (open !== undefined) await closeAll(open)
+    } finally {
+      await rm(this.#directory, { recursive: true, force: true })
+    }
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -274,7 +278,7 @@ async function startCollection(segment: OpenSegment, { field, ids }: CollectionP
 }
 
 async function closeAll(segment: OpenSegment): Promise<void> {
-  for (const { handle } of [segment, ...segment.collections]) await handle.close()
+  await Promise.all([segment, ...segment.collections].map(({ handle }) => handle.close()))
 }
 
 function stagingError(error: unknown, file: string): unknown {

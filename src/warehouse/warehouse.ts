@@ -150,6 +150,7 @@ export class Warehouse implements AsyncDisposable {
       return new Warehouse({ database, spill, file }, mark)
     } catch (error) {
       await database.close()
+      await spill?.removeOwn()
       throw error
     }
   }

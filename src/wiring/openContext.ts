@@ -1,9 +1,10 @@
 /** Opens client and warehouse, in this order. Disposing the result closes them in reverse order. */
-import { rm, readFile, rename, writeFile } from 'node:fs/promises'
+import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
+import { replaceText } from '../files.ts'
 import { makePrivateFolder, removeFolder } from '../folders.ts'
 import { formatInstant, MINUTE_MS, fromMillis, millisBetween, plusMs, toMillis } from '../instant.ts'
 import type { Config } from '../config/config.ts'
@@ -130,10 +131,12 @@ const STALE_MS = 15 * MINUTE_MS
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
-  const warehouse = await Warehouse.open({ path, lake, memory, threads })
+  await using opening = new AsyncDisposableStack()
+  const warehouse = opening.use(await Warehouse.open({ path, lake, memory, threads }))
   if (isShared) await removeStaleStaging(staging, systemClock.now(), STALE_MS)
   else await removeFolder(staging)
   makePrivateFolder(staging)
+  opening.move()
   return warehouse
 }
 
@@ -170,8 +173,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()
       const kept: z.infer<typeof StoredPause> = { of, fromMs: toMillis(now), untilMs: toMillis(plusMs(now, ms)) }
-      await writeFile(`${file}.new`, JSON.stringify(kept))
-      await rename(`${file}.new`, file)
+      await replaceText(file, JSON.stringify(kept))
     },
   }
 }

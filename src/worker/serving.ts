@@ -66,14 +66,15 @@ export async function serveForEver(
   const closing = new AbortController()
   let server = await startServer(settings)
   const supervise = async (): Promise<never> => {
-    const reason = await watch(server, timeMs, closing.signal)
-    log.error({ err: reason }, 'the live server has ended and is started again; its readers must attach again')
-    await clock.sleep(RESTART_MS, closing.signal)
-    server = await startServer(settings).catch((error: unknown) => {
-      log.error({ err: asSyncError(error) }, 'the live server could not be started again')
-      return server
-    })
-    return supervise()
+    for (;;) {
+      const reason = await watch(server, timeMs, closing.signal)
+      log.error({ err: reason }, 'the live server has ended and is started again; its readers must attach again')
+      await clock.sleep(RESTART_MS, closing.signal)
+      server = await startServer(settings).catch((error: unknown) => {
+        log.error({ err: asSyncError(error) }, 'the live server could not be started again')
+        return server
+      })
+    }
   }
   const supervising = supervise().catch(() => undefined)
   return {
@@ -105,8 +106,9 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    const ended = await Promise.race([server.ended, clock.sleep(CHECK_EVERY_MS, signal)])
-    if (ended !== undefined) return ended
+    // A race with `server.ended` would keep one more reaction on this promise each second, for as long as the server runs.
+    await clock.sleep(CHECK_EVERY_MS, signal)
+    if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)
     if (typeof longest === 'number' && longest > timeMs) await server.kill(tooLong(timeMs))
   }

@@ -76,11 +76,13 @@ export class Database implements Sql, AsyncDisposable {
   /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT or _MISSING, or DISK_FULL. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
-      const instance = await DuckDBInstance.create(path, settings(options))
-      const connection = await instance.connect()
+      using opening = new DisposableStack()
+      const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
+      const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
       // DuckDB ignores this setting when an instance is created with it.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
+      opening.move()
       return new Database(path, { instance, connection }, options)
     } catch (error) {
       throw databaseError(error, path)
