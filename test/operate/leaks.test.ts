@@ -30,10 +30,9 @@ import { exportTo } from '../../src/warehouse/publish/export.ts'
 import { copyInto } from '../../src/warehouse/publish/publish.ts'
 import { openContext, openWarehouse } from '../../src/wiring/openContext.ts'
 import { openNewest, openPublished } from '../../src/wiring/published.ts'
-import { until } from '../cli/support.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
 import { copyWarehouse } from '../support/templates.ts'
-import { aFolder, catalogOf, NOON, openAt, pageBytes } from '../support/warehouse.ts'
+import { aFolder, catalogOf, NOON, pageBytes } from '../support/warehouse.ts'
 
 const { TMPDIR } = process.env
 const NODE = process.execPath
