@@ -36,10 +36,6 @@ export function controlsOf({ world, faults, clock, requests }: ControlOptions) {
 
 type Body = Readonly<Record<string, unknown>>
 
-const LOOPBACK = /^(::1|::ffff:127\.|127\.)/
-
-export const isLoopback = (address: string | undefined): boolean => address !== undefined && LOOPBACK.test(address)
-
 export function controlAnswer(sandbox: Controls, { call, text }: { call: string; text: string }): Answer {
   try {
     const body = (text === '' ? {} : JSON.parse(text)) as Body

@@ -10,7 +10,7 @@ import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
 import { plainStatus } from './answer.ts'
 import { Auth } from './auth.ts'
-import { controlAnswer, controlsOf, isLoopback } from './control.ts'
+import { controlAnswer, controlsOf } from './control.ts'
 import { Faults, type FaultPlace } from './faults.ts'
 import { settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
@@ -94,45 +94,33 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   }
 }
 
-interface PlacedAnswer {
-  readonly served: ServedResponse
-  readonly place: FaultPlace | undefined
-}
-
 async function handle(parts: Parts, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const path = (request.url ?? '/').split('?')[0] ?? '/'
   const method = request.method ?? 'GET'
   const body = await text(request).catch(() => undefined)
   // Without a body, the client has disconnected before its request was complete.
   if (body === undefined) return
-  const isControl = path.startsWith(CONTROL_PREFIX)
-  const { served, place } = isControl
-    ? control(parts, request, { call: `${method} ${path.slice(CONTROL_PREFIX.length)}`, text: body })
-    : await serve(parts, path, { method, authorization: request.headers.authorization, body })
-  if (!isControl) {
-    const { answer, ...seen } = served
-    parts.requests.add({
-      at: parts.clock.now(),
-      path,
-      status: answer.status,
-      body: place === 'token' ? '' : body,
-      ...seen,
-    })
+  const acceptEncoding = request.headers['accept-encoding'] ?? ''
+  if (path.startsWith(CONTROL_PREFIX)) {
+    const answer = controlAnswer(parts.controls, { call: `${method} ${path.slice(CONTROL_PREFIX.length)}`, text: body })
+    return parts.sender.send(answer, { response, place: undefined, acceptEncoding })
   }
-  await parts.sender.send(served.answer, { response, place, acceptEncoding: request.headers['accept-encoding'] ?? '' })
+  const { authorization } = request.headers
+  const { place, answer, ...logged } = await serve(parts, path, { method, authorization, body })
+  const isToken = place === 'token'
+  parts.requests.add({ at: parts.clock.now(), path, status: answer.status, body: isToken ? '' : body, ...logged })
+  await parts.sender.send(answer, { response, place, acceptEncoding })
 }
 
-async function serve({ service }: Parts, path: string, received: ReceivedRequest): Promise<PlacedAnswer> {
-  if (path === TOKEN_PATH) return { served: await service.token(received), place: 'token' }
+async function serve(
+  { service }: Parts,
+  path: string,
+  received: ReceivedRequest,
+): Promise<ServedResponse & { readonly place?: FaultPlace }> {
+  if (path === TOKEN_PATH) return { ...(await service.token(received)), place: 'token' }
   const route = routeOf(path)
-  if (route === undefined) return { served: { answer: plainStatus(404, 'Not found'), problems: [] }, place: undefined }
-  return { served: await service.report(route, received), place: route.endpoint.report }
-}
-
-function control({ controls }: Parts, request: IncomingMessage, order: { call: string; text: string }): PlacedAnswer {
-  const isAllowed = isLoopback(request.socket.remoteAddress)
-  const answer = isAllowed ? controlAnswer(controls, order) : plainStatus(404, 'Not found')
-  return { served: { answer, problems: [] }, place: undefined }
+  if (route === undefined) return { answer: plainStatus(404, 'Not found'), problems: [] }
+  return { ...(await service.report(route, received)), place: route.endpoint.report }
 }
 
 async function listen(server: Server, port: number): Promise<string> {
