@@ -3,7 +3,7 @@
  * without `open` needs a login, including unknown paths and routes of plugins.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { Secret } from '../../secret.ts'
 import { sendFailure } from '../failures.ts'
@@ -139,17 +139,6 @@ const refusedError = (why: string): SyncError =>
     cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
   })
 
-/** Opens a session and sets its cookie. */
-function logIn(
-  gate: GateOptions,
-  access: Access,
-  { request, reply }: { request: FastifyRequest; reply: FastifyReply },
-) {
-  const isSecure = request.headers['x-forwarded-proto'] === 'https'
-  const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure: isSecure } as const
-  reply.setCookie(gate.cookie, gate.sessions.begin(access), cookie)
-}
-
 const LoggedIn = z.object({ logged_in: z.boolean(), may_act: z.boolean() })
 const TOKEN_LENGTH_MAX = 1_000
 
@@ -159,7 +148,9 @@ export function addSessionRoutes(api: Api, gate: GateOptions): void {
   const opening = answers(LoggedIn, 'Opens a session with the token of the console', { body: Token })
   api.post('/api/session', { ...opening, config: { open: true, rateLimit: false } }, async (request, reply) => {
     const access = await checkToken(gate, request, request.body.token)
-    logIn(gate, access, { request, reply })
+    const secure = request.headers['x-forwarded-proto'] === 'https'
+    const cookie = { httpOnly: true, sameSite: 'strict', path: '/', secure } as const
+    reply.setCookie(gate.cookie, gate.sessions.begin(access), cookie)
     return { logged_in: true, may_act: access === 'act' }
   })
   api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async ({ session }) => ({
