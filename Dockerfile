@@ -1,12 +1,14 @@
 # The worker in a container: the code as it stands, on the image's own Node, as a user without rights.
 # No build step: Node runs the TypeScript as it is.
-FROM node:24-bookworm-slim AS packages
+# The digest pins the image for all platforms. docs/DEPLOYING.md explains how to take a newer one.
+ARG TIDEMARK_NODE_IMAGE=node:24.21.0-bookworm-slim@sha256:d6aa754f16b3197301076f047b5def2f02ea1dbbc2ca920407d46d7ec7f87b20
+FROM ${TIDEMARK_NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The pinned Node is for machines without one that is new enough; this image has it.
 RUN npm ci --omit=dev --loglevel=error && rm -rf node_modules/node-linux-* node_modules/.bin/node
 
-FROM node:24-bookworm-slim
+FROM ${TIDEMARK_NODE_IMAGE}
 ENV NODE_ENV=production \
     UV_THREADPOOL_SIZE=16 \
     MALLOC_ARENA_MAX=2 \

@@ -1,49 +1,178 @@
 /**
- * The deployment as docker-compose.yml has it: the image is built, Redis, the worker and two pullers come up, one of
- * them owns the warehouse, and all of them end well within the grace period. The service is none that answers: this is
- * about containers, not about pulling.
+ * The deployment as docker-compose.yml has it: image, Redis, a worker and two pullers, on a service that speaks https.
+ * Processes crash and containers restart while a backfill runs.
  */
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { ROOT } from '../rules/source.ts'
-import { programOnPath } from '../support/programsOnPath.ts'
+import { aDeployment, becomesHealthy, buildImage, crash, docker, eventually, factsOf } from './deployment.ts'
+import type { Deployment } from './deployment.ts'
 
-const run = promisify(execFile)
-const PROJECT = 'tidemark-test'
-const SETTINGS = {
-  REPORTING_BASE_URL: 'https://reports.invalid',
-  REPORTING_CLIENT_ID: 'acme',
-  REPORTING_CLIENT_SECRET: 'secret',
-}
-const [program, ...first] = programOnPath('docker-compose') === undefined ? ['docker', 'compose'] : ['docker-compose']
-
-async function compose(...args: string[]): Promise<string> {
-  const options = { cwd: ROOT, env: { ...process.env, ...SETTINGS }, maxBuffer: 64 * 2 ** 20 }
-  const { stdout } = await run(program ?? '', [...first, '--project-name', PROJECT, ...args], options)
-  return stdout
-}
-
-const docker = async (...args: string[]): Promise<string> => (await run('docker', args, { cwd: ROOT })).stdout
+let deployed: Deployment
+let ids: readonly string[]
+/** The first is the owner of the warehouse. */
+let workers: readonly string[]
+let redis: string
 
 beforeAll(async () => {
-  await run('docker', ['build', '--network=host', '-t', 'tidemark', '.'], { cwd: ROOT, maxBuffer: 64 * 2 ** 20 })
+  await buildImage()
+  deployed = await aDeployment()
+  await deployed.compose('up', '-d', '--no-build', '--scale', 'puller=2')
+  workers = [...(await deployed.idsOf('worker')), ...(await deployed.idsOf('puller'))]
+  const [only = ''] = await deployed.idsOf('redis')
+  redis = only
+  ids = [redis, ...workers]
 }, 900_000)
-afterAll(() => compose('down', '--volumes', '--timeout', '5'))
+afterAll(() => deployed?.[Symbol.asyncDispose]())
 
-it('comes up with an owner and pullers, and ends well within its grace period', async () => {
-  await compose('up', '-d', '--no-build', '--scale', 'puller=2')
-  const says = async (service: string, text: string) => {
-    while (!(await compose('logs', '--no-color', service)).includes(text)) await systemClock.sleep(500)
+const rowsHeld = async () =>
+  await deployed.query('SELECT count(*)::INT AS rows, count(DISTINCT event_id)::INT AS keys FROM main.events')
+const rowsOfService = async (): Promise<number> => {
+  const { rows } = (await deployed.control('state')) as { rows: { events: { all: number } } }
+  return rows.events.all
+}
+const markOf = async (): Promise<number> => {
+  const { reports } = (await deployed.ask('/api/overview')) as unknown as {
+    reports: { report: string; mark: string }[]
   }
-  await says('worker', 'this process owns the warehouse')
-  await says('puller', 'roles')
-  const ids = (await compose('ps', '-q')).trim().split('\n')
-  expect(ids).toHaveLength(4)
-  const users = await Promise.all(ids.map((id) => docker('inspect', '--format', '{{.Config.User}}', id)))
-  expect(users.filter((user) => user.trim() === 'node')).toHaveLength(3)
-  await compose('stop')
-  const codes = await Promise.all(ids.map((id) => docker('inspect', '--format', '{{.State.ExitCode}}', id)))
-  expect(codes.map((code) => code.trim())).toEqual(['0', '0', '0', '0'])
+  return Date.parse(reports.find(({ report }) => report === 'events')?.mark ?? '')
+}
+/** Waits until the mark has passed the present time, so that everything the service has changed so far is committed. */
+const markPassesNow = async (): Promise<void> => {
+  const then = Date.now()
+  await eventually(async () => (await markOf()) > then)
+}
+
+/** Stops the changes of the service and expects each of its rows once in the published copy. */
+const expectRowsOfService = async (): Promise<void> => {
+  await deployed.control('changes', { perSecond: 0 })
+  await markPassesNow()
+  const rows = await rowsOfService()
+  expect(rows).toBeGreaterThanOrEqual(600)
+  await eventually(async () => (await rowsHeld())[0]?.['rows'] === rows)
+  expect(await rowsHeld()).toEqual([{ rows, keys: rows }])
+}
+
+it('is healthy with an owner, two pullers and Redis', async () => {
+  expect(workers).toHaveLength(3)
+  await Promise.all(ids.map(becomesHealthy))
 })
+
+it('runs without root, without capabilities and on a read-only file system', async () => {
+  for (const id of ids) {
+    const { Config, HostConfig } = await factsOf(id)
+    expect(Config.User).not.toMatch(/^(root|0|)(:|$)/)
+    expect(HostConfig).toMatchObject({
+      ReadonlyRootfs: true,
+      Privileged: false,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges:true'],
+    })
+    expect(HostConfig.Memory).toBeGreaterThan(0)
+    const status = await docker('exec', id, 'cat', '/proc/1/status')
+    expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
+    expect(status).toMatch(/^CapEff:\s+0+$/m)
+    expect(status).not.toMatch(/^Uid:.*\b0\b/m)
+    const attempts = ['/etc/written', '/app/written', '/usr/local/bin/written'].map((file) => `echo > ${file}`)
+    for (const attempt of attempts)
+      await expect(docker('exec', id, 'sh', '-c', attempt)).rejects.toThrow(/exit|Command/)
+  }
+})
+
+it('serves the console on the published port, to the holder of its token', async () => {
+  const page = await fetch(deployed.url, { headers: { accept: 'text/html' } })
+  expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html')])
+  expect((await fetch(`${deployed.url}/api/overview`)).status).toBe(401)
+  expect(await deployed.ask('/api/overview')).toMatchObject({ status: 200, owner: true })
+})
+
+it('stores the rows of the service', async () => {
+  await expectRowsOfService()
+  await deployed.control('changes', { perSecond: 2 })
+})
+
+it('has a Redis that answers nobody without the password', async () => {
+  const orders = [['get', 'x'], ['config', 'get', '*'], ['flushall']]
+  for (const order of orders) expect(await docker('exec', redis, 'redis-cli', ...order)).toMatch(/NOAUTH/)
+  const health = ['redis-cli', '--no-auth-warning', '--user', 'health', '--pass', 'none']
+  expect(await docker('exec', redis, ...health, 'ping')).toMatch(/PONG/)
+  for (const order of orders) expect(await docker('exec', redis, ...health, ...order)).toMatch(/NOPERM/)
+  const wrong = await docker('exec', redis, 'redis-cli', '--no-auth-warning', '--pass', 'wrong', 'get', 'x')
+  expect(wrong).toMatch(/WRONGPASS|NOAUTH/)
+})
+
+it('continues a backfill after a worker and a puller crashed', async () => {
+  const before = await markOf()
+  await beginBackfill('2001-01-01')
+  const [owner = '', puller = ''] = workers
+  await crash(puller)
+  await crash(owner)
+  await eventually(async () => (await factsOf(owner)).RestartCount === 1)
+  await Promise.all(workers.map(becomesHealthy))
+  await endOfBackfill('2001-01-01')
+  await markPassesNow()
+  expect(await markOf()).toBeGreaterThan(before)
+  expect((await factsOf(puller)).RestartCount).toBe(1)
+})
+
+it('loses and doubles no work when its containers restart one after another', async () => {
+  for (const [index, id] of [redis, ...workers.toReversed()].entries()) {
+    const from = `200${index + 2}-01-01`
+    await beginBackfill(from)
+    await docker('restart', '--time', '40', id)
+    await becomesHealthy(id)
+    await endOfBackfill(from)
+  }
+  await expectRowsOfService()
+  const [owner = ''] = workers
+  expect(await docker('exec', owner, 'node', 'bin/tidemark.js', 'verify', 'events')).toMatch(/events .* 0 +0 +0/)
+})
+
+it('shows no secret in its logs, its environment or the description of its containers', async () => {
+  const environments = workers.map((id) => docker('exec', id, 'cat', '/proc/1/environ', '/proc/1/cmdline'))
+  const described = await docker('inspect', ...ids, 'tidemark')
+  const logs = await deployed.compose('logs', '--no-color', 'redis', 'worker', 'puller')
+  expect(logs).toContain('this process owns the warehouse')
+  const shown = [described, logs, ...(await Promise.all(environments))].join('\n')
+  for (const secret of Object.values(deployed.secrets)) {
+    expect(secret.length).toBeGreaterThan(40)
+    expect(shown.includes(secret)).toBe(false)
+  }
+})
+
+it('ends well within its grace period', async () => {
+  await deployed.compose('stop')
+  const ends = (await Promise.all(ids.map(factsOf))).map(({ State }) => State)
+  expect(ends.map(({ ExitCode, OOMKilled }) => [ExitCode, OOMKilled])).toEqual(ids.map(() => [0, false]))
+})
+
+interface BackfillState {
+  readonly since: string
+  readonly state: string
+  readonly windows: number
+  readonly done: number
+}
+
+/** Begins a backfill and waits until windows are done and others are not. Slow responses keep it in this state. */
+async function beginBackfill(from: string): Promise<void> {
+  await deployed.control('faults', { faults: ['slow:1000@events'] })
+  const { status } = await deployed.ask('/api/backfills', { report: 'events', from })
+  expect([200, 202]).toContain(status)
+  await eventually(async () => (await backfillFrom(from)).done > 0)
+  const { state, windows, done } = await backfillFrom(from)
+  expect(state).toBe('running')
+  expect(windows - done).toBeGreaterThan(4)
+}
+
+/** Returns the backfill that begins at this time. Rejects until the books contain it. */
+async function backfillFrom(from: string): Promise<BackfillState> {
+  const { backfills } = (await deployed.ask('/api/backfills')) as unknown as { backfills: readonly BackfillState[] }
+  const [found, ...others] = backfills.filter(({ since }) => since.startsWith(from))
+  if (found === undefined || others.length > 0) throw new TypeError(`${others.length} other backfills from ${from}`)
+  return found
+}
+
+async function endOfBackfill(from: string): Promise<void> {
+  await deployed.control('faults', { faults: [] })
+  await eventually(async () => !['pending', 'running'].includes((await backfillFrom(from)).state))
+  const { state, windows, done } = await backfillFrom(from)
+  expect([state, done]).toEqual(['done', windows])
+}

@@ -12,7 +12,15 @@ describe('a Redis in a container', () => {
   const open = () => openStore(redis.url, { directory: '', clock: systemClock, leaseMs: 1_000 })
 
   beforeAll(async () => {
-    redis = await startContainer(['redis-server', '--appendonly', 'yes', '--maxmemory-policy', 'noeviction'])
+    redis = await startContainer([
+      'redis-server',
+      '--protected-mode',
+      'no',
+      '--appendonly',
+      'yes',
+      '--maxmemory-policy',
+      'noeviction',
+    ])
   })
   afterAll(() => redis.stop())
 

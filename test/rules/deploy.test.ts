@@ -1,9 +1,13 @@
 /** The files of the deployment agree with the program: settings that exist, folders that ship, a subset of compose. */
-import { readFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { loadConfig } from '../../src/config/config.ts'
 import * as environment from '../../src/config/environment.ts'
+import { aFolder } from '../config/folder.ts'
 import { productFiles, ROOT } from './source.ts'
 
 interface Compose {
@@ -11,18 +15,30 @@ interface Compose {
   readonly version?: string
   readonly services: Readonly<Record<string, ComposeService>>
   readonly volumes: Readonly<Record<string, unknown>>
+  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>
+  readonly secrets: Readonly<Record<string, { readonly file: string }>>
 }
 
 interface ComposeService {
   readonly image: string
+  readonly user: string
   readonly command?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
+  readonly healthcheck: { readonly test: readonly string[] }
+  readonly mem_limit: string
+  readonly stop_grace_period: string
+  readonly profiles?: readonly string[]
+  readonly networks?: readonly string[]
+  readonly ports?: readonly string[]
+  readonly secrets?: readonly (string | { readonly source: string })[]
   readonly volumes?: readonly string[]
 }
 
 const textOf = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
-const compose = parse(textOf('docker-compose.yml'), { merge: true }) as Compose
+const composeText = textOf('docker-compose.yml')
+const compose = parse(composeText, { merge: true }) as Compose
 const services = Object.entries(compose.services).map(([service, each]) => ({ service, ...each }))
+const PINNED = /^[a-z]+:\d[\w.-]+@sha256:[0-9a-f]{64}$/
 
 describe('docker-compose.yml', () => {
   it('keeps to what compose 1.29 and 2 both take', () => {
@@ -30,21 +46,99 @@ describe('docker-compose.yml', () => {
     expect(compose.version).toBeUndefined()
   })
 
+  it.each(services)('confines $service', (service) => {
+    expect(service).toMatchObject({
+      read_only: true,
+      restart: 'unless-stopped',
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      pids_limit: expect.any(Number) as number,
+      logging: { options: { 'max-size': expect.any(String) as string, 'max-file': expect.any(String) as string } },
+    })
+    expect(service.user).not.toMatch(/^(root|0)(:|$)/)
+    expect(service.mem_limit).toMatch(/[0-9][gm]\}?$/)
+    expect(service.stop_grace_period).toMatch(/^\d+s$/)
+    expect(service.healthcheck.test.length).toBeGreaterThan(1)
+  })
+
+  it('publishes ports on this machine only, and no port of Redis', () => {
+    const published = services.flatMap(({ service, ports = [] }) => ports.map((port) => ({ service, port })))
+    expect(published.filter(({ port }) => !port.startsWith('127.0.0.1:'))).toEqual([])
+    expect(published.map(({ service }) => service)).toEqual(['worker', 'demo-service'])
+    expect(compose.services['redis']?.networks?.map((name) => compose.networks[name]?.internal)).toEqual([true])
+  })
+
+  it('pins each public image by its digest', () => {
+    const images = new Set(services.map(({ image }) => image))
+    images.delete('tidemark')
+    const defaults = [...images].map((image) => /^\$\{TIDEMARK_[A-Z]+_IMAGE:-(.+)\}$/.exec(image)?.[1])
+    expect(defaults).toEqual([expect.stringMatching(PINNED)])
+  })
+
   it.each(services)('passes only variables that exist to $service', ({ environment: given = {} }) => {
-    const { CLIENT_SECRET, CONSOLE_TOKEN, REPORTS, variables } = environment
-    const known: readonly string[] = [CLIENT_SECRET, CONSOLE_TOKEN, REPORTS, ...variables.map(({ name }) => name)]
+    const { CLIENT_SECRET, CONSOLE_TOKEN, variables } = environment
+    const names = variables.map(({ name }) => name)
+    const known: readonly string[] = [CLIENT_SECRET, CONSOLE_TOKEN, 'TIDEMARK_CONFIG', 'TMPDIR', ...names]
     expect(Object.keys(given).filter((name) => !known.includes(name))).toEqual([])
   })
 
-  it.each(services)('mounts only volumes that are declared on $service', ({ volumes = [] }) => {
-    const named = volumes.map((each) => each.split(':')[0] ?? '')
-    expect(named.filter((each) => !(each in compose.volumes))).toEqual([])
+  it('has no secret in a variable, except those of the demo', () => {
+    const real = services.filter(({ profiles }) => profiles === undefined)
+    expect(real.map(({ service }) => service)).toEqual(['redis', 'worker', 'puller'])
+    const names = real.flatMap(({ environment: given = {} }) => Object.keys(given))
+    expect(names.filter((name) => /SECRET$|TOKEN$|KEY$|QUEUE_URL$/.test(name))).toEqual([])
   })
 
+  it.each(services)(
+    'mounts only volumes and secrets that are declared on $service',
+    ({ volumes = [], secrets = [] }) => {
+      const named = volumes.map((each) => each.split(':')[0] ?? '').filter((name) => !name.startsWith('./'))
+      expect(named.filter((each) => !(each in compose.volumes))).toEqual([])
+      const used = secrets.map((each) => (typeof each === 'string' ? each : each.source))
+      expect(used.filter((each) => !(each in compose.secrets))).toEqual([])
+    },
+  )
+
   it('starts a Redis that keeps its data and evicts nothing', () => {
-    expect(compose.services['redis']?.command?.join(' ')).toBe(
-      'redis-server --appendonly yes --maxmemory-policy noeviction',
-    )
+    expect(compose.services['redis']?.command?.join(' ')).toContain('--appendonly yes --maxmemory-policy noeviction')
+  })
+
+  it('takes only variables that the guide explains', () => {
+    const taken = [...composeText.matchAll(/\$\{([A-Z_]+)/g), ...textOf('Dockerfile').matchAll(/\$\{([A-Z_]+)/g)]
+    const guide = textOf('docs/DEPLOYING.md')
+    expect(taken.map(([, name = '']) => name).filter((name) => !guide.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+const writeSecrets = (folder: string, secret: string) =>
+  execFileSync('sh', [path.join(ROOT, 'ops/secrets.sh')], {
+    cwd: folder,
+    input: secret,
+    env: { ...process.env, TIDEMARK_GROUP: String(process.getgid?.()) },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+
+describe('ops/secrets.sh', () => {
+  it('writes the files that compose mounts, which only owner and group can read', async () => {
+    await using folder = await aFolder({})
+    writeSecrets(folder.path, 'the-client-secret')
+    const files = Object.values(compose.secrets).map(({ file }) => path.join(folder.path, file))
+    expect(files.map((file) => (statSync(file).mode & 0o777).toString(8))).toEqual(['640', '640', '640'])
+    expect(() => writeSecrets(folder.path, 'another')).toThrow()
+    expect(readFileSync(path.join(folder.path, 'secrets/reporting'), 'utf8')).toBe('the-client-secret\n')
+  })
+
+  it('gives Tidemark the password whose hash it gives to Redis', async () => {
+    await using folder = await aFolder({ 'tidemark.yaml': 'service: { base_url: https://a.example, client_id: acme }' })
+    writeSecrets(folder.path, 'the-client-secret')
+    const secrets = path.join(folder.path, 'secrets')
+    copyFileSync(path.join(secrets, 'tidemark.env'), path.join(folder.path, '.env'))
+    const env = { REPORTING_CLIENT_SECRET_FILE: path.join(secrets, 'reporting') }
+    const { queue, console } = await loadConfig({ env, cwd: folder.path })
+    const { password, host } = new URL(queue)
+    const hash = createHash('sha256').update(password).digest('hex')
+    expect(readFileSync(path.join(secrets, 'redis.acl'), 'utf8')).toContain(`user default on #${hash} `)
+    expect([host, password.length, console.token?.reveal().length]).toEqual(['redis:6379', 64, 64])
   })
 })
 
@@ -77,5 +171,15 @@ describe('Dockerfile', () => {
 
   it('runs as a user without rights', () => {
     expect(lines).toContain('USER node')
+  })
+
+  it('is built from the Node that the project pins, pinned by the digest of its image', () => {
+    const image = lines.find((line) => line.startsWith('ARG '))?.replace('ARG TIDEMARK_NODE_IMAGE=', '')
+    expect(image).toMatch(PINNED)
+    const { optionalDependencies } = JSON.parse(textOf('package.json')) as { optionalDependencies: object }
+    expect(composeText).toContain(`\${TIDEMARK_NODE_IMAGE:-${image}}`)
+    for (const version of Object.values(optionalDependencies)) expect(image).toContain(`node:${version}-`)
+    const from = lines.filter((line) => line.startsWith('FROM '))
+    expect(from).toEqual(['FROM ${TIDEMARK_NODE_IMAGE} AS packages', 'FROM ${TIDEMARK_NODE_IMAGE}'])
   })
 })

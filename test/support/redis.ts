@@ -17,7 +17,7 @@ declare module 'vitest' {
   }
 }
 
-const IMAGE = 'redis:7-alpine'
+const IMAGE = process.env['TIDEMARK_REDIS_IMAGE'] ?? 'redis:7-alpine'
 const REDIS_PORT = 6_379
 
 interface Running {

@@ -1,0 +1,147 @@
+/**
+ * A deployment as an operator makes it: docker-compose.yml, a tidemark.yaml and the secrets of ops/secrets.sh in a folder.
+ * Only the reporting service is the test's own (service.yml).
+ */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { promisify } from 'node:util'
+import { systemClock } from '../../src/clock.ts'
+import { ROOT } from '../rules/source.ts'
+import { freePort, programOnPath } from '../support/programsOnPath.ts'
+
+const run = promisify(execFile)
+const PROJECT = 'tidemark-test'
+const OUTPUT = { maxBuffer: 64 * 2 ** 20 }
+const COMPOSE = programOnPath('docker-compose') === undefined ? ['docker', 'compose'] : ['docker-compose']
+const CERTIFICATE = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=reporting'
+
+/** Small pages, so that a backfill has many windows. */
+const SETTINGS = `service: { base_url: https://reporting:7443, client_id: acme }
+defaults: { every: 3s, page_size: 10, settle: 1s, reconcile_every: never }
+limits: { query_memory: 256MB }
+reports:
+${['budgets', 'automated_bookings', 'office_reservations', 'merf_submissions', 'enquiry_audit_entries', 'audit_entries']
+  .map((report) => `  ${report}: { enabled: false }\n`)
+  .join('')}`
+
+export interface ContainerFacts {
+  readonly Id: string
+  readonly RestartCount: number
+  readonly State: {
+    readonly Pid: number
+    readonly Running: boolean
+    readonly ExitCode: number
+    readonly OOMKilled: boolean
+    readonly Health?: { readonly Status: string }
+  }
+  readonly Config: { readonly User: string; readonly Env: readonly string[] }
+  readonly HostConfig: {
+    readonly ReadonlyRootfs: boolean
+    readonly Privileged: boolean
+    readonly CapDrop: readonly string[] | null
+    readonly SecurityOpt: readonly string[] | null
+    readonly Memory: number
+  }
+}
+
+export type Deployment = Awaited<ReturnType<typeof aDeployment>>
+
+/** Returns the standard output of a docker command. Rejects if the command fails. */
+export async function docker(...args: readonly string[]): Promise<string> {
+  return (await run('docker', [...args], { cwd: ROOT, ...OUTPUT })).stdout
+}
+
+/** Builds the image as `docker compose build` would. On the host's network, because not every engine has another. */
+export async function buildImage(): Promise<void> {
+  await docker('build', '--network=host', '--build-arg', 'TIDEMARK_NODE_IMAGE', '-t', 'tidemark', '.')
+}
+
+/** Makes the folder of a deployment and starts its containers. Disposing removes the containers, volumes and folder. */
+export async function aDeployment() {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-deployment-'))
+  const secret = randomBytes(24).toString('hex')
+  await prepare(folder, secret)
+  const port = await freePort()
+  const env = { ...process.env, TEST_CLIENT_SECRET: secret, TIDEMARK_CONSOLE_PORT: String(port) }
+  const compose = async (...args: readonly string[]): Promise<string> => {
+    const [program = '', ...first] = COMPOSE
+    const files = ['--project-name', PROJECT, '-f', 'docker-compose.yml', '-f', 'service.yml']
+    return (await run(program, [...first, ...files, ...args], { cwd: folder, env, ...OUTPUT })).stdout
+  }
+  const idsOf = async (service: string) => (await compose('ps', '-q', service)).trim().split('\n')
+  const down = async () => {
+    await compose('down', '--volumes', '--timeout', '5')
+    await rm(folder, { recursive: true, force: true })
+  }
+  const dotEnv = await readFile(path.join(folder, 'secrets/tidemark.env'), 'utf8')
+  const token = /TOKEN=(\w+)/.exec(dotEnv)?.[1] ?? ''
+  const password = /redis:\/\/:(\w+)@/.exec(dotEnv)?.[1] ?? ''
+  return {
+    compose,
+    idsOf,
+    secrets: { secret, token, password },
+    url: `http://127.0.0.1:${port}`,
+    /** Returns the answer of the console. A body makes the request a POST. */
+    ask: (place: string, body?: object) => askConsole(`http://127.0.0.1:${port}${place}`, token, body),
+    /** Returns the rows of a query on the published copy. */
+    query: async (sql: string) => {
+      const [worker = ''] = await idsOf('worker')
+      const text = await docker('exec', worker, 'node', 'bin/tidemark.js', 'query', '--format', 'json', sql)
+      return JSON.parse(text) as readonly Record<string, unknown>[]
+    },
+    /** Sends a call to the sandbox's control endpoint, which only answers in its own container. */
+    control: async (call: string, body?: object) => {
+      const [id = ''] = await idsOf('reporting')
+      const asked = JSON.stringify(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) })
+      const script = `fetch('http://127.0.0.1:7718/_control/${call}', ${asked}).then((got) => got.text()).then(console.log)`
+      return JSON.parse(await docker('exec', id, 'node', '-e', script)) as Record<string, unknown>
+    },
+    [Symbol.asyncDispose]: down,
+  }
+}
+
+async function prepare(folder: string, secret: string): Promise<void> {
+  const service = path.join(folder, 'service')
+  await mkdir(service)
+  await copyFile(path.join(ROOT, 'docker-compose.yml'), path.join(folder, 'docker-compose.yml'))
+  await copyFile(path.join(ROOT, 'test/containers/service.yml'), path.join(folder, 'service.yml'))
+  await copyFile(path.join(ROOT, 'test/containers/service.ts'), path.join(service, 'service.ts'))
+  await writeFile(path.join(folder, 'tidemark.yaml'), SETTINGS)
+  const pem = ['-keyout', 'key.pem', '-out', 'cert.pem', '-addext', 'subjectAltName=DNS:reporting']
+  await run('openssl', ['req', ...CERTIFICATE.split(' '), ...pem], { cwd: service })
+  await run('chmod', ['-R', 'a+rX', 'service', 'tidemark.yaml'], { cwd: folder })
+  await run('sh', ['-c', `printf %s "$SECRET" | sh "$SCRIPT"`], {
+    cwd: folder,
+    env: { ...process.env, SECRET: secret, SCRIPT: path.join(ROOT, 'ops/secrets.sh') },
+  })
+}
+
+async function askConsole(url: string, token: string, body?: object) {
+  const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) }
+  const response = await fetch(url, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) })
+  return { status: response.status, ...((await response.json()) as Record<string, unknown>) }
+}
+
+export async function factsOf(id: string): Promise<ContainerFacts> {
+  const [facts] = JSON.parse(await docker('inspect', id)) as readonly ContainerFacts[]
+  if (facts === undefined) throw new TypeError(`no container ${id}`)
+  return facts
+}
+
+/** Waits until a check returns true. A check that rejects counts as false, because containers start and end. */
+export async function eventually(check: () => Promise<boolean>): Promise<void> {
+  while (!(await check().catch(() => false))) await systemClock.sleep(1_000)
+}
+
+export const becomesHealthy = (id: string): Promise<void> =>
+  eventually(async () => (await factsOf(id)).State.Health?.Status === 'healthy')
+
+/** Ends a container's process as a crash would. `docker kill` is an order, after which Docker starts nothing again. */
+export async function crash(id: string): Promise<void> {
+  const { Pid } = (await factsOf(id)).State
+  const kill = `process.kill(${Pid}, 'SIGKILL')`
+  await docker('run', '--rm', '--pid=host', '--user=root', '--entrypoint=node', 'tidemark', '-e', kill)
+}
