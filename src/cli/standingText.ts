@@ -54,14 +54,20 @@ export function standingsText(standings: readonly Standing[], settings: Config['
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about skipped audit records, late rows, and rows with a future or missing modification time. */
+/** Returns lines about skipped audit records, rows that are not counted, late rows, and rows with a wrong modification time. */
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
+    const { not_counted_because: stopped } = standing
     const held = (rows: number | null, what: string) =>
       rows === null || rows === 0 ? [] : [`${report}: ${counted(rows, 'row')} held ${what}`]
     return [
       ...(skipped === null ? [] : [`${report}: skipped, and tried again by itself: ${skipped}`]),
+      ...(stopped === null
+        ? []
+        : [
+            `${report}: rows are not counted for a day, so late rows and deletions wait for a reconcile: ${line(stopped)}`,
+          ]),
       ...latenessLines(standing, settings[report].overlapMs),
       ...held(future, 'with a stamp in the future; no mark follows it'),
       ...held(unstamped, 'without a stamp; no mark follows them'),

@@ -277,7 +277,7 @@ const BARE_ARRAY: readonly Rule[] = [
     learns: learnFull,
   },
   {
-    name: 'Page 2 has new rows, and the span can not be cut',
+    name: 'Page 2 has new rows, and the span cannot be cut',
     verdict: 'read to the end',
     argued: AGREED,
     apply: (c) => isPage2(c) && c.seen.walk.freshOnLastPage > 0 && READ_TO_THE_END,
@@ -331,7 +331,7 @@ const ENDED_WALK: readonly Rule[] = [
     apply: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'An entry is outside (rule 34); or every page is page 1 in a span that can not be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
+    name: 'An entry is outside (rule 34); or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
     verdict: 'give up',
     argued: AGREED,
     apply: (c) => isLacking(c) && giveUp(c),

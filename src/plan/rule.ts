@@ -17,9 +17,9 @@ export interface Rule {
   readonly learns?: (given: Case) => PagingProfile
 }
 
-export const SINGLE = '`single`: one response holds everything'
+export const SINGLE = '`single`: one response contains everything'
 export const TOTAL = '`total`: as many rows as there can be'
-export const AGREED = '`agreed`: two walks brought the same rows'
+export const AGREED = '`agreed`: two walks returned the same rows'
 export const ODD = 'Appendix A: odd services'
 export const COST = 'Appendix C: what it costs'
 

@@ -37,6 +37,7 @@ export const Standing = z.object({
   future_rows: count.nullable().describe('Rows with a future modification time. Null: the report has no such times'),
   unstamped_rows: count.nullable().describe('Rows without a modification time'),
   skipped_records: z.string().nullable().describe('Audit records that cannot be read, such as 17 (REPORT_FORBIDDEN)'),
+  not_counted_because: z.string().nullable().describe('Why rows are not counted for a day. Null: nothing stopped it'),
   coverage: z.array(ScopeCoverage),
   explained: z.string().nullable().describe('The state of the report in words'),
 })
@@ -61,7 +62,8 @@ const STANDINGS = `
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
     coalesce(f.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits, f.deletes_visible, f.enabled,
     f.not_running_because, r.code, r.message, r.cure, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
-    f.future_rows, f.unstamped_rows, f.skipped_records, f.explained
+    f.future_rows, f.unstamped_rows, f.skipped_records, f.explained,
+    (SELECT max(stopped) FROM tidemark.countings n WHERE n.report = registry.report) AS not_counted_because
   FROM unnest(${REGISTRY}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
   LEFT JOIN (
     SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure

@@ -34,6 +34,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   future_rows: null,
   unstamped_rows: null,
   skipped_records: null,
+  not_counted_because: null,
   coverage: [],
   explained: null,
   ...more,

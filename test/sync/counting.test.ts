@@ -3,8 +3,10 @@
  * a deletion within two runs, at the cost of a search by totals. A total that is wrong deletes nothing.
  */
 import { describe, expect, it } from 'vitest'
+import { standingsText } from '../../src/cli/standingText.ts'
 import { DAY_MS } from '../../src/instant.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
+import { standingsOf } from '../../src/status/standing.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { bodiesOf, differencesOf } from './stories.ts'
 
@@ -156,4 +158,8 @@ it('a mass deletion is stopped by the brake, and not read again at each run', as
   expect(stopped?.error?.code).toBe('MASS_DELETE_STOPPED')
   expect(await deletedOf(tide, 'enquiries')).toEqual([{ n: 0 }])
   expect(await syncAfter(tide, 'enquiries')).toBe(2)
+  const { config } = tide
+  expect(standingsText(await standingsOf(tide.warehouse, config), config.reports)).toMatch(
+    /enquiries: rows are not counted for a day, so late rows and deletions wait for a reconcile: .* at once/,
+  )
 })
