@@ -23,7 +23,8 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  readonly #elsewhere: { readonly words: string }[] = []
+  /** The message of a stop while another process does the work; undefined for the usual message. */
+  #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
   #endsWell = false
@@ -54,9 +55,8 @@ export class Stop implements Disposable {
 
   /** Until disposed, a stop prints `words` instead of the usual message: another process continues the work. */
   replaceMessage(words: string): Disposable {
-    const work = { words }
-    this.#elsewhere.push(work)
-    return { [Symbol.dispose]: () => void this.#elsewhere.splice(this.#elsewhere.indexOf(work), 1) }
+    this.#replacement = words
+    return { [Symbol.dispose]: () => (this.#replacement = undefined) }
   }
 
   requested(): Promise<void> {
@@ -84,10 +84,10 @@ export class Stop implements Disposable {
 
   #begin(name: StopSignal): void {
     this.#exitCode = 128 + constants.signals[name]
-    const elsewhere = this.#elsewhere.at(-1)?.words
-    const cure = elsewhere ?? 'Start it again; it goes on where it stopped.'
+    const replacement = this.#replacement
+    const cure = replacement ?? 'Start it again; it goes on where it stopped.'
     // The abort erases the progress lines, so it must come before the message.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
-    if (!this.#endsWell) this.#parts.say(`${elsewhere ?? STOPPING}\n`)
+    if (!this.#endsWell) this.#parts.say(`${replacement ?? STOPPING}\n`)
   }
 }

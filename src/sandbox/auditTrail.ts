@@ -83,7 +83,7 @@ export class AuditTrail {
   }
 }
 
-/** Returns what `expand.aggregates` adds to an entry. Its content is invented: the specification does not show it. */
+/** Returns the value that `expand.aggregates` adds to an entry. The specification does not show its contents. */
 export const aggregatesOf = (entries: readonly TrailEntry[], entry: TrailEntry): object => ({
   entriesOfRecord: entries.length,
   entriesOfUser: entries.filter((other) => other.userId === entry.userId).length,

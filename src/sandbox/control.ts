@@ -1,4 +1,7 @@
-/** The control endpoint: sets faults, makes changes, lists requests. It is not specified, and only on loopback. */
+/**
+ * The control endpoint: sets faults, makes changes, lists requests. It is not part of the specification. Other machines
+ * can't reach it, because the sandbox listens on loopback only.
+ */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'

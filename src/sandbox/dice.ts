@@ -23,7 +23,7 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: realistic prices with two decimals. `long`: up to nine decimals, some too long for a double. */
+/** `cents`: realistic prices with two decimals. `long`: up to nine decimals, also numbers that a double can't store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
 /** The settings that all rows of a world share. */

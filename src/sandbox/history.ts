@@ -24,7 +24,7 @@ export interface HistoryOptions {
 export interface RowHistory {
   readonly created: Ticks
   readonly modified: Ticks
-  /** Time of the last change of the row or of its child records. Only events have such a time (spec §2). */
+  /** Time of the last change of an event or of its child records (spec §2). In other reports, equal to `modified`. */
   readonly aggregate: Ticks
   readonly deleted: boolean
   /** Times of the edits between creation and last modification, oldest first. Used by the audit trail. */

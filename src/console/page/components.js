@@ -134,7 +134,7 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**
- * Returns the cure (the text that says what to do). Names the Resume button, if there is one, before the command.
+ * Returns the cure, which is the advice of an error. Names the Resume button, if there is one, before the command.
  * @param {string} cure
  * @param {boolean} hasResumeButton
  */
