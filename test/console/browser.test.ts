@@ -19,7 +19,7 @@ import {
   VIEWS,
   violations,
 } from './browser.ts'
-import { aFullConsole, type Consoled, type Errand, TOKEN } from './support.ts'
+import { aFullConsole, type Consoled, type Errand, TOKEN, VIEW_TOKEN } from './support.ts'
 
 let browser: Browser
 /** Logged in. */
@@ -56,6 +56,56 @@ describe('a person', () => {
     await page.goto(`${console.url}/`)
     expect(new URL(page.url()).pathname).toBe('/login')
   })
+
+  it(
+    'who may only look sees every view without a button that gives an order, and the API refuses orders',
+    LONG,
+    async () => {
+      await console.carryOut('/api/pause', { reports: ['office_reservations'] })
+      const buttonsOf = async (token: string): Promise<ReadonlySet<string>> => {
+        await using person = await aPerson(browser, console)
+        const { page } = person
+        await logIn(person, token)
+        const names = new Set<string>()
+        for (const view of [...VIEWS, 'reports/office_reservations']) {
+          await person.view(view)
+          for (const button of await page.getByRole('button').all())
+            names.add((await button.getAttribute('aria-label')) ?? (await button.innerText()))
+        }
+        if (token === VIEW_TOKEN) {
+          const answer = await page.evaluate(`fetch('/api/pause', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-tidemark-console': '1' },
+          body: '{"reports":["events"]}',
+        }).then(async (response) => ({ status: response.status, ...(await response.json()) }))`)
+          expect(answer).toMatchObject({
+            status: 403,
+            error: {
+              code: 'CONSOLE_REFUSED',
+              message: 'the request was refused: this token may only look',
+              cure: 'Log in with TIDEMARK_CONSOLE_TOKEN to act.',
+            },
+          })
+        }
+        return names
+      }
+      const [orders, looks] = [await buttonsOf(TOKEN), await buttonsOf(VIEW_TOKEN)]
+      expect([...looks].toSorted()).toEqual(['Log out', 'Switch to dark colours'])
+      const given = [
+        'Run now',
+        'Reconcile',
+        'Pause',
+        'Resume',
+        'Dry run',
+        'Begin backfill',
+        'Load those of enquiries again',
+      ]
+      expect([...orders]).toEqual(expect.arrayContaining(given))
+      await console.carryOut('/api/resume', { reports: ['office_reservations'] })
+      const { reports } = await console.ask<{ reports: { report: string; state: string }[] }>('/api/overview')
+      expect(reports.find(({ report }) => report === 'events')?.state).not.toBe('paused')
+    },
+  )
 
   it('keeps a press and a selection of text while the page is redrawn', LONG, async () => {
     await using person = await aWindow(context, console)
@@ -104,6 +154,12 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Dry run' }).click()
     await page.getByRole('alert').getByText('is no time such as').waitFor()
     await page.getByLabel('From (UTC)').fill('2020-01-01')
+    await page.getByLabel('To (UTC)').fill('2020-01-02')
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    // No event of this day is stored, so nothing says how many there are.
+    await page.getByText(/It would read: \d+ windows?, at least \d+ requests?, for events/).waitFor()
+    await page.getByRole('cell', { name: '1 or more' }).first().waitFor()
+    await page.getByLabel('To (UTC)').fill('')
     await page.getByRole('button', { name: 'Dry run' }).click()
     await page.getByText(/It would read: \d+ windows?, about \d+ requests?, for events/).waitFor()
     faults('slow@events:10000')

@@ -78,14 +78,14 @@ async function personAt(context: BrowserContext, url: string, close: () => Promi
   }
 }
 
-export async function giveToken({ page }: Pick<Person, 'page'>): Promise<void> {
-  await page.getByLabel('Token of the console').fill(TOKEN)
+export async function giveToken({ page }: Pick<Person, 'page'>, token = TOKEN): Promise<void> {
+  await page.getByLabel('Token of the console').fill(token)
   await page.getByRole('button', { name: 'Log in' }).click()
 }
 
-export async function logIn(person: Pick<Person, 'page'>): Promise<void> {
+export async function logIn(person: Pick<Person, 'page'>, token = TOKEN): Promise<void> {
   const { page } = person
-  await giveToken(person)
+  await giveToken(person, token)
   await page.getByRole('navigation').waitFor()
   await page.locator('main h1').first().waitFor()
 }

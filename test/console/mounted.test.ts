@@ -17,9 +17,8 @@ import { type Console, openConsole } from '../../src/console/console.ts'
 import type { AllSettings, ConsoleBackend } from '../../src/console/backend.ts'
 import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
-import { knockAt, login, TOKEN } from './support.ts'
+import { knockAt, login, TOKEN, VIEW_TOKEN } from './support.ts'
 
-const VIEW_TOKEN = 'a-token-that-may-only-look'
 let store: QueueStore
 let console: Console
 let isReady: () => Promise<boolean> = () => Promise.resolve(true)

@@ -10,6 +10,8 @@ import { aWorkshop, linesOf, OWNS, reportsOnly, type Store, until, type Workshop
 import type { Running } from '../cli/support.ts'
 
 export const TOKEN = 'marked-console-token-"0123456789"'
+/** The token of those who may only look. */
+export const VIEW_TOKEN = 'marked-view-token-0123456789'
 
 export interface Seen {
   readonly status: number
@@ -68,7 +70,7 @@ export async function aConsole({
 }: ConsoledOptions = {}): Promise<Consoled> {
   const workshop = await aWorkshop({
     store,
-    env: { TIDEMARK_CONSOLE_TOKEN: TOKEN },
+    env: { TIDEMARK_CONSOLE_TOKEN: TOKEN, TIDEMARK_CONSOLE_VIEW_TOKEN: VIEW_TOKEN },
     ...(sandbox && { sandbox }),
     ...(settings && { settings }),
   })

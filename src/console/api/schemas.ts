@@ -148,7 +148,9 @@ export const Plan = z.object({
   since: time,
   until: time,
   goes_on: z.boolean().describe('A backfill of this range was begun before'),
-  requests: count.describe('Estimated number of requests'),
+  requests: count.describe(
+    'Estimated number of requests; the smallest possible number where the rows of a window are unknown',
+  ),
   windows: z.array(SpanText.extend({ number: count, scope: z.string(), rows: count.nullable(), requests: count })),
 })
 

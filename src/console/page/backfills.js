@@ -109,7 +109,8 @@ const WINDOWS_LISTED = 12
 function planSection({ report, since, until, goes_on: goesOn, requests, windows }) {
   const more = windows.length - WINDOWS_LISTED
   const what = goesOn ? 'This backfill began before and would continue' : 'It would read'
-  const size = `${counted(windows.length, 'window')}, about ${counted(requests, 'request')}`
+  const about = windows.some(({ rows }) => rows === null) ? 'at least' : 'about'
+  const size = `${counted(windows.length, 'window')}, ${about} ${counted(requests, 'request')}`
   return html`
     <div>
       <p>${what}: ${size}, for ${report} from ${moment(since)} to ${moment(until)}. Nothing was written.</p>
@@ -132,7 +133,7 @@ const windowTable = (windows) =>
         moment(until),
         scope,
         rows === null ? 'unknown' : grouped(rows),
-        grouped(requests),
+        rows === null ? `${grouped(requests)} or more` : grouped(requests),
       ],
     })),
   })
