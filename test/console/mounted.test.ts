@@ -76,6 +76,12 @@ describe('a token that may only look', () => {
     expect(JSON.parse(asked.body)).toEqual({ logged_in: true, may_act: false })
   })
 
+  it('is told so as a program, too', async () => {
+    const asked = await knockAt(console.address, '/api/session', viewer)
+    expect(JSON.parse(asked.body)).toEqual({ logged_in: true, may_act: false })
+    expect(JSON.parse((await knockAt(console.address, '/api/session', machine)).body)).toMatchObject({ may_act: true })
+  })
+
   it.each(['/api/sync', '/api/pause', '/api/reconcile', '/api/backfills', '/api/cancel', '/api/rejected/dismiss'])(
     'is refused at %s, with the header and with a session',
     async (path) => {

@@ -23,6 +23,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Identifier of the login session. Empty for open routes, and for programs that send the token. */
     session: string
+    /** True if the login may also act. */
+    mayAct: boolean
   }
 }
 
@@ -43,6 +45,7 @@ const READ_METHODS: readonly string[] = ['GET', 'HEAD']
 
 export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.decorateRequest('session', '')
+  app.decorateRequest('mayAct', false)
   app.addHook('onRequest', async (request, reply) => {
     const failure = await failureOf(gate, request)
     // Fastify calls the route after this hook, unless the hook has sent a response.
@@ -71,6 +74,7 @@ async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<bo
   const access = machine === undefined ? gate.sessions.accessOf(session) : await checkToken(gate, request, machine)
   if (access === undefined) return false
   if (machine === undefined) request.session = session
+  request.mayAct = access === 'act'
   if (access === 'look' && !READ_METHODS.includes(request.method) && request.routeOptions.config?.forViewers !== true)
     throw new SyncError('CONSOLE_REFUSED', 'the request was refused: this token may only look', {
       cure: 'Log in with TIDEMARK_CONSOLE_TOKEN to act.',
@@ -153,9 +157,9 @@ export function addSessionRoutes(api: Api, gate: GateOptions): void {
     reply.setCookie(gate.cookie, gate.sessions.begin(access), cookie)
     return { logged_in: true, may_act: access === 'act' }
   })
-  api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async ({ session }) => ({
+  api.get('/api/session', answers(LoggedIn, 'Whether the session is open'), async ({ mayAct }) => ({
     logged_in: true,
-    may_act: session === '' || gate.sessions.accessOf(session) === 'act',
+    may_act: mayAct,
   }))
   const closing = answers(LoggedIn, 'Closes the session')
   api.delete('/api/session', { ...closing, config: { forViewers: true } }, async (request, reply) => {
