@@ -156,7 +156,7 @@ describe('a person', () => {
     await page.getByLabel('From (UTC)').fill('2020-01-01')
     await page.getByLabel('To (UTC)').fill('2020-01-02')
     await page.getByRole('button', { name: 'Dry run' }).click()
-    // No event of this day is stored, so nothing says how many there are.
+    // The warehouse has no event of this day, so the number of rows is unknown.
     await page.getByText(/It would read: \d+ windows?, at least \d+ requests?, for events/).waitFor()
     await page.getByRole('cell', { name: '1 or more' }).first().waitFor()
     await page.getByLabel('To (UTC)').fill('')

@@ -76,7 +76,7 @@ describe('a token that may only look', () => {
     expect(JSON.parse(asked.body)).toEqual({ logged_in: true, may_act: false })
   })
 
-  it('is told so as a program, too', async () => {
+  it('reads as a program that it may not act', async () => {
     const asked = await knockAt(console.address, '/api/session', viewer)
     expect(JSON.parse(asked.body)).toEqual({ logged_in: true, may_act: false })
     expect(JSON.parse((await knockAt(console.address, '/api/session', machine)).body)).toMatchObject({ may_act: true })
