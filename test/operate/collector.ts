@@ -1,4 +1,7 @@
-/** A collector of traces: takes OTLP over HTTP as JSON and keeps the spans. */
+/**
+ * A collector of traces: takes OTLP over HTTP as JSON and keeps the spans. An exporter sends a batch again if it gets no
+ * answer, so the collector keeps each span once, by its identifier.
+ */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -27,13 +30,24 @@ interface Sent {
   }[]
 }
 
-export async function aCollector(): Promise<Collector> {
+export interface CollectorOptions {
+  /** The number of requests whose connection is closed in place of an answer. */
+  readonly lostAnswers?: number
+}
+
+export async function aCollector({ lostAnswers = 0 }: CollectorOptions = {}): Promise<Collector> {
   const spans: Span[] = []
   const received: string[] = []
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request)
     received.push(`${request.url ?? ''} ${JSON.stringify(request.headers)} ${body}`)
-    if (request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body) as Sent))
+    const known = new Set(spans.map(({ spanId }) => spanId))
+    if (request.url === '/v1/traces')
+      spans.push(...spansOf(JSON.parse(body) as Sent).filter(({ spanId }) => !known.has(spanId)))
+    if (received.length <= lostAnswers) {
+      request.socket.destroy()
+      return
+    }
     response.setHeader('content-type', 'application/json').end('{}')
   }
   const server = createServer((request, response) => void serve(request, response)).listen(0, '127.0.0.1')
