@@ -5,8 +5,11 @@
 import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { emptyMemory, writeMemory } from '../../jobs/notify/memory.ts'
+import { systemClock } from '../../src/clock.ts'
 import { isPrivateFolder, makePrivateFolder } from '../../src/folders.ts'
 import { answersAt, listenAt, socketPathOf } from '../../src/operations/socket.ts'
+import { RunLogs } from '../../src/runLogs.ts'
 import { Spool } from '../../src/staging/spool.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -100,6 +103,20 @@ it('rows that do not fit into memory are spilled to a folder of this user alone'
   const spills = (await readdir(folder.path)).filter((each) => each.includes('.spill-'))
   expect(spills).toHaveLength(1)
   expect(await modeOf(join(folder.path, spills[0] ?? ''))).toBe('700')
+})
+
+it('lines of runs and stored notices can be read by their user alone', async () => {
+  await using folder = await aFolder()
+  const directory = join(folder.path, 'w.duckdb.logs')
+  await using logs = new RunLogs(directory, systemClock)
+  logs.take('{"runId":"a-run"}\n')
+  await logs.written()
+  expect(await modeOf(directory)).toBe('700')
+  const [hour] = await readdir(directory)
+  expect(await modeOf(join(directory, hour ?? ''))).toBe('600')
+  const notices = join(folder.path, 'w.duckdb.notices.json')
+  await writeMemory(notices, emptyMemory())
+  expect(await modeOf(notices)).toBe('600')
 })
 
 it('a folder that an earlier checkout left open is closed, and its parents keep their rights', async () => {
