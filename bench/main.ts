@@ -1,5 +1,5 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [peers] [--rows N]
+ * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [takeover] [peers] [--rows N]
  * [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
  * depends on these figures.
  */
@@ -14,6 +14,7 @@ import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
 import { queueSuite } from './suites/queue.ts'
 import { requestsSuite } from './suites/requests.ts'
+import { takeoverSuite } from './suites/takeover.ts'
 import { workerSuite } from './suites/worker.ts'
 
 const SUITES: readonly Suite[] = [
@@ -24,6 +25,7 @@ const SUITES: readonly Suite[] = [
   publishingSuite,
   queueSuite,
   workerSuite,
+  takeoverSuite,
   peersSuite,
 ]
 const RESULTS = new URL('RESULTS.md', import.meta.url)

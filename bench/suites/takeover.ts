@@ -1,0 +1,131 @@
+/**
+ * Measures how long readers wait after a worker is killed in the middle of a run. On Redis and PostgreSQL, a worker
+ * that stands by takes over. On the embedded queue, the killed worker is started again.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { DuckDBInstance } from '@duckdb/node-api'
+import { reportNames } from '../../schema/index.ts'
+import { startSandbox } from '../../src/sandbox/server.ts'
+import { findPostgres, startPostgres } from '../../test/support/postgresServer.ts'
+import { programOnPath } from '../../test/support/programsOnPath.ts'
+import { startRedis } from '../../test/support/redisServer.ts'
+import { type Line, median, type Suite, told } from '../measure.ts'
+
+const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
+const ROWS = 500
+/** Time of each response after the first sync. Each run then takes about a second, so that the kill is in a run. */
+const RESPONSE_MS = 300
+const EVERY_S = 2
+const ROUNDS = 3
+const LOOK_EVERY_MS = 50
+const STANDBY_READY_MS = 4_000
+const WAIT_MS_MAX = 120_000
+const PUBLISHED_GOAL_MS = 6_000
+const ASKED_GOAL_MS = 3_000
+
+async function until(isDone: () => Promise<boolean> | boolean): Promise<number> {
+  const startedAt = performance.now()
+  while (!(await isDone())) {
+    if (performance.now() - startedAt > WAIT_MS_MAX) throw new TypeError('a bench waited too long')
+    await delay(LOOK_EVERY_MS)
+  }
+  return performance.now() - startedAt
+}
+
+/** Returns the newest modification time of an event in the published copy; an empty text while there is no copy. */
+async function newestPublished(path: string): Promise<string> {
+  try {
+    const database = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
+    const connection = await database.connect()
+    const reader = await connection.runAndReadAll('SELECT max(aggregate_record_modified)::VARCHAR FROM events')
+    connection.closeSync()
+    database.closeSync()
+    return String(reader.getRows()[0]?.[0] ?? '')
+  } catch {
+    return ''
+  }
+}
+
+async function startWorker(folder: string): Promise<ChildProcess> {
+  const env = { ...process.env, REPORTING_CLIENT_SECRET: 'demo-secret', TIDEMARK_CONSOLE_PORT: '0' }
+  return spawn(process.execPath, [LAUNCHER, 'worker'], { cwd: folder, env, stdio: 'ignore' })
+}
+
+async function end(worker: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  const ended = once(worker, 'exit')
+  worker.kill(signal)
+  await ended
+}
+
+/** Kills the worker in the middle of a run that reads an edit. Returns the time until the next worker's effect. */
+async function takeOverMs(queue: string): Promise<number> {
+  await using sandbox = await startSandbox({ rows: ROWS })
+  const folder = await mkdtemp(join(tmpdir(), 'tidemark-takeover-'))
+  const published = join(folder, 'published.duckdb')
+  const others = reportNames.filter((name) => name !== 'events').map((name) => [name, { enabled: false }])
+  const settings = {
+    service: { base_url: sandbox.url, client_id: 'demo' },
+    queue,
+    warehouse: './warehouse.duckdb',
+    defaults: { every: `${EVERY_S}s`, reconcile_every: 'never' },
+    reports: Object.fromEntries(others) as object,
+  }
+  await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(settings))
+  const first = await startWorker(folder)
+  await until(async () => (await newestPublished(published)) !== '')
+  const standby = queue === 'embedded' ? undefined : await startWorker(folder)
+  if (standby !== undefined) await delay(STANDBY_READY_MS)
+  const before = await newestPublished(published)
+  sandbox.setFaults([`slow:${RESPONSE_MS}`])
+  const [key = 0] = sandbox.world.keys('events')
+  sandbox.world.edit('events', key)
+  const quiet = sandbox.requests.total
+  await until(() => sandbox.requests.total > quiet)
+  await end(first, 'SIGKILL')
+  const asked = sandbox.requests.total
+  const next = standby ?? (await startWorker(folder))
+  const ms =
+    queue === 'embedded'
+      ? await until(() => sandbox.requests.total > asked)
+      : await until(async () => (await newestPublished(published)) !== before)
+  await end(next, 'SIGTERM')
+  await rm(folder, { recursive: true, force: true })
+  return ms
+}
+
+async function lineFor(what: string, queue: string, goalMs: number): Promise<Line> {
+  const times: number[] = []
+  for (let round = 1; round <= ROUNDS; round += 1) times.push(await takeOverMs(queue))
+  const ms = median(times)
+  return {
+    what,
+    measured: `${told(ms / 1_000, 1)} s`,
+    goal: `≤ ${goalMs / 1_000} s`,
+    isMet: ms <= goalMs,
+    detail: `${ROUNDS} rounds, longest ${told(Math.max(...times) / 1_000, 1)} s; the service takes ${RESPONSE_MS} ms for each response`,
+  }
+}
+
+async function run(): Promise<Line[]> {
+  const lines: Line[] = []
+  if (programOnPath('redis-server') !== undefined) {
+    await using redis = await startRedis()
+    lines.push(await lineFor('Redis: from kill -9 to the next published copy', redis.url, PUBLISHED_GOAL_MS))
+  }
+  const postgres = findPostgres()
+  if (postgres !== undefined) {
+    const server = await startPostgres(postgres)
+    lines.push(await lineFor('PostgreSQL: from kill -9 to the next published copy', server.url, PUBLISHED_GOAL_MS))
+    await server.stop()
+  }
+  lines.push(await lineFor('embedded: from a restart to the first request', 'embedded', ASKED_GOAL_MS))
+  return lines
+}
+
+export const takeoverSuite: Suite = { name: 'takeover', about: 'after a worker was killed in the middle of a run', run }
