@@ -38,7 +38,7 @@ interface Shown {
 
 /** The body of an answer to a report's question, as JSON text; undefined: the page is refused. */
 export function answerRecords(parts: PageParts, report: Recorded, body: Body): string | undefined {
-  const { world, faults } = parts
+  const { world } = parts
   const { now } = world
   const shown = [...world.records[report].values()].flatMap((record): Shown[] => {
     const version = shownAt(record, now)
@@ -60,7 +60,7 @@ export function answerRecords(parts: PageParts, report: Recorded, body: Body): s
   return envelope(parts, {
     ...page,
     body,
-    total: faults.strikes('totalLies', 0.5) ? lie(parts, rows.length) : rows.length,
+    total: totalOf(parts, body, rows.length),
   })
 }
 
@@ -161,8 +161,23 @@ function envelope(
   { scenario }: PageParts,
   { rows, number, size, body, total }: Page & { body: Body; total: number },
 ): string {
-  const told = scenario.echoesPageSize ? body.pageSize : size
-  return `{"items":[${rows.join(',')}],"pageNumber":${number},"pageSize":${told},"totalCount":${total}}`
+  const known = scenario.echoesPageSize ? body.pageSize : size
+  return `{"items":[${rows.join(',')}],"pageNumber":${number},"pageSize":${known},"totalCount":${total}}`
 }
 
-const lie = ({ chance }: PageParts, total: number): number => Math.max(0, total + chance.pick([-2, -1, 1, 3]))
+/**
+ * The total in a response, which the fault makes wrong. It never becomes right where it was wrong before: a total that was
+ * too low by exactly the rows that leave until the next page looks like a correct service.
+ */
+function totalOf({ world, faults, chance }: PageParts, body: Body, rows: number): number {
+  if (!faults.has('totalLies')) return rows
+  const question = JSON.stringify({ ...body, pageNumber: 0 })
+  const known = world.wrongTotals.get(question) ?? new Set<number>()
+  world.wrongTotals.set(question, known)
+  if (faults.strikes('totalLies', 0.5)) {
+    const wrong = Math.max(0, rows + chance.pick([-2, -1, 1, 3]))
+    if (wrong !== rows) known.add(wrong)
+    return wrong
+  }
+  return known.has(rows) && faults.drawn.has('deleteWhileReading') ? rows + 1 : rows
+}

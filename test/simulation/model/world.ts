@@ -39,6 +39,8 @@ export class World {
   readonly summaryTimes: { readonly from: Micros; until: Micros }[] = []
   changes = 0
   readonly crossings = new Crossings()
+  /** The wrong totals that were returned, by the request without its page number. */
+  readonly wrongTotals = new Map<string, Set<number>>()
   readonly #scenario: Scenario
   readonly #chance: Chance
   readonly #faults: FaultSource
