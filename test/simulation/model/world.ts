@@ -128,7 +128,7 @@ export class World {
     const record = this.#settled(report)
     if (record === undefined) return
     const before = newestOf(record)
-    // Whatever the fault: a deletion undone without a new stamp is in no window, as docs/PROOFS.md says.
+    // With any fault, a deletion undone without a new stamp is in no window, as docs/PROOFS.md says.
     this.#add(report, record, { ...before, stamp: this.now, ownStamp: this.now, deleted: !before.deleted })
   }
 
