@@ -13,7 +13,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 
 /** Ends pauses that began with another client or other OAuth scopes. Returns the reports that are still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
-  const paused = await context.warehouse.pauses()
+  const paused = await context.warehouse.books.pauses()
   // The pause stays if an operator made it, or if the service refused the report to the present client.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !stays(pause))
@@ -58,6 +58,6 @@ export async function pauseAfter(context: SyncContext, report: ReportName, error
   const { code, message: reason, cure } = error
   // Keeps a pause by an operator. A successful `check` would end the pause of a refusal, but must not end this one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
-  if ((await context.warehouse.pauses()).some(isByOperator)) return
+  if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())
 }

@@ -77,7 +77,7 @@ async function reconcileScope(
   const place = { report: declaration, scope, asked: { start, filters }, fence: context.fence }
   const open = await context.warehouse.reconcile(place, begun)
   const window = nextWindow(FIRST, clock, { ...config, sinceRequired: declaration.window.required })
-  const profile = await context.warehouse.pagingProfile(config.name, config.pageSize)
+  const profile = await context.warehouse.books.pagingProfile({ report: config.name, pageSize: config.pageSize })
   const { runId } = options
   const { reconcileId } = open
   const reason = { kind: 'reconcile', reconcileId } as const

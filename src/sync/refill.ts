@@ -25,7 +25,7 @@ export async function openCoverage(
 ): Promise<Refill | undefined> {
   const { warehouse, fence } = context
   const place = { report: config.name, scope, fence }
-  const stored = await warehouse.coverage(place)
+  const stored = await warehouse.books.coverage(place)
   const coverage = nextCoverage(stored, presentSettings(context, config.name), mark)
   if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
@@ -40,7 +40,7 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
   if (mark !== undefined) return
-  const stored = await warehouse.coverage({ report, scope })
+  const stored = await warehouse.books.coverage({ report, scope })
   const wanted = presentSettings(context, report)
   if (stored !== undefined && stored.asked.columns === wanted.columns) return
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))

@@ -77,7 +77,7 @@ async function openReading(
       cure: 'Check start (it must not be in the future).',
     })
   const window = nextWindow(before, clock, { ...config, sinceRequired: declaration.window.required })
-  const profile = await context.warehouse.pagingProfile(run.report, config.pageSize)
+  const profile = await context.warehouse.books.pagingProfile({ report: run.report, pageSize: config.pageSize })
   const soFar = { pages: run.pages, rows: run.figures.rows }
   const reason = { kind: 'changes' } as const
   return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })

@@ -79,11 +79,14 @@ const bind =
 /** Returns the functions that only read the books. */
 const readsOf = (sql: Sql) => ({
   absentKeys: bind(sql, absentKeys),
+  coverage: bind(sql, coverageOf),
   dueRecords: bind(sql, dueRecords),
   storedPrivacyRules: bind(sql, storedPrivacyRules),
   lastTrailRead: bind(sql, lastTrailRead),
   lastReadRecord: bind(sql, lastReadRecord),
   lastWindow: bind(sql, lastWindowOf),
+  pagingProfile: bind(sql, pagingProfileOf),
+  pauses: bind(sql, pauses),
   reconciledRows: bind(sql, reconciledRows),
   recordsToReadAgain: bind(sql, recordsToReadAgain),
   rejectedRows: bind(sql, rejectedRows),
@@ -223,10 +226,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
 
-  pauses(): Promise<Pause[]> {
-    return pauses(this.#database)
-  }
-
   pause(pause: Pause, now: Instant): Promise<void> {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
@@ -237,10 +236,6 @@ export class Warehouse implements AsyncDisposable {
     which: { readonly onlyRefused?: boolean } = {},
   ): Promise<readonly ReportName[]> {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
-  }
-
-  coverage({ report, scope }: { report: ReportName; scope: string }): Promise<Coverage | undefined> {
-    return coverageOf(this.#database, report, scope)
   }
 
   /** Deletes the stored configuration of scopes that are not in `kept`, because their records are no longer read. */
@@ -274,11 +269,6 @@ export class Warehouse implements AsyncDisposable {
   /** The functions with which the plan of a backfill reads facts from the warehouse. */
   get backfillBasis(): BackfillBasis {
     return backfillBasis(this.#database)
-  }
-
-  /** Returns the paging profile that earlier runs have learned for this `pageSize`. */
-  pagingProfile(report: ReportName, pageSize: number): Promise<PagingProfile> {
-    return pagingProfileOf(this.#database, { report, pageSize })
   }
 
   /** Stores the paging profile that a run has learned, joined with a profile that another run has stored meanwhile. */

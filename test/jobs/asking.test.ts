@@ -102,12 +102,12 @@ describe('without a worker on the queues', () => {
     } as const
     await warehouse.pause(paused, clock.now())
     await Promise.all([warehouse.resume(['events']), warehouse.pause(paused, clock.now())])
-    expect(await warehouse.pauses()).toHaveLength(1)
+    expect(await warehouse.books.pauses()).toHaveLength(1)
     expect(await warehouse.resume(['events'], { onlyRefused: true })).toEqual([])
-    expect(await warehouse.pauses()).toHaveLength(1)
+    expect(await warehouse.books.pauses()).toHaveLength(1)
     await warehouse.pause({ ...paused, code: 'REPORT_FORBIDDEN' }, clock.now())
     expect(await warehouse.resume(['events', 'budgets'], { onlyRefused: true })).toEqual(['events'])
-    expect(await warehouse.pauses()).toEqual([])
+    expect(await warehouse.books.pauses()).toEqual([])
   })
 })
 

@@ -99,9 +99,9 @@ it('go on being read again where a run was stopped', async () => {
   }
   const [stopped] = await syncAll(context, ['events'])
   expect(stopped?.state).toBe('failed')
-  const owed = await tide.warehouse.coverage({ report: 'events', scope: '' })
+  const owed = await tide.warehouse.books.coverage({ report: 'events', scope: '' })
   expect(owed?.refillUntil).toBeDefined()
   await tide.sync('events')
-  expect(await tide.warehouse.coverage({ report: 'events', scope: '' })).toMatchObject({ refillUntil: undefined })
+  expect(await tide.warehouse.books.coverage({ report: 'events', scope: '' })).toMatchObject({ refillUntil: undefined })
   expect(await differences(tide.warehouse, tide.sandbox.world, { report: 'events' })).toEqual([])
 })

@@ -64,7 +64,7 @@ it('pauses every report when the credentials are refused, and then asks for no t
 it('a backfill that finds its report paused, or the credentials refused, leaves the pauses as they are', async () => {
   await using tide = await aTide({ sandbox: { faults: ['401-always@token', '403@events'] } })
   await tide.attempt('enquiries')
-  const before = await tide.warehouse.pauses()
+  const before = await tide.warehouse.books.pauses()
   expect(before.map(({ report }) => report)).toEqual(['enquiries'])
   const range = {
     from: tide.config.reports.enquiries.start,
@@ -76,7 +76,7 @@ it('a backfill that finds its report paused, or the credentials refused, leaves 
     const backfill = backfillReport(tide.context, { ...range, backfillId: `of ${report}`, report })
     await expect(backfill).rejects.toThrow(/^nothing was asked: token request/)
   }
-  expect(await tide.warehouse.pauses()).toEqual(before)
+  expect(await tide.warehouse.books.pauses()).toEqual(before)
 })
 
 it('what an operator paused while it ran stays paused by the operator, also when the service then refuses it', async () => {
@@ -88,5 +88,5 @@ it('what an operator paused while it ran stays paused by the operator, also when
   tide.sandbox.setFaults(['403@events'])
   await running
   await tide.warehouse.resume(['events'], { onlyRefused: true })
-  expect((await tide.warehouse.pauses()).map(({ code }) => code)).toEqual(['REPORT_PAUSED'])
+  expect((await tide.warehouse.books.pauses()).map(({ code }) => code)).toEqual(['REPORT_PAUSED'])
 })

@@ -45,7 +45,10 @@ it.each(REPORTS)(
     expect(await syncAs(tide, report)).toBe(records)
     expect(await payloads(tide, report)).toBeGreaterThan(0)
     expect(await tide.warehouse.rows(`SELECT count(*) AS n FROM ${report}`)).toEqual([before])
-    expect(await tide.warehouse.coverage({ report, scope })).toMatchObject({ refillUntil: undefined, because: [] })
+    expect(await tide.warehouse.books.coverage({ report, scope })).toMatchObject({
+      refillUntil: undefined,
+      because: [],
+    })
     expect(await syncAs(tide, report)).toBe(0)
   },
 )
@@ -104,7 +107,9 @@ it('a run that is stopped goes on with the records that are left, the changed on
   const asked = tide.sandbox.requests.list().filter(({ path }) => PATHS.audit_entries?.test(path))
   const first = asked.slice(0, 3).map(({ body }) => (JSON.parse(body) as { entityRecordId: number }).entityRecordId)
   expect(new Set(first)).toEqual(new Set(changed))
-  expect(await tide.warehouse.coverage({ report: 'audit_entries', scope: '3:' })).toMatchObject({ because: ['expand'] })
+  expect(await tide.warehouse.books.coverage({ report: 'audit_entries', scope: '3:' })).toMatchObject({
+    because: ['expand'],
+  })
   expect(await syncAs(tide, 'audit_entries')).toBeLessThanOrEqual(records)
   const bare = `SELECT entity_record_id FROM audit_entries GROUP BY ALL HAVING count(payload) = 0`
   expect(await tide.warehouse.rows(bare)).toEqual([])
@@ -125,7 +130,7 @@ it('a record that may not be read keeps being owed, the others are done', { tags
   tide.sandbox.setFaults([])
   expect(records).toBeGreaterThan(1)
   expect(await syncAs(tide, report)).toBe(0)
-  expect(await tide.warehouse.coverage({ report, scope: '' })).toMatchObject({ because: ['expand'] })
+  expect(await tide.warehouse.books.coverage({ report, scope: '' })).toMatchObject({ because: ['expand'] })
   await tide.warehouse.resume([report])
   expect(await syncAs(tide, report)).toBe(1)
   expect(await syncAs(tide, report)).toBe(0)

@@ -31,7 +31,7 @@ export async function openAuditCoverage(
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
     const place = { report, scope, fence }
-    const stored = await warehouse.coverage(place)
+    const stored = await warehouse.books.coverage(place)
     const coverage = auditCoverage(
       stored,
       { start, filters: {}, expand, columns },

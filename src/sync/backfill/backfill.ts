@@ -132,7 +132,7 @@ async function pullRequest(context: SyncContext, options: BackfillOptions, windo
   if (fence === undefined)
     throw new SyncError('FENCED', `${report}: the backfill has no epoch`, { cure: 'Start it again.' })
   const config = settings.reports[report]
-  const profile = await warehouse.pagingProfile(report, config.pageSize)
+  const profile = await warehouse.books.pagingProfile({ report, pageSize: config.pageSize })
   const { numberMark } = warehouse
   const question = questionOf(config, privacyTextOf(settings, report))
   return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }

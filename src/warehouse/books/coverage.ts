@@ -10,7 +10,10 @@ import { merged, type Span } from '../../plan/spans.ts'
 
 export type { Coverage } from '../../plan/coverage.ts'
 
-export async function coverageOf(sql: Sql, report: string, scope: string): Promise<Coverage | undefined> {
+export async function coverageOf(
+  sql: Sql,
+  { report, scope }: { report: string; scope: string },
+): Promise<Coverage | undefined> {
   const [row] = await sql.rows<{ asked: string; until: number | null; because: string | null }>(
     'SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE report = $1 AND scope = $2',
     [report, scope],
@@ -40,7 +43,7 @@ export async function recordCoverage(
 ): Promise<void> {
   const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
   const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
-  const before = await coverageOf(sql, place.report, place.scope)
+  const before = await coverageOf(sql, place)
   const now = newlyPrivate(before?.asked.columns, asked.columns)
   await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
   await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
