@@ -26,7 +26,7 @@ export interface RequestColumn {
   readonly meaning: string
 }
 
-/** Names of the two request parameters that bound a time. Both bounds are inclusive (spec §4, rule 1). */
+/** Names of the two request parameters that are the bounds of a time. Both bounds are inclusive (spec §4, rule 1). */
 export interface Window {
   readonly since: string
   readonly until: string

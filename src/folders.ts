@@ -79,7 +79,7 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns WAREHOUSE_MISSING if the operator can make the configured folder usable, and other errors unchanged. */
+/** Returns WAREHOUSE_MISSING if a missing permission or a wrong path caused the error, and other errors unchanged. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',

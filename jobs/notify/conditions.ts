@@ -51,8 +51,8 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
 }
 
 /**
- * Returns the condition that the service has shown rows too late: after the last window that requested their time.
- * Reports whose rows have modification times have no such condition, because a later window reads their late rows.
+ * Returns a condition if a longer overlap would have found late rows, which the service showed after their window was
+ * read. Reports whose rows have modification times have no such condition: a later window reads their late rows.
  */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures

@@ -46,7 +46,7 @@ export interface JobAttempt {
 /** Milliseconds until a job that waits for an operator is tried again. The cause may be gone without a `resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
-/** Runs `work`. If it throws, moves or fails the job as `verdictOf` decides. */
+/** Runs `work`. If it throws, drops the job, returns it to the queue or fails it, as `verdictOf` decides. */
 export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()

@@ -50,7 +50,7 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Number of attempts after temporary errors, with the delays of `retryDelayMs`. Later, a tick adds a new job. */
+/** Maximum number of attempts, including the first. After the last one, the next tick adds a new job. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

@@ -72,7 +72,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns a CSV value. NULL becomes an empty field and an empty text `""`, so that programs can distinguish them. */
+/** Returns a CSV value: an empty field for NULL, and `""` for an empty text, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

@@ -189,7 +189,9 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Drops the refusal of a report whose pause another process has ended, so that its requests are sent again. */
+  /**
+   * Drops the refusal of a report, so that its requests are sent again. Called if another process has ended its pause.
+   */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }

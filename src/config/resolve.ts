@@ -67,7 +67,9 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the local path whose folder gets staging, queue and socket. For a lake in PostgreSQL, the path is fixed. */
+/**
+ * Returns the local path whose folder contains staging, queue and socket. For a lake in PostgreSQL, the path is fixed.
+ */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse

@@ -56,7 +56,7 @@ const REQUEST_CHECK_EVERY_MS = 1_000
 /** Maximum number of requests without a login per minute and address. Each file of the page is counted separately. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
-/** Starts the server. Throws CONFIG_INVALID for an address that must not be used, and CONSOLE_PORT_TAKEN. */
+/** Starts the server. For an unusable address, throws CONFIG_INVALID or, if the port is used, CONSOLE_PORT_TAKEN. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
   checkReach(options.host, options)
   const token = options.token ?? newToken()

@@ -42,6 +42,6 @@ export interface Engine {
    * A command's own engine has no such function, because the next `tidemark sync` runs the reports.
    */
   restart?(reports: readonly ReportName[]): Promise<void>
-  /** Runs `work` after all earlier calls of `inTurn` have ended, so that two works never run at once. */
+  /** Runs `work` after all earlier calls of `inTurn` have ended, so that only one `work` runs at a time. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -187,7 +187,10 @@ export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether page 2 of a bare array repeats page 1 even if fewer rows are requested than page 1 had. */
+/**
+ * Returns whether a bare array may hide rows at one instant, which can't be cut. Page 2 repeated page 1. With a smaller
+ * page size, page 2 repeats page 1 again, or the walk has fewer distinct rows than the walk before.
+ */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -199,7 +202,10 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If all their pages are alike, narrower spans must also have no other row. */
+/**
+ * Returns whether two walks agree. If each page repeated page 1 and every total counts more rows, requests for narrower
+ * spans must also have returned no other row.
+ */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 

@@ -48,7 +48,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the type of a column after values of these kinds. Only BIGINT changes: to a decimal for larger numbers. */
+/** Returns the column's type after values of these kinds. BIGINT becomes a decimal for larger numbers or fractions. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 

@@ -76,7 +76,7 @@ export class LastPageSearch {
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
-  /** Returns the last page if its number is certain. `short`: the number of a short page before an empty one. */
+  /** Returns the last page; undefined while its number is uncertain. `short`: a short page before an empty one. */
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
     if (this.#limit === undefined) return undefined

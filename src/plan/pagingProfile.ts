@@ -29,7 +29,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after any page that was requested with the configured page size. */
+/** Returns the profile after any page with the configured page size: `longestOfRun` is at least `rows`. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -46,7 +46,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` rows had a next page, though earlier full pages had more rows. */
+/** Returns the profile after a page of `rows` rows was followed by a next page. Earlier full pages had more rows. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -60,7 +60,7 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with the number of the first page, or without it after the service has refused that page. */
+/** Returns the profile with this first number. Undefined after the service refused that page. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -82,7 +82,9 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response has more rows than were requested and than any page before: paging may be ignored. */
+/**
+ * Returns whether a response has more rows than requested and than each earlier page. The service may ignore paging.
+ */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 

@@ -26,7 +26,9 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored; those of other fields are dropped. Undefined: all are stored. */
+  /**
+   * Fields whose arrays and objects are stored. Nested values of other fields are dropped. Undefined: all are stored.
+   */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -81,7 +83,7 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 export interface NewlyPrivate {
   /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
-  /** Those of `columns` that are hashed. Their type becomes text. */
+  /** The names in `columns` that are hashed. The type of these columns becomes text. */
   readonly hashed: readonly string[]
   readonly payload: boolean
 }

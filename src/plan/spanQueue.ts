@@ -8,11 +8,9 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
-/**
- * If this many slices in a row have too many rows, and the last is not longer than `#goodLength`, a heap is assumed.
- */
+/** A heap is assumed after this many slices with too many rows, if the last is not longer than `#goodLength`. */
 const HEAP_FAILURES = 3
-/** After more than this many slices in a row with too many rows, the next is at least as short as `SHRINK` requires. */
+/** After more slices with too many rows than this, the next is at most as long as `shorterLength` returns. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
 const STUCK_SHARE = 0.8
@@ -68,7 +66,7 @@ export class SpanQueue {
   #failures = 0
   /** Total of the previous slice with too many rows, if the service returns totals. */
   #totalBefore: number | undefined
-  /** Slices in a row that were shorter than the slice before but had over `STUCK_SHARE` of that slice's rows. */
+  /** Number of successive slices that were shorter than the one before but had over `STUCK_SHARE` of its rows. */
   #heapSigns = 0
   /** Number of sparse slices in a row. */
   #sparse = 0

@@ -95,7 +95,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest end of a slice with at most `wanted` of the times. Equal times always stay in one slice. */
+/** Returns the latest end of a slice that contains at most `wanted` of the times. Equal times stay in one slice. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1

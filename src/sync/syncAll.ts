@@ -10,7 +10,9 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** Number of reports that run at the same time. More would need more memory; fewer would only wait for the service. */
+/**
+ * Number of reports that run at the same time. More need more memory. With fewer, the run waits longer for responses.
+ */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */

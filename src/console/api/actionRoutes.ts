@@ -1,4 +1,6 @@
-/** Routes for actions. Each sends the owner of the warehouse the request that the command of the same name sends. */
+/**
+ * Routes for actions. An action has the name of a command, and sends the same request to the owner of the warehouse.
+ */
 import { z } from 'zod'
 import { reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

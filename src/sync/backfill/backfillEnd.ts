@@ -97,7 +97,7 @@ export async function recordStop(
   const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
   const book = await backfills.book(backfillId).catch(() => undefined)
   if (book?.state === 'cancelled') return outcomeOf(context, book)
-  // A newer run has taken over the report. This run must not change the books.
+  // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
   // Storing the record may fail for the same reason, such as a full disk. The caller must get the original error.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
@@ -108,5 +108,5 @@ export async function recordStop(
   throw error
 }
 
-/** Returns the parts of an error that are stored in the books. */
+/** Returns the part of an error that the warehouse stores: its code, message and cure. */
 const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })

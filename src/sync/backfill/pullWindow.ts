@@ -18,7 +18,10 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws errors of walks and of the client, and CONFIG_INVALID if the settings here differ. */
+/**
+ * Reads the window. Throws errors of walks and of the client. Throws CONFIG_INVALID if this process has other settings
+ * than the process that began the backfill.
+ */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

@@ -83,10 +83,10 @@ export class Difference {
   }
 
   /**
-   * Returns the missing rows that a further read confirms, because a second read of several pages may have lacked a
-   * living row. Reads the time around each row's stamp without deleted rows and then with them, and stores the stamps
-   * of that last read in `stamps`. Returns all missing rows if these reads would take more requests than the slice has
-   * pages, or if many rows have these stamps.
+   * Returns the missing rows that a further read confirms as missing. A second read of several pages may have lacked a
+   * living row. Reads the time around each row's stamp, first without deleted rows and then with them. Stores the
+   * stamps of that last read in `stamps`. Returns all missing rows if these reads would take more requests than the
+   * slice has pages, or if many rows have these stamps.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {

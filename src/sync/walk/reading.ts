@@ -1,4 +1,4 @@
-/** Reads one report, or one currency of it, for a run. Stages the rows and closes the proven slices. */
+/** Reads one report, or one currency of it, for a run. Stages rows, and closes slices that are proven complete. */
 import { earliest, type Instant, plusMs } from '../../instant.ts'
 import { isSameProfile, type PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
@@ -203,7 +203,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Returns whether all rows have a creation time: if so, the total by creation time equals the total without bounds. */
+/** Returns the total by creation time if it equals the total without bounds. Then all rows have a creation time. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

@@ -225,7 +225,7 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  /** Runs the statement, and immediately before it `first` if there is one. */
+  /** Runs `first` if it is defined, and then the statement. No other statement runs between them. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {

@@ -1,9 +1,10 @@
 /**
- * Stores which rows a load has changed, in its transaction. Audit reports then read the trails of these rows.
- * `ask_after` is the earliest time at which the trail surely contains the change. It is the row's modification time
- * plus the settle time or, without a modification time, the time of the response with the row. A row is due until its
- * trail is read after `ask_after`. Every row that the load has written is due, because the service may have shown its
- * change late. If the last read of a trail is in the future, the service's clock was set back, and its row is due too.
+ * Stores which rows a load has changed, in its transaction. Audit reports then read the audit trails of these rows.
+ * From `ask_after` on, a trail contains the change. With a modification time, `ask_after` is this time plus the settle
+ * time. Without one, `ask_after` is the time of the response with the row. A row is due (its trail must be read) until
+ * its trail is read after `ask_after`. Every row that the load has written is due, because the service may have shown
+ * its change late. A row is due too if the last read of its trail is in the future: then the service's clock was set
+ * back.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'

@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns false if some rows lack the report's deletion flag. Such rows are counted, so they must be staged. */
+/** Returns whether the report has no deletion flag, or all rows have it. Rows without it are counted in `staged`. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 

@@ -20,7 +20,10 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** Requests have read all rows up to this time (creation or modification, by report). Undefined: no rows yet. */
+  /**
+   * All rows up to this time were requested. It is a creation or a modification time, depending on the report.
+   * Undefined: no rows were requested yet.
+   */
   readonly reached: Instant | undefined
 }
 

@@ -61,7 +61,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns comments for columns in schema `history` that have none. Each table has a view and a table there. */
+/** Returns comments for columns in schema `history` that have none. Each report has a view and a table there. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

@@ -30,7 +30,7 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns the history of the report; undefined if it is off. */
+/** Returns the earliest time at which open versions can begin; undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
     'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',

@@ -11,7 +11,10 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if unclear. */
+/**
+ * Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if page 0 can't
+ * decide.
+ */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -24,7 +27,10 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the number of the first page; undefined if unclear. Requests a row of page 1 alone, or pages of one row. */
+/**
+ * Returns the number of the first page; undefined if rows moved or are too few. A response with one row has only one
+ * page: the number of the page with this row is the result. Without such a row, pages of one row are compared.
+ */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -62,9 +68,9 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page with the row. If page 2 has the row, the service repeats its last page for higher
- * numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that, the row was there all the
- * time.
+ * Returns the number of the page that has the row. If page 2 has the row, returns `shown again`: the service repeats
+ * its last page for higher numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that,
+ * the row was there all the time. Returns undefined if the row moved or no page has it.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
@@ -75,8 +81,9 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Returns the number of the first page, from pages of one row, so that there are several pages. Two rows are necessary.
- * `again` reads the first page again: rows that it contains both times existed during all requests.
+ * Returns the number of the first page, from pages of one row. At least two rows are necessary for two different pages.
+ * `again` reads the first page again: rows that it contains both times existed during all requests. Returns undefined
+ * if page 0 has at least as many rows as these, or if page 0 changes between the requests.
  */
 async function numberBySmallPages(
   read: Read,
