@@ -1,4 +1,4 @@
-/** Derives a report's table and child tables. The DDL and the data dictionary are made from them. Pure. */
+/** Derives a report's table and child tables. The DDL and the data dictionary are made from them. */
 import type { Collection, Declaration, FieldType } from './report.ts'
 
 export type DuckType =

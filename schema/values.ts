@@ -7,7 +7,7 @@ export interface ValueRule {
   /** The reason of a misfit. It completes the sentence "the value is …" about a value that the type does not accept. */
   readonly misfit: string
   readonly takes: string
-  /** Accepted values. JSON from the service is before the arrow, the value as DuckDB prints it (in UTC) after it. */
+  /** Accepted values. Before the arrow is the service's JSON. After it is the value as DuckDB prints it (in UTC). */
   readonly examples: readonly Example[]
   /** Examples of values, as JSON, that the type does not accept. */
   readonly misfits: readonly string[]

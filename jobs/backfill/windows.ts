@@ -41,7 +41,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const POLL_EVERY_MS = 200
-/** Milliseconds between two checks of a puller whether the backfill still needs the window. */
+/** Milliseconds between two checks whether the backfill still needs the window that a puller reads. */
 const UNWANTED_CHECK_MS = 1_000
 /** Number of polls (one per `POLL_EVERY_MS`) after which a backfill counts the pullers again. */
 const POLLS_PER_PULLER_COUNT = 25

@@ -20,7 +20,7 @@ import type { QueueStore } from '../stores/store.ts'
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
-/** BullMQ's token for moving a job whoever holds its lock. */
+/** BullMQ's token for moving a job even if another worker has its lock. */
 const ANY_LOCK = '0'
 
 interface JobRequest<Data> {
@@ -109,7 +109,7 @@ export class Requests {
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
-    // A job that has ended in the meantime cannot be returned, and need not be.
+    // A job that has ended in the meantime can't be returned. Its error is ignored.
     await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
     return orphans.length
   }

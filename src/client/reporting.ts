@@ -189,9 +189,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /**
-   * Drops the refusal of a report, so that its requests are sent again. Called if another process has ended its pause.
-   */
+  /** Drops a report's refusal, so that its requests are sent again. Called if another process has ended its pause. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
@@ -296,7 +294,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** After a 429 or a Retry-After, the whole client pauses and so do the processes that share pauses. */
+  /** After a 429 or a Retry-After, this client pauses. The other processes that share pauses pause too. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

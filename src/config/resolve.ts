@@ -67,9 +67,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/**
- * Returns the local path whose folder contains staging, queue and socket. For a lake in PostgreSQL, the path is fixed.
- */
+/** Returns the local path whose folder contains staging, queue and socket. It is fixed for a lake in PostgreSQL. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -168,7 +166,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off, or undefined. If there are several reasons, returns the operator's decision. */
+/** Returns why the report is off; undefined if it is on. Of several reasons, returns the operator's decision. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

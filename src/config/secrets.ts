@@ -48,7 +48,7 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices. The secret is required if a webhook is set, and not read without one. */
+/** Reads the secret that signs notices, which a webhook requires. Returns undefined without a webhook or secret. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
   const secret = await readSecret(SETTINGS.notify, raw, from)

@@ -38,7 +38,7 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Reads a secret from a file, without the final line break that editors and secret stores add. */
+/** Returns a file's secret without the final line break. If the file is unreadable or empty, returns the problem. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }

@@ -1,4 +1,4 @@
-/** Returns what needs attention, worst first, each item with its reason and what to do. Pure. */
+/** Finds what needs attention. The worst item is first. Each item has its reason and its cure. */
 import { isPerRecord } from '../../schema/index.ts'
 import type { Attention } from './api/schemas.ts'
 import type { Standing } from '../status/standing.ts'

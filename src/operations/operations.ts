@@ -16,7 +16,7 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** The function of an operation. It executes the request, which has no name `do` here, and does not publish. */
+/** The function of an operation. It executes the request (without the field `do`), and does not publish. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,

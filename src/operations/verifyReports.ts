@@ -94,7 +94,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads pauses from the warehouse if possible: `check` ends pauses without publishing, so the copy may be outdated. */
+/** Returns the pauses in the warehouse or, if it is in use, in the copy, which may lack changes; [] without either. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

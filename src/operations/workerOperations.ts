@@ -173,7 +173,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue; its callers receive CANCELLED. Returns undefined if no such run waits. */
+/** Removes a waiting run from its queue and returns it; undefined if no such run waits. Its callers get CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

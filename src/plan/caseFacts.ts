@@ -202,10 +202,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/**
- * Returns whether two walks agree. If each page repeated page 1 and every total counts more rows, requests for narrower
- * spans must also have returned no other row.
- */
+/** Returns whether two walks agree. If each page was page 1 but totals are higher, narrower spans had no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 

@@ -82,9 +82,7 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/**
- * Returns whether a response has more rows than requested and than each earlier page. The service may ignore paging.
- */
+/** Returns whether a response has more rows than requested and than any earlier page. Paging may then be ignored. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 

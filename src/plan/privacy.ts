@@ -26,9 +26,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /**
-   * Fields whose arrays and objects are stored. Nested values of other fields are dropped. Undefined: all are stored.
-   */
+  /** Fields whose arrays and objects are stored; nested values of other fields are dropped. Undefined: all fields. */
   readonly nested: ReadonlySet<string> | undefined
 }
 

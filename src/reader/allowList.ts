@@ -53,8 +53,9 @@ interface Lists {
 }
 
 /**
- * Creates the macro `refusal(statement)`. It returns why a reader may not run the statement, or NULL. Must be called
- * again after another copy was attached. `place` is the prefix of macro names; without it, they are temporary.
+ * Creates the macro `refusal(statement)`. It returns why a reader may not run the statement; NULL if it is allowed.
+ * Must be called again after another copy was attached. `place` is the prefix of macro names. Without it, they are
+ * temporary.
  */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))

@@ -72,7 +72,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** `#rowOf` has, for each item, the number of its row on the page; `#starts` the position of the item's line. */
+  /** `#rowOf` contains the row number of each item on the page, and `#starts` contains the position of its line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -114,8 +114,8 @@ class Collection implements CollectionPage {
   }
 
   /**
-   * Writes the value of one field of an item. A text without escapes is written without its quotes, any other value as
-   * it was sent. Returns the position after the value.
+   * Writes the value of one field of an item. A text without escapes is written without its quotes. Any other value is
+   * written as it was sent. Returns the position after the value.
    */
   #field(
     id: number,

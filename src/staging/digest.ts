@@ -1,4 +1,4 @@
-/** Computes the digest (not cryptographic) of a collection for its row. If an item changes, so does the row. */
+/** Computes the digest (not cryptographic) of a collection for its row. A changed item changes the digest. */
 import { writeDigits } from './digits.ts'
 
 export interface Digest {

@@ -128,7 +128,7 @@ class PageEdits {
     return end
   }
 
-  /** Returns the text to hash: a string without quotes and escapes, any other value as the service sent it. */
+  /** Returns the text to hash. It is a string without quotes and escapes, or another value as the service sent it. */
   #sent(at: number, end: number): string {
     const written = this.#bytes.toString('utf8', at, end)
     return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written

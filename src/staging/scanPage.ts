@@ -334,7 +334,7 @@ class PageScan {
     return i + 1
   }
 
-  /** `#position` is the number of items so far in the parsed collection; `#ids` has the identifiers of these items. */
+  /** `#position` is the number of items so far in the parsed collection. `#ids` contains their identifiers. */
   #position = 0
   #ids: (number | undefined | null)[] = []
   /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */

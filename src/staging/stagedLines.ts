@@ -7,7 +7,7 @@ import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** The row's bytes in the page: `from` is the position of its `{`, `to` the position after its `}`. */
+  /** Positions in the page: `from` is the position of the row's `{`, and `to` is the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number

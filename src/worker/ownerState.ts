@@ -1,4 +1,4 @@
-/** Stores whether this process owns the warehouse. The console gets its backend from here, and `/readyz` its answer. */
+/** Stores whether this process owns the warehouse. The console and `/readyz` read this state. */
 import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 

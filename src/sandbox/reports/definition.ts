@@ -57,9 +57,7 @@ export interface Definition extends Endpoint {
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /**
-   * By field name: a function that returns the field's value after an edit. `row.modified` is already the edit's time.
-   */
+  /** Functions by field name. Each returns the field's value after an edit. `row.modified` is the edit's time. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The name of the field that contains an amount in the requested currency. */
   readonly amount?: string

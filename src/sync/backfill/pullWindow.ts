@@ -18,10 +18,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/**
- * Reads the window. Throws errors of walks and of the client. Throws CONFIG_INVALID if this process has other settings
- * than the process that began the backfill.
- */
+/** Reads the window. Throws CONFIG_INVALID if its backfill has other settings, and errors of walks and the client. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

@@ -39,7 +39,7 @@ export interface BookFigures {
   readonly isPaused: boolean
   readonly pausedCode: string | undefined
   readonly pausedReason: string | undefined
-  /** The number of rows of the last `LATE_NOTICE_HOURS` that were late. */
+  /** The number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
   /** The longest delay (ms) of one of these rows. */
   readonly largestLatenessMs: number | undefined

@@ -58,7 +58,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Query of values that the sentences use, but that are no columns of the view. */
+/** Query of the values that the sentences need in addition to the view's columns. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s

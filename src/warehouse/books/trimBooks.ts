@@ -1,6 +1,6 @@
 /**
- * Removes old entries from the books. The last run of each report, kind and outcome is kept, and so are loads that
- * changed rows and loads of a window or mark. Old windows that touch are joined, so the covered time does not change.
+ * Removes old entries from the books. Keeps the last run of each report, kind and outcome. Also keeps loads that
+ * changed rows, and loads that a window or a mark names. Joins old windows that touch; the covered time stays the same.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'

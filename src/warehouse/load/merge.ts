@@ -102,7 +102,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Rewrites a condition on the shape of a row of the staged file (`r`) for the temporary table `staged` (`s`). */
+/** Rewrites a condition on a row's shape, from the staged file (`r`) to the temporary table `staged` (`s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */

@@ -20,10 +20,7 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /**
-   * All rows up to this time were requested. It is a creation or a modification time, depending on the report.
-   * Undefined: no rows were requested yet.
-   */
+  /** The creation or modification time, depending on the report, up to which rows were requested; undefined: none. */
   readonly reached: Instant | undefined
 }
 
@@ -120,9 +117,9 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that are absent for the first time. The next reconcile may delete them. */
+  /** Number of stored rows that only this reconcile did not find. The next one may delete them. */
   readonly absent: number
-  /** Number of stored rows that are absent for the second time. They are marked as deleted. */
+  /** Number of stored rows that neither this reconcile nor the comparison before found. They are marked as deleted. */
   readonly deleted: number
   /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number
@@ -142,8 +139,8 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
 }
 
 /**
- * Ends a complete reconcile: marks rows that were absent twice as deleted, and stores which rows are absent for the
- * first time. Throws MASS_DELETE_STOPPED if too many rows would be marked; then nothing is marked.
+ * Ends a complete reconcile. Marks rows as deleted that the previous comparison did not find either, and stores which
+ * other rows are absent. Throws MASS_DELETE_STOPPED if too many rows would be marked; then nothing is marked.
  */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending

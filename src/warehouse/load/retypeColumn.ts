@@ -140,7 +140,7 @@ function sentSql({ column, json, numberMark }: ColumnReading, stored: string): s
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL of a JSON text: its value in the new type, whether it is a misfit, and whether the column rounds it. */
+/** Returns SQL expressions for a JSON text: its value in the new type, whether it is a misfit or is rounded. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)

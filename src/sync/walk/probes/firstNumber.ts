@@ -11,10 +11,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/**
- * Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if page 0 can't
- * decide.
- */
+/** Reads page 0 after walks with fewer rows than the total. Returns the first number; undefined if it stays open. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
