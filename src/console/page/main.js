@@ -9,6 +9,7 @@ import { byId, Fragment, h, html, render } from './html.js'
 import { watchLive } from './live.js'
 import * as overview from './overview.js'
 import { placeNow } from './place.js'
+import { released } from './pressing.js'
 import * as rejected from './rejected.js'
 import * as report from './report.js'
 import * as run from './run.js'
@@ -59,26 +60,33 @@ function refresh() {
   if (!document.hidden) void load()
 }
 
-async function load() {
+/** Refreshes the view without an action of the user. The user's selection of text stays, if there is one. */
+function refreshByItself() {
+  if (!document.hidden) void load({ keepsSelection: true })
+}
+
+async function load({ keepsSelection = false } = {}) {
   cancelRefresh()
   const request = (asked += 1)
   const { place } = state
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
+  // Waits until no element is pressed: a redraw would replace the pressed element, and its click would be lost.
+  await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
   if (!isOutdated && drawView instanceof Error) {
     // If a refresh fails, the page keeps the old view. Only a view that was just opened shows the error.
     if (isOpening) change({ drawView: () => failureView(drawView) })
-  } else if (!isOutdated) {
+  } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
     drawn = request
     change({ drawView: () => h(Fragment, { key: spotOf(place) }, /** @type {() => Content} */ (drawView)()) })
     byId('main').dataset['shown'] = hash
     if (isOpening && spotOf(place) !== drawnSpot && !hasMovedFocus()) focusTitle()
     drawnSpot = spotOf(place)
   }
-  if (request === asked) cancelRefresh = after(REFRESH_EVERY_MS, refresh)
+  if (request === asked) cancelRefresh = after(REFRESH_EVERY_MS, refreshByItself)
 }
 
 /** @param {View} view @param {Place} place @returns {Promise<(() => Content) | Error>} */
@@ -101,6 +109,12 @@ const failureView = ({ message, cure = '' }) => [
   html`<p>${message}</p>`,
   html`<p>${cure}</p>`,
 ]
+
+/** Returns whether the user has selected text in the view, for example to copy it. */
+function hasSelection() {
+  const selection = getSelection()
+  return selection !== null && !selection.isCollapsed && byId('main').contains(selection.anchorNode)
+}
 
 const focusTitle = () => document.getElementById('title')?.focus({ preventScroll: true })
 
@@ -129,8 +143,9 @@ document.addEventListener('visibilitychange', refresh)
 watchLive({
   onConnection: (isConnected) => change({ isConnected }),
   onState: (live, hasChanged) => {
-    change({ live })
-    if (hasChanged) refresh()
+    state.live = live
+    if (hasChanged) refreshByItself()
+    void released().then(() => hasSelection() || draw())
   },
 })
 // Without an answer, the page shows its buttons, because the server checks the permission of each request.
