@@ -97,7 +97,7 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
   })
 }
 
-/** Reads the scopes in a token. Does not verify its signature, because the scopes are only shown in messages. */
+/** Reads a token's scopes; undefined if it has none. Ignores the signature: the scopes are only shown in messages. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined

@@ -165,7 +165,7 @@ function readPastContinue(socket: Socket): void {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** Returns only the host, since a redirect's path and query may contain a session or parts of the request. */
+/** Returns only the host; undefined if it is unknown. Path and query may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host

@@ -53,7 +53,7 @@ const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
-/** Returns the name of the variable that sets the key at a path. */
+/** Returns the name of the variable that sets the key at a path; undefined if there is none. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 

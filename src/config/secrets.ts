@@ -32,7 +32,7 @@ interface SecretSources {
   readonly problems: Problem[]
 }
 
-/** Reads the client secret, which is always required. */
+/** Reads the client secret, which is always required. Returns undefined after adding a problem. */
 export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
   const secret = await readSecret(SETTINGS.client, value, from)
   if (secret === 'none')

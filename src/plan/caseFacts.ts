@@ -51,7 +51,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Cuts the span at `youngFrom` if its old part may be counted by pages and is at least as long as its young part. */
+/** Cuts the span at `youngFrom`. Undefined if pages may not count its old part, or if that part is the shorter one. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -202,7 +202,10 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If each page was page 1 but totals are higher, narrower spans had no new row. */
+/**
+ * Returns whether two walks agree. The walks may have returned the rows of page 1 on every page, although every total
+ * counts more rows. Then requests for narrower spans must also have returned no row that the walks lack.
+ */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 

@@ -48,7 +48,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns the column's type after values of these kinds. BIGINT becomes a decimal for larger numbers or fractions. */
+/** Returns a column's type after values of these kinds. It changes only from BIGINT to a decimal, when necessary. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 

@@ -10,7 +10,7 @@ const SPARSE = 0.1
 const SPARSE_GROWTH = 3
 /** A heap is assumed after this many slices with too many rows, if the last is not longer than `#goodLength`. */
 const HEAP_FAILURES = 3
-/** After more slices with too many rows than this, the next is at most as long as `shorterLength` returns. */
+/** After more slices with too many rows and no total, the next is at most as long as `shorterLength` returns. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
 const STUCK_SHARE = 0.8

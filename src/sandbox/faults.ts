@@ -152,7 +152,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** Returns the active fault of that name. A fault without an endpoint applies to all reports, not to tokens. */
+  /** Returns the active fault, else undefined. A fault without an endpoint applies to all reports, not to tokens. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -23,7 +23,7 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels an unfinished backfill, so that no process can commit more of its rows. Returns the backfill's report. */
+/** Cancels a backfill: no process can commit more of its rows. Returns its report; undefined if it has ended. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,

@@ -108,7 +108,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Returns the parts of the range with their numbers of rows. Halves the largest part until all are small enough. */
+  /** Returns parts with numbers of rows; undefined without totals. Halves the largest part until all are small. */
   async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined

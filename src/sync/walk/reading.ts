@@ -189,7 +189,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Returns the service's present total, of all rows or of those within `bounds`. The request is for one row only. */
+/** Requests one row. Returns the service's present total, of all rows or within `bounds`; undefined if it has none. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},

@@ -122,8 +122,8 @@ export interface RangeEnd extends CountPlace {
 }
 
 /**
- * Marks rows as deleted that were created in the range, if neither this read nor an earlier one returned them. Stores
- * the rows that only this read did not return. Throws MASS_DELETE_STOPPED if too many rows would be marked.
+ * Marks rows as deleted that were created in the range, are absent from this read, and were absent from the previous
+ * one. Stores which other rows are absent. Throws MASS_DELETE_STOPPED if too many rows would be marked.
  */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end

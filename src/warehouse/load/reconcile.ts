@@ -117,9 +117,9 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that only this reconcile did not find. The next one may delete them. */
+  /** Number of stored rows that the previous comparison found, but not this one. The next one may delete them. */
   readonly absent: number
-  /** Number of stored rows that neither this reconcile nor the comparison before found. They are marked as deleted. */
+  /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
   /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number

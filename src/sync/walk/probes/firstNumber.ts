@@ -11,7 +11,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than the total. Returns the first number; undefined if it stays open. */
+/** Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if unknown. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -80,7 +80,7 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 /**
  * Returns the number of the first page, from pages of one row. At least two rows are necessary for two different pages.
  * `again` reads the first page again: rows that it contains both times existed during all requests. Returns undefined
- * if page 0 has at least as many rows as these, or if page 0 changes between the requests.
+ * if page 0 changes meanwhile, or if no more such rows exist than page 0 has.
  */
 async function numberBySmallPages(
   read: Read,
