@@ -40,7 +40,7 @@ export interface Findings {
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** True if there are rows after the last page or, in an audit trail, entries before or after the returned ones. */
+  /** True if there are rows after the last page or, in an audit trail, entries outside of the returned ones. */
   readonly hidden?: boolean
   /** The result of requests for parts of the span. It shows whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding

@@ -222,8 +222,8 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that may have rows; undefined if no such page was refused. A page may have rows
-   * if the walk has fewer rows than the total or, in reports without totals, if the page before it is full.
+   * Returns the refusal of a page that may have rows; undefined if no such page was refused. A page may have rows if
+   * the walk has fewer rows than the total. In reports without totals, it may have rows if the page before it is full.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

@@ -45,9 +45,9 @@ export const FIRST: Before = { mark: undefined }
 
 /**
  * Returns the next incremental window: from the mark minus `overlap` to the service's clock. The window ends at the
- * present, because a row that is edited every few seconds is only ever returned with its newest time (product contract
- * §5.5). If the service's clock was set back, changes have times before the mark. The overlap then counts from the time
- * that this clock would have shown when the previous run began, so that no row is between two windows (§5.1).
+ * present: a row with an edit every few seconds is only ever returned with its newest time (product contract §5.5). If
+ * the service's clock was set back, changes have times before the mark. The overlap then counts from the time that this
+ * clock would have shown at the start of the previous run. So no row is between two windows (§5.1).
  */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)

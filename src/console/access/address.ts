@@ -1,6 +1,6 @@
 /**
  * Addresses and host names of the console. On loopback, a page of another site could reach the console through a name
- * that resolves to 127.0.0.1 (DNS rebinding), so only loopback names are accepted. On other addresses, everybody in the
+ * that resolves to 127.0.0.1 (DNS rebinding). So only loopback names are accepted. On other addresses, everybody in the
  * network can send requests, so the console requires a long token.
  */
 import { SyncError } from '../../errors.ts'

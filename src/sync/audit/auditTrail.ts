@@ -1,6 +1,6 @@
 /**
- * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read,
- * and replaces the stored entries of the requested time. A load contains many records, each with its own mark.
+ * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read.
+ * They replace the stored entries of the requested time. A load contains many records, each with its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'

@@ -1,8 +1,8 @@
 /**
- * Builds SQL that decides which of two versions of a row is newer (product contract §4). If one version was requested
- * more than the settle time after the other was observed, it is newer, even with an older stamp, because stamps can go
- * back. Otherwise the stamp decides, and then the time of observation. A stamp later than the row's observation is
- * wrong and is ignored.
+ * Builds SQL that decides which of two versions of a row is newer (product contract §4). A version is newer if it was
+ * requested more than the settle time after the other was observed. Its stamp may be older, because stamps can go back.
+ * Otherwise the stamp decides, and then the time of observation. A stamp later than the row's observation is wrong and
+ * is ignored.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
