@@ -255,7 +255,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 /**
  * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, the next
  * walk requests one row less per page. It shows whether the service ignores page numbers. If so, or if rows at one
- * instant were repeated, the next walk requests all rows on one page, so that their order does not matter.
+ * instant were repeated, the next walk requests all rows on one page. Their order then does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

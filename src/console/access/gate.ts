@@ -54,7 +54,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns why the request is rejected, or undefined. Never throws: otherwise a plugin's error handler could answer. */
+/** Returns why the request is rejected; undefined if it is allowed. Never throws: a plugin's handler could answer. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   try {
     if (await hasAccess(gate, request)) return undefined

@@ -117,7 +117,7 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that the previous comparison found, but not this one. The next one may delete them. */
+  /** Number of stored rows that the previous comparison found and this one did not. The next one may delete them. */
   readonly absent: number
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
