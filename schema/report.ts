@@ -76,7 +76,7 @@ export interface Declaration {
 
 type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
-/** Returns the declaration, frozen and with defaults. Its type has its exact names and values, not only `string`. */
+/** Returns the declaration, frozen and with defaults. The returned type keeps the literal names, not only `string`. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {

@@ -33,7 +33,7 @@ const ASKING = {
 } satisfies RedisOptions
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
-/** Connects and checks whether this Redis is fit. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+/** Connects to Redis and checks its version and settings. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
   const asking = await connect(new Redis(address.url.href, ASKING), address)

@@ -217,8 +217,8 @@ class Client implements AsyncDisposable {
 
   /**
    * Sends the request. After a 401, sends it again with a new token, since the old one may have expired (spec §5, rule
-   * 4). If this client requested the new token after the first refused request was sent, a second 401 means that the
-   * scope is missing. A token from another process may have expired too, so a third token is tried.
+   * 4). The new token may come from another process and may have expired too, so a third one is tried. If the service
+   * refuses a token that was requested after the first refused request was sent, the scope is missing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY

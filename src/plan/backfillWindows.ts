@@ -20,7 +20,10 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** A part of the backfill's range. `rows` contains one number, of modified rows, or also the number of created rows. */
+/**
+ * A part of the backfill's range. `rows` contains the number of modified rows and, if rows are also requested by
+ * creation time, the number of created rows.
+ */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }

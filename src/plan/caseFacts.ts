@@ -229,7 +229,10 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/** Returns the span's halves. They are 1 µs apart, so that no row counts in both totals. */
+/**
+ * Returns the two parts of the span whose totals are requested; empty if the span must not be cut. The parts have no
+ * common bound, so no row is counted in both.
+ */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given)) return []

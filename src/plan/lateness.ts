@@ -1,6 +1,6 @@
 /**
- * Late rows: rows that the service returned for the first time after an earlier window had requested their time. Their
- * delay shows how far a window has to begin before the mark (product contract §2, overlap).
+ * Late rows: an earlier window contained their modification times, but the service did not return them then. Their delay
+ * shows how far before the mark a window has to begin (product contract §2, overlap).
  */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'

@@ -86,7 +86,7 @@ export interface NewlyPrivate {
   readonly payload: boolean
 }
 
-/** Returns the columns whose rule is new or has changed since `before`. Their stored values must be removed. */
+/** Returns the columns whose rule or hash key is new or has changed since `before`. Their stored values must go. */
 export function newlyPrivate(before: string | undefined, after: string | undefined): NewlyPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

@@ -106,8 +106,8 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Returns the earliest time on page `later` if all its rows are later than all rows of page `first`, by one kind of
- * modification time. Undefined if no kind separates the pages, or if the result is a bound of the span.
+ * Compares the two pages by one kind of modification time after the other, until all rows of page `later` are later than
+ * all rows of page `first`. Returns the earliest time on page `later`; undefined if it is not inside the span.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {

@@ -52,7 +52,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value equals the filter or is in the filter's list. Ignores case, as most databases do. */
+/** Returns whether the value is in the list, or equals the one filter without regard to case, as in most databases. */
 function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

@@ -119,7 +119,8 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair is replaced in each row. `likelyNext` would skip the replacement.
+    // If a name contains half a surrogate pair, its bytes must be replaced in every row. The shortcut `likelyNext` skips
+    // that, so such a name does not use it.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }

@@ -76,7 +76,7 @@ export class JsonBytes {
   /** Number of escapes (such as `\n`) in all strings so far. A value that raises the number contains escapes. */
   escapes = 0
   kind: Kinds = 0
-  /** The last number, if it is whole and has at most 15 digits; else NaN. */
+  /** The number that was read last, if it is whole and has at most 15 digits; else NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')

@@ -11,7 +11,7 @@ import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
   readonly rules: RowRules
-  /** The key for hashes; undefined if no rule hashes. */
+  /** The key for hashes; undefined if no rule replaces values by hashes. */
   readonly hashKey: Secret | undefined
 }
 

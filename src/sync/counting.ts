@@ -51,7 +51,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
-    // Without this record, each run would read these ranges again, and the brake would stop each run again.
+    // Without this record, each run would read these ranges again, and the limit for deletions would stop each run.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
   })

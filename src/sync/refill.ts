@@ -15,8 +15,8 @@ export interface Refill {
 }
 
 /**
- * Compares the present configuration with that of the stored rows up to `mark`. Returns the rows that must be read
- * again because the configuration has changed; undefined if there are none. Call it before the run reads rows.
+ * Compares the present configuration with the one under which the rows up to `mark` were read, and stores the present
+ * one. Returns up to which time rows must be read again; undefined if none must be. Call it before the run reads rows.
  */
 export async function openCoverage(
   context: SyncContext,

@@ -119,7 +119,8 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // If there are fewer rows than expected, other loads have removed some. The offsets of the rows after them are wrong.
+  // If there are fewer rows than expected, other loads have removed some. Then the offsets skipped rows, so the batch is
+  // given up.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',

@@ -26,8 +26,8 @@ const BLOCK = Buffer.alloc(262_144)
 
 /**
  * Returns a function that checks whether this worker is ready. The store of the queue must accept writes, and the
- * schedule must be set (role `schedule`). The owner of the warehouse must be known and have the file at its path (role
- * `load`). The disk must have space (roles `load` and `pull`).
+ * schedule must be set (role `schedule`). The owner of the warehouse must be known, and the file that it has open must
+ * still be the one at the path of the warehouse (role `load`). The disk must have space (roles `load` and `pull`).
  */
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined

@@ -106,7 +106,8 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // A race with `server.ended` would keep one more reaction on this promise each second, for as long as the server runs.
+    // `Promise.race` with `server.ended` would add a handler to this promise each second, and keep all of them until the
+    // server ends.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -67,7 +67,8 @@ export class Difference {
   }
 
   /**
-   * Reads again the pages on which the first read had the rows. If one of the rows is missing, reads the whole slice.
+   * Returns the stamps of the rows with these keys. Reads again only the pages that contained these rows in the first
+   * read. If one of the rows is not found there, reads the whole slice.
    */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
@@ -83,10 +84,10 @@ export class Difference {
   }
 
   /**
-   * Returns the missing rows that a further read confirms as missing. A second read of several pages may have lacked a
-   * living row. Reads the time around each row's stamp, first without deleted rows and then with them. Stores the
-   * stamps of that last read in `stamps`. Returns all missing rows if these reads would take more requests than the
-   * slice has pages, or if many rows have these stamps.
+   * Returns those of the `missing` rows that one more read does not find either, because the read before may have
+   * skipped a row that exists. Reads only a short time around the stamp of each missing row. The read without deleted
+   * rows shows whether the row is there. The read with them yields its newest stamp for `stamps`. Returns all missing rows
+   * if these reads would take more requests than the slice has pages, or if many rows have the same stamps.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {

@@ -139,8 +139,9 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
 }
 
 /**
- * Ends a complete reconcile. Marks rows as deleted that the previous comparison did not find either, and stores which
- * other rows are absent. Throws MASS_DELETE_STOPPED if too many rows would be marked; then nothing is marked.
+ * Ends a complete reconcile. Rows that neither this reconcile nor the previous one found are marked as deleted. Rows that
+ * only this reconcile did not find are stored as absent. Throws MASS_DELETE_STOPPED if too many rows would be marked;
+ * then nothing is marked.
  */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending

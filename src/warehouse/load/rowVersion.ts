@@ -54,9 +54,9 @@ export function isNewerSql(
 }
 
 /**
- * Returns the query of the `rowid` of the newest staged row of each key. If one row was surely requested after another
- * was observed, the other is not the newest. A row with a wrong stamp is newer than all rows observed before it, and
- * older than all rows observed after it.
+ * Returns a query for the `rowid` of the newest staged row of each key. A row is not the newest if another row of its
+ * key was requested more than `settleMs` after this row was observed. A row whose stamp is ahead of the service's clock
+ * is ordered by its time of observation only.
  */
 export function newestOfKeySql(
   report: Declaration,

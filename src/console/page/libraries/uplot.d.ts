@@ -1,2 +1,2 @@
-// Types of the library that the console serves under this path.
+// Types of `libraries/uplot.js`. The console serves the package `uplot` at that address.
 export { default } from 'uplot'

@@ -17,7 +17,7 @@ export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The two parts of a span of several loads, with their probable numbers of rows. The first has about one load. */
+/** The two parts of a span that is too large for one load, with their probable numbers of rows. The first fills a load. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
 /** The planned rows of a part, as a share of a load. It is below 1, since a row with two times may be in both parts. */

@@ -8,8 +8,8 @@ import type { ProbedSlice } from './lastPage.ts'
 
 /**
  * Returns whether the totals of `parts` add up to the span's total: to `before`, to its present total, or to a number
- * in between, because rows may be removed meanwhile. If so, the walks lack rows: the service ends its pages early but
- * counts all rows. A wrong total also makes the totals of the parts wrong, and they add up to another number.
+ * in between, because rows may be removed meanwhile. If they add up, the total is right and the walks missed rows: the
+ * service ends its pages early. If they do not, the total is wrong, because then the totals of the parts are wrong too.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
