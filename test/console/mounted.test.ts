@@ -231,6 +231,14 @@ describe('a token', () => {
       expect(isToken(token, guess)).toBe(false)
   })
 
+  it('for looking is refused where it equals the one for acting: its holder could act', () => {
+    const token = new Secret('0123456789abcdef')
+    const [same, other] = [new Secret('0123456789abcdef'), new Secret('fedcba9876543210')]
+    for (const host of ['127.0.0.1', '0.0.0.0'])
+      expect(() => checkReach(host, { token, viewToken: same }), host).toThrow(/equal/)
+    expect(() => checkReach('127.0.0.1', { token, viewToken: other })).not.toThrow()
+  })
+
   it('of 16 characters lets others reach the console, on loopback any does', () => {
     expect(() => checkReach('0.0.0.0', { token: new Secret('0123456789abcdef') })).not.toThrow()
     expect(() => checkReach('::', { token: new Secret('0123456789abcde') })).toThrow(/16 characters/)

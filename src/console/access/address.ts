@@ -17,8 +17,15 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/** Throws CONFIG_INVALID if other machines can reach the address and a token is missing or too short. */
+/**
+ * Throws CONFIG_INVALID if both tokens are equal. On an address that other machines can reach, also throws it if a token
+ * is missing or too short.
+ */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
+  if (token !== undefined && token.reveal() === viewToken?.reveal())
+    throw new SyncError('CONFIG_INVALID', 'both tokens of the console are equal, so who may only look could act', {
+      cure: 'Set TIDEMARK_CONSOLE_VIEW_TOKEN to another value, for instance to the output of "openssl rand -hex 24".',
+    })
   if (isLoopback(host)) return
   const isLong = (each: Secret) => each.reveal().length >= TOKEN_LENGTH_MIN
   if (token !== undefined && [token, viewToken ?? token].every(isLong)) return
