@@ -40,7 +40,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** Another worker takes over a dead worker's job within 20 s. The event loop may block for half of `lockDuration`. */
+/** Another worker takes over a dead puller's job within 20 s. The event loop may block for half of `lockDuration`. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** Milliseconds until a worker repeats a failed call. BullMQ's default of 15 s is too long after a store's restart. */
