@@ -20,7 +20,7 @@ export function medians<T extends Record<string, number>>(rounds: readonly T[]):
   return Object.fromEntries(names.map((name) => [name, median(rounds.map((round) => round[name] ?? Number.NaN))])) as T
 }
 
-export const told = (value: number, digits = 2): string => (Number.isFinite(value) ? value.toFixed(digits) : '–')
+export const formatted = (value: number, digits = 2): string => (Number.isFinite(value) ? value.toFixed(digits) : '–')
 
 export interface Line {
   readonly what: string

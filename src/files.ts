@@ -1,5 +1,5 @@
 /** Replaces files as a whole. After a failure or a power cut, the old file or the new one is there, and nothing else. */
-import { open, rename, rm, writeFile } from 'node:fs/promises'
+import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
 
@@ -26,6 +26,17 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
+  }
+}
+
+/**
+ * Removes the temporary files of `replaceFile` that killed processes have left next to a file. Only the one process that
+ * replaces this file may call it.
+ */
+export async function removeTemporaryFiles(file: string): Promise<void> {
+  const folder = dirname(file)
+  for (const name of await readdir(folder)) {
+    if (name.startsWith(`.${basename(file)}.`) && name.endsWith('.tmp')) await rm(join(folder, name), { force: true })
   }
 }
 

@@ -86,7 +86,7 @@ async function obey(order: Order): Promise<Done> {
   const from = performance.now()
   const cpu = cpuMs()
   const endWatch = watchTurns()
-  const told = await carryOut(order).catch((error: unknown) => ({ error: String(error) }))
+  const done = await carryOut(order).catch((error: unknown) => ({ error: String(error) }))
   const ms = performance.now() - from
   delay.disable()
   const own = endWatch()
@@ -100,7 +100,7 @@ async function obey(order: Order): Promise<Done> {
     ownTurnMsMax: own.maxMs,
     peakMb: process.resourceUsage().maxRSS / 1_000,
     fileMb: statSync(config.warehouse).size / 1e6,
-    ...told,
+    ...done,
   }
 }
 

@@ -9,7 +9,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Line, medians, type Options, type Suite, told } from '../measure.ts'
+import { type Line, medians, type Options, type Suite, formatted } from '../measure.ts'
 import type { FloorDone } from '../programs/floor.ts'
 import { startTide } from '../programs/start.ts'
 import type { Flavour } from '../service/baseRows.ts'
@@ -67,17 +67,17 @@ async function measure({ flavour, goal, what }: Case, { rows, rounds }: Options)
     return [
       {
         what,
-        measured: told(ratio),
+        measured: formatted(ratio),
         goal: `≤ ${goal}`,
         isMet: ratio <= goal,
-        detail: `${told(m.ms / 1_000, 1)} s against ${told(m.floorMs / 1_000, 1)} s, ${rate} rows/s; processor time ${told(cpuRatio)} (${told(m.cpuMs / 1_000, 1)} s against ${told(m.floorCpuMs / 1_000, 1)} s); peak ${told(m.peakMb, 0)} MB against ${told(m.floorPeakMb, 0)} MB`,
+        detail: `${formatted(m.ms / 1_000, 1)} s against ${formatted(m.floorMs / 1_000, 1)} s, ${rate} rows/s; processor time ${formatted(cpuRatio)} (${formatted(m.cpuMs / 1_000, 1)} s against ${formatted(m.floorCpuMs / 1_000, 1)} s); peak ${formatted(m.peakMb, 0)} MB against ${formatted(m.floorPeakMb, 0)} MB`,
       },
       {
         what: `event-loop delay in that sync, p99 (${flavour === 'none' ? 'without' : 'with'} collections)`,
-        measured: `${told(m.loopDelayMsP99, 0)} ms`,
+        measured: `${formatted(m.loopDelayMsP99, 0)} ms`,
         goal: '≤ 50 ms',
         isMet: m.loopDelayMsP99 <= 50,
-        detail: `longest ${told(m.loopDelayMsMax, 0)} ms; of it this thread's own work: p99 ${told(m.ownTurnMsP99, 0)} ms, longest ${told(m.ownTurnMsMax, 0)} ms`,
+        detail: `longest ${formatted(m.loopDelayMsMax, 0)} ms; of it this thread's own work: p99 ${formatted(m.ownTurnMsP99, 0)} ms, longest ${formatted(m.ownTurnMsMax, 0)} ms`,
       },
     ]
   } finally {

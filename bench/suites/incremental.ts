@@ -2,7 +2,7 @@
  * Measures the cost of a change. The same 1,000 changed rows, with child rows, are synced into a small table and into
  * one a hundred times as large. Also measures the file's growth, and a run that finds nothing.
  */
-import { type Line, median, type Options, type Suite, told } from '../measure.ts'
+import { type Line, median, type Options, type Suite, formatted } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'
 import { type Service, startService } from '../service/start.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -72,24 +72,24 @@ async function run({ rows, rounds }: Options): Promise<Line[]> {
   return [
     {
       what: `${CHANGED} changed rows with children into ${rows} rows ÷ into ${smallRows}`,
-      measured: told(ratio),
+      measured: formatted(ratio),
       goal: '≤ 2',
       isMet: ratio <= 2,
-      detail: `${told(median(times.large), 0)} ms against ${told(median(times.small), 0)} ms, whole runs`,
+      detail: `${formatted(median(times.large), 0)} ms against ${formatted(median(times.small), 0)} ms, whole runs`,
     },
     {
       what: `growth of the file over ${files.length} such loads`,
-      measured: `${told(growth, 1)} %`,
+      measured: `${formatted(growth, 1)} %`,
       goal: '≤ 10 % over 100',
       isMet: files.length >= 100 ? growth <= 10 : undefined,
-      detail: `${told(files[0] ?? 0, 0)} MB → ${told(files.at(-1) ?? 0, 0)} MB; DuckDB's limit at the end: ${limit}`,
+      detail: `${formatted(files[0] ?? 0, 0)} MB → ${formatted(files.at(-1) ?? 0, 0)} MB; DuckDB's limit at the end: ${limit}`,
     },
     {
       what: 'requests of a tick that finds no change',
       measured: String(tick.requests),
       goal: '1 for each walk',
       isMet: tick.requests <= 1,
-      detail: `${told(tick.ms, 0)} ms; books before: ${tick.before}; after: ${tick.after}`,
+      detail: `${formatted(tick.ms, 0)} ms; books before: ${tick.before}; after: ${tick.after}`,
     },
   ]
 }

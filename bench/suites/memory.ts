@@ -1,5 +1,5 @@
 /** Measures the peak memory of a first sync with collections, and of one with five times as many rows. */
-import { type Line, type Options, type Suite, told } from '../measure.ts'
+import { type Line, type Options, type Suite, formatted } from '../measure.ts'
 import { startTide } from '../programs/start.ts'
 import { startService } from '../service/start.ts'
 
@@ -17,17 +17,17 @@ async function run({ rows }: Options): Promise<Line[]> {
   return [
     {
       what: `peak memory of a first sync of ${rows} rows with nine collections`,
-      measured: `${told(once, 0)} MB`,
+      measured: `${formatted(once, 0)} MB`,
       goal: '≤ 600 MB',
       isMet: once <= 600,
       detail: 'resident set of the whole process, Node and DuckDB',
     },
     {
       what: `the same of ${TIMES * rows} rows ÷ of ${rows}`,
-      measured: told(more / once),
+      measured: formatted(more / once),
       goal: '≤ 1.2',
       isMet: more / once <= 1.2,
-      detail: `${told(more, 0)} MB`,
+      detail: `${formatted(more, 0)} MB`,
     },
   ]
 }

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import type { Line, Options, Suite } from '../measure.ts'
-import { told } from '../measure.ts'
+import { formatted } from '../measure.ts'
 import { differences, type Differences, shown } from '../peers/compare.ts'
 import { type Peer, peers, type PeerRun } from '../peers/peers.ts'
 import { startService } from '../service/start.ts'
@@ -71,7 +71,7 @@ const wrongText = ({ lost, stale, doubled, extra }: Differences): string =>
 
 function runLine(what: string, rows: number, run: Measured['first']): Line {
   const rate = `${Math.round((rows / run.ms) * 1_000)} rows/s`
-  const detail = `${told(run.ms / 1_000, 1)} s, ${told(run.peakMb, 0)} MB, ${run.requests} requests`
+  const detail = `${formatted(run.ms / 1_000, 1)} s, ${formatted(run.peakMb, 0)} MB, ${run.requests} requests`
   return { what, measured: rate, goal: '–', isMet: undefined, detail }
 }
 
@@ -79,8 +79,8 @@ function against(ours: Measured, { name, first, next }: Measured): Line[] {
   const ratio = (what: string, mine: PeerRun, theirs: PeerRun): Line => {
     const times = theirs.ms / mine.ms
     const goal = name === 'dlt' ? '≥ 20' : '–'
-    const detail = `memory ${told(mine.peakMb / theirs.peakMb)} of theirs`
-    return { what: `${what}: ${name} ÷ tidemark`, measured: told(times, 1), goal, isMet: met(name, times), detail }
+    const detail = `memory ${formatted(mine.peakMb / theirs.peakMb)} of theirs`
+    return { what: `${what}: ${name} ÷ tidemark`, measured: formatted(times, 1), goal, isMet: met(name, times), detail }
   }
   return [ratio('first sync', ours.first, first), ratio('incremental', ours.next, next)]
 }

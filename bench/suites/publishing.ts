@@ -7,7 +7,7 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Line, median, type Options, type Suite, told } from '../measure.ts'
+import { type Line, median, type Options, type Suite, formatted } from '../measure.ts'
 import { startTide, type Tide } from '../programs/start.ts'
 import { type Service, startService } from '../service/start.ts'
 
@@ -62,11 +62,11 @@ async function inPlace(place: { readonly folder: string; readonly name: string }
       heldMb = mb
       const { fileMb, changedMs, unchangedMs } = await publishing({ service, tide }, rounds)
       lines.push({
-        what: `${place.name}: publishing a file of ${told(fileMb, 0)} MB after a small change`,
-        measured: `${told(changedMs, 0)} ms`,
+        what: `${place.name}: publishing a file of ${formatted(fileMb, 0)} MB after a small change`,
+        measured: `${formatted(changedMs, 0)} ms`,
         goal: '–',
         isMet: undefined,
-        detail: `${told((fileMb / changedMs) * 1_000, 0)} MB/s; without a change ${told(unchangedMs, 0)} ms`,
+        detail: `${formatted((fileMb / changedMs) * 1_000, 0)} MB/s; without a change ${formatted(unchangedMs, 0)} ms`,
       })
     }
     return lines

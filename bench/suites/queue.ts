@@ -14,7 +14,7 @@ import { reportNames } from '../../schema/index.ts'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { programOnPath } from '../../test/support/programsOnPath.ts'
 import { startRedis } from '../../test/support/redisServer.ts'
-import { type Line, quantile, type Suite, told } from '../measure.ts'
+import { type Line, quantile, type Suite, formatted } from '../measure.ts'
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const EVERY_MS = 2_000
@@ -35,8 +35,8 @@ async function runsOf(worker: ReturnType<typeof spawn>): Promise<Ended[]> {
   const runs: Ended[] = []
   if (worker.stderr === null) return runs
   for await (const line of createInterface({ input: worker.stderr })) {
-    const told = line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {}
-    if (told['kind'] === 'incremental' && told['state'] === 'done') runs.push(told as unknown as Ended)
+    const entry = line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {}
+    if (entry['kind'] === 'incremental' && entry['state'] === 'done') runs.push(entry as unknown as Ended)
     if (runs.length >= RUNS + WARM_UP) break
   }
   return runs
@@ -84,10 +84,10 @@ async function latencies(queue: string): Promise<number[]> {
 function lineOf(store: string, ms: readonly number[]): Line {
   return {
     what: `${store}: from tick to committed rows, p50 / p95`,
-    measured: `${told(quantile(ms, 0.5), 0)} / ${told(quantile(ms, 0.95), 0)} ms`,
+    measured: `${formatted(quantile(ms, 0.5), 0)} / ${formatted(quantile(ms, 0.95), 0)} ms`,
     goal: '–',
     isMet: undefined,
-    detail: `${ms.length} runs, one every ${EVERY_MS / 1_000} s, about ${(CHANGES_A_SECOND * EVERY_MS) / 1_000} changed rows each; longest ${told(Math.max(...ms), 0)} ms`,
+    detail: `${ms.length} runs, one every ${EVERY_MS / 1_000} s, about ${(CHANGES_A_SECOND * EVERY_MS) / 1_000} changed rows each; longest ${formatted(Math.max(...ms), 0)} ms`,
   }
 }
 

@@ -4,7 +4,7 @@
  * time.
  */
 import { type SandboxOptions, startSandbox } from '../../src/sandbox/server.ts'
-import { type Line, type Options, type Suite, told } from '../measure.ts'
+import { type Line, type Options, type Suite, formatted } from '../measure.ts'
 import { startTide } from '../programs/start.ts'
 
 const PAGE_ROWS = 500
@@ -29,7 +29,7 @@ async function run({ rows }: Options): Promise<Line[]> {
       const { requests, least, ratio } = await pages({ rows: Math.min(rows, ROWS_MAX), changesPerSecond }, report)
       lines.push({
         what: `first sync of ${report}, ${manner} service: requests ÷ least pages`,
-        measured: told(ratio),
+        measured: formatted(ratio),
         goal: '–',
         isMet: undefined,
         detail: `${requests} against ${least} pages of ${PAGE_ROWS} rows`,

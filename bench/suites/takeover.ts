@@ -1,6 +1,6 @@
 /**
- * Measures how long readers wait after a worker is killed in the middle of a run. On Redis and PostgreSQL, a worker
- * that stands by takes over. On the embedded queue, the killed worker is started again.
+ * Measures how long readers wait after a worker is killed in the middle of a run. On Redis and PostgreSQL, a standby
+ * takes over. On the embedded queue, which has no standby, the worker is restarted.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { startSandbox } from '../../src/sandbox/server.ts'
 import { findPostgres, startPostgres } from '../../test/support/postgresServer.ts'
 import { programOnPath } from '../../test/support/programsOnPath.ts'
 import { startRedis } from '../../test/support/redisServer.ts'
-import { type Line, median, type Suite, told } from '../measure.ts'
+import { type Line, median, type Suite, formatted } from '../measure.ts'
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
@@ -105,10 +105,10 @@ async function lineFor(what: string, queue: string, goalMs: number): Promise<Lin
   const ms = median(times)
   return {
     what,
-    measured: `${told(ms / 1_000, 1)} s`,
+    measured: `${formatted(ms / 1_000, 1)} s`,
     goal: `≤ ${goalMs / 1_000} s`,
     isMet: ms <= goalMs,
-    detail: `${ROUNDS} rounds, longest ${told(Math.max(...times) / 1_000, 1)} s; the service takes ${RESPONSE_MS} ms for each response`,
+    detail: `${ROUNDS} rounds, longest ${formatted(Math.max(...times) / 1_000, 1)} s; the service takes ${RESPONSE_MS} ms for each response`,
   }
 }
 

@@ -7,6 +7,7 @@ import { randomUUID, createHmac } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../../src/clock.ts'
 import type { Config, NotifyConfig } from '../../src/config/config.ts'
+import { removeTemporaryFiles } from '../../src/files.ts'
 import { formatInstant, MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
@@ -61,6 +62,7 @@ export class Notifier {
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
+    await removeTemporaryFiles(this.#file).catch(() => undefined)
     // A disabled report has no later run that could end its failures, so its failures are removed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))

@@ -1,5 +1,6 @@
 /**
- * The deployment as docker-compose.yml has it: image, Redis, a worker and two pullers, on a service that speaks https.
+ * The deployment as docker-compose.yml has it: image, Redis, a worker and two pullers, on a service that speaks https,
+ * and the demo.
  * Processes crash and containers restart while a backfill runs.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -15,7 +16,7 @@ let redis: string
 beforeAll(async () => {
   await buildImage()
   deployed = await aDeployment()
-  await deployed.compose('up', '-d', '--no-build', '--scale', 'puller=2')
+  await deployed.compose('up', '-d', '--no-build', '--scale', 'puller=2', 'worker', 'puller')
   workers = [...(await deployed.idsOf('worker')), ...(await deployed.idsOf('puller'))]
   const [only = ''] = await deployed.idsOf('redis')
   redis = only
@@ -142,6 +143,17 @@ it('ends well within its grace period', async () => {
   await deployed.compose('stop')
   const ends = (await Promise.all(ids.map(factsOf))).map(({ State }) => State)
   expect(ends.map(({ ExitCode, OOMKilled }) => [ExitCode, OOMKilled])).toEqual(ids.map(() => [0, false]))
+})
+
+it('runs the demo in 512 MB for each container: a service with changes, and a worker on the embedded queue', async () => {
+  const overview = await deployed.startDemo('512m')
+  const [demo = ''] = await deployed.idsOf('demo')
+  await becomesHealthy(demo)
+  const counted = async () => (await deployed.query('SELECT count(*)::INT AS n FROM main.events', 'demo'))[0]?.['n']
+  await eventually(async () => Number(await counted()) > 0)
+  expect(await overview()).toMatchObject({ status: 200, owner: true })
+  const { State, RestartCount, HostConfig } = await factsOf(demo)
+  expect([State.OOMKilled, RestartCount, HostConfig.Memory]).toEqual([false, 0, 512 * 2 ** 20])
 })
 
 interface BackfillState {

@@ -27,6 +27,9 @@ ${['budgets', 'automated_bookings', 'office_reservations', 'merf_submissions', '
   .map((report) => `  ${report}: { enabled: false }\n`)
   .join('')}`
 
+/** The token of the demo's console, as docker-compose.yml names it. */
+const DEMO_TOKEN = 'tidemark-demo-token'
+
 export interface ContainerFacts {
   readonly Id: string
   readonly RestartCount: number
@@ -64,13 +67,16 @@ export async function aDeployment() {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-deployment-'))
   const secret = randomBytes(24).toString('hex')
   await prepare(folder, secret)
-  const port = await freePort()
-  const env = { ...process.env, TEST_CLIENT_SECRET: secret, TIDEMARK_CONSOLE_PORT: String(port) }
-  const compose = async (...args: readonly string[]): Promise<string> => {
+  const [port, demoPort] = [await freePort(), await freePort()]
+  const ports = { TIDEMARK_CONSOLE_PORT: String(port), TIDEMARK_DEMO_PORT: String(demoPort) }
+  const variables = { ...process.env, TEST_CLIENT_SECRET: secret, ...ports }
+  const composeWith = async (more: Record<string, string>, args: readonly string[]): Promise<string> => {
     const [program = '', ...first] = COMPOSE
-    const files = ['--project-name', PROJECT, '-f', 'docker-compose.yml', '-f', 'service.yml']
+    const files = ['--project-name', PROJECT, '-f', 'docker-compose.yml', '-f', 'service.yml', '--profile', 'demo']
+    const env = { ...variables, ...more }
     return (await run(program, [...first, ...files, ...args], { cwd: folder, env, ...OUTPUT })).stdout
   }
+  const compose = (...args: readonly string[]): Promise<string> => composeWith({}, args)
   const idsOf = async (service: string) => (await compose('ps', '-q', service)).trim().split('\n')
   const down = async () => {
     await compose('down', '--volumes', '--timeout', '5')
@@ -87,10 +93,15 @@ export async function aDeployment() {
     /** Returns the answer of the console. A body makes the request a POST. */
     ask: (place: string, body?: object) => askConsole(`http://127.0.0.1:${port}${place}`, token, body),
     /** Returns the rows of a query on the published copy. */
-    query: async (sql: string) => {
-      const [worker = ''] = await idsOf('worker')
+    query: async (sql: string, service = 'worker') => {
+      const [worker = ''] = await idsOf(service)
       const text = await docker('exec', worker, 'node', 'bin/tidemark.js', 'query', '--format', 'json', sql)
       return JSON.parse(text) as readonly Record<string, unknown>[]
+    },
+    /** Starts the demo, with this memory limit for each container. Returns a function that reads its overview. */
+    startDemo: async (memory: string) => {
+      await composeWith({ TIDEMARK_MEMORY: memory }, ['up', '-d', '--no-build', 'demo'])
+      return () => askConsole(`http://127.0.0.1:${demoPort}/api/overview`, DEMO_TOKEN)
     },
     /** Sends a call to the sandbox's control endpoint, which only answers in its own container. */
     control: async (call: string, body?: object) => {

@@ -135,6 +135,8 @@ export async function stop(running: Running): Promise<Ended> {
 
 /** What a worker says when it holds the warehouse. */
 export const OWNS = 'this process owns the warehouse'
+/** The new owner logs this if it has returned the jobs of a dead owner, instead of waiting for their locks. */
+export const TAKES_OVER = 'took over the jobs of an owner that has died'
 
 export interface Line {
   readonly msg: string

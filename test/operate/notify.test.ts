@@ -1,5 +1,6 @@
 /** Notices: told once when it begins and once when it is over, signed, tried again, and never in the way of a run. */
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -91,6 +92,16 @@ describe('a notice', () => {
     await until(() => receiver.taken().length > 1, 'it is over')
     await end()
     expect(receiver.taken()).toEqual(['report.paused firing enquiries', 'report.paused resolved enquiries'])
+  })
+
+  it('leaves no temporary file of a process that was killed while it stored its notices', async () => {
+    const { tide, start } = await aDesk()
+    const file = noticesFileOf(tide.config.warehouse)
+    const left = path.join(path.dirname(file), `.${path.basename(file)}.1.tmp`)
+    await writeFile(left, '{')
+    const end = start()
+    await until(async () => !existsSync(left), 'it is removed')
+    await end()
   })
 
   it('is sent when a report failed three times in a row, not twice, and when it succeeds again', {

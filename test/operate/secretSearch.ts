@@ -106,13 +106,13 @@ export async function searchSecrets(store: Store): Promise<void> {
   const { address: url } = linesOf(worker).find(({ msg }) => msg.includes('the console listens')) as unknown as {
     address: string
   }
-  const told = await consoleText({ url, token: MARKED.TIDEMARK_CONSOLE_TOKEN, report: 'events' })
-  const lengthOf = (place: string) => told.find((each) => each.place === place)?.text.length
+  const responses = await consoleText({ url, token: MARKED.TIDEMARK_CONSOLE_TOKEN, report: 'events' })
+  const lengthOf = (place: string) => responses.find((each) => each.place === place)?.text.length
   for (const place of ['GET /', 'GET /metrics', 'GET /api/overview', 'POST /api/session'])
     expect(lengthOf(place), place).toBeGreaterThan(100)
   // Short while no run is under way.
   expect(lengthOf('GET /api/live')).toBeGreaterThan(20)
-  heaps.push(...told)
+  heaps.push(...responses)
   await stop(worker)
   // Refused credentials, as an echo of what was sent would show.
   const wrong = { REPORTING_CLIENT_SECRET: `${SECRET_TEXT}-wrong` }

@@ -99,8 +99,8 @@ it('go on being read again where a run was stopped', async () => {
   }
   const [stopped] = await syncAll(context, ['events'])
   expect(stopped?.state).toBe('failed')
-  const owed = await tide.warehouse.books.coverage({ report: 'events', scope: '' })
-  expect(owed?.refillUntil).toBeDefined()
+  const stored = await tide.warehouse.books.coverage({ report: 'events', scope: '' })
+  expect(stored?.refillUntil).toBeDefined()
   await tide.sync('events')
   expect(await tide.warehouse.books.coverage({ report: 'events', scope: '' })).toMatchObject({ refillUntil: undefined })
   expect(await differences(tide.warehouse, tide.sandbox.world, { report: 'events' })).toEqual([])

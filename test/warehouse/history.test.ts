@@ -1,5 +1,6 @@
 /** Shortening the books: they say the same afterwards, in fewer rows; and runs whose process ended are not running. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { NO_RUN_COUNTS } from '../../src/plan/runCounts.ts'
 import { events } from '../../schema/reports/events.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
 import type { RunRecord } from '../../src/warehouse/books/books.ts'
@@ -20,13 +21,7 @@ const aRun = (runId: string, more: Partial<RunRecord> = {}): RunRecord => ({
   state: 'done',
   startedAt: NOON,
   endedAt: minutes(1),
-  pages: 0,
-  rows: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  rejected: 0,
-  misfits: 0,
+  ...NO_RUN_COUNTS,
   ...more,
 })
 

@@ -5,6 +5,7 @@ import { lstat, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/pro
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { NO_RUN_COUNTS } from '../../src/plan/runCounts.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { plusMs } from '../../src/instant.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
@@ -110,13 +111,7 @@ describe('a published copy', () => {
     } as const
     await opened.warehouse.recordRun({
       ...run,
-      pages: 0,
-      rows: 0,
-      inserted: 0,
-      updated: 0,
-      deleted: 0,
-      rejected: 0,
-      misfits: 0,
+      ...NO_RUN_COUNTS,
     })
     expect((await opened.warehouse.publish(to)).replaced).toBe(true)
     await opened.warehouse.close()

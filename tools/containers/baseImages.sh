@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes stand-ins for the two base images where no registry can be reached: Node and Redis on Debian's packages.
+# Builds the two base images from Debian's packages, Node and Redis, for machines that cannot reach a registry.
 # It needs root, debootstrap, npm, a container engine, and the node_modules of `npm ci`. docs/TESTING.md explains its use.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -97,9 +97,9 @@ const FROZEN_SHOWN = 5
 
 /** Returns a note about fields without a column. Removes line breaks from their names, which the service chooses. */
 function frozenText(fields: readonly string[]): string {
-  const told = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
+  const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''
-  return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${told}${more}; see tidemark.schema_changes`
+  return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${shown}${more}; see tidemark.schema_changes`
 }
 
 /** Returns the text about failed runs and a failed publication, each with what to do. */

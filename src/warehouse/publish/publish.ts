@@ -6,12 +6,12 @@
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readdir, readlink, realpath, rm } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { readlink, realpath } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
-import { replaceFile } from '../../files.ts'
+import { removeTemporaryFiles, replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
@@ -51,7 +51,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
     makeFolder(dirname(place))
-    await removeLeftovers(place)
+    await removeTemporaryFiles(place)
     if (place !== (await realpath(warehouse))) return place
   } catch (error) {
     throw publishFailed(to, error)
@@ -150,11 +150,4 @@ function publishFailed(to: string, cause: unknown, message = (cause as Error).me
     data: { path: to },
     cause,
   })
-}
-
-async function removeLeftovers(to: string): Promise<void> {
-  const folder = dirname(to)
-  for (const file of await readdir(folder)) {
-    if (file.startsWith(`.${basename(to)}.`) && file.endsWith('.tmp')) await rm(join(folder, file), { force: true })
-  }
 }
