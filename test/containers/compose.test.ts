@@ -16,7 +16,7 @@ let redis: string
 beforeAll(async () => {
   await buildImage()
   deployed = await aDeployment()
-  await deployed.compose('up', '-d', '--no-build', '--scale', 'puller=2', 'worker', 'puller')
+  await deployed.compose('up', '-d', '--no-build', '--scale', 'puller=2', 'reporting', 'worker', 'puller')
   workers = [...(await deployed.idsOf('worker')), ...(await deployed.idsOf('puller'))]
   const [only = ''] = await deployed.idsOf('redis')
   redis = only
