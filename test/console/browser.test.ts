@@ -238,6 +238,8 @@ describe('a person', () => {
   it('does everything with keys alone, and always sees where they are', { ...LONG, tags: 'long' }, async () => {
     await using person = await aPerson(browser, console)
     const { page } = person
+    // The page puts the focus into the field of the token. On a busy machine this takes a moment.
+    await page.locator('input:focus').waitFor()
     await page.keyboard.type(TOKEN)
     await page.keyboard.press('Enter')
     await page.getByRole('navigation').waitFor()
