@@ -4,7 +4,7 @@
  * contain names, windows and status codes; never headers, tokens or request objects.
  */
 
-/** `never`: the same call fails again until somebody acts. `transient`: it may work later. */
+/** `never`: the same call fails again until somebody acts. `transient`: the same call may succeed later. */
 export type Retry = 'never' | 'transient'
 
 const CODES = {

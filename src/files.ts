@@ -1,4 +1,4 @@
-/** Replaces files as a whole. After a failure or a power cut, the old file or the new one is there, and nothing else. */
+/** Replaces files as a whole. After a failure or a power cut, either the old file or the new one exists, complete. */
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
@@ -11,9 +11,9 @@ export async function flush(path: string): Promise<number> {
 }
 
 /**
- * Replaces a file. `write` creates the new one under a temporary name in the same folder. It is flushed and renamed, and
- * the folder is flushed, because the rename is in the folder. Returns the result of `write`. After an error, removes the
- * temporary file and throws the error.
+ * Replaces a file. `write` creates the new file under a temporary name in the same folder. The new file is flushed and
+ * renamed. Then the folder is flushed, because the folder contains the new name. Returns the result of `write`. After
+ * an error, removes the temporary file and throws the error.
  */
 export async function replaceFile<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
@@ -30,8 +30,8 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
 }
 
 /**
- * Removes the temporary files of `replaceFile` that killed processes have left next to a file. Only the one process that
- * replaces this file may call it.
+ * Removes the temporary files of `replaceFile` that killed processes have left next to a file. Only the process that
+ * replaces this file may call it: it would also remove the temporary file of another live process.
  */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)

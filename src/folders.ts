@@ -65,8 +65,8 @@ export function isPrivateFolder(folder: string): boolean {
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
 /**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. With `false`, the
- * caller would create a second warehouse.
+ * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. If it returned
+ * false instead, the caller would create a second warehouse.
  */
 export function isThere(path: string): boolean {
   try {

@@ -1,6 +1,7 @@
 /**
  * Stores the log lines of runs for `tidemark logs`, as JSON in `.logs` next to the warehouse. There is one file per
- * hour (UTC), because one file per run would be half a million in a season. Lines are limited in number and size.
+ * hour (UTC). With one file per run, there would be half a million files after three months. The number of lines per
+ * run and the size of all files are limited.
  */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'

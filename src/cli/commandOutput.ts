@@ -1,4 +1,4 @@
-/** A command's log and progress on standard error, and its result on standard output. */
+/** Writes a command's log and progress to standard error, and its result to standard output. */
 import type { Config } from '../config/config.ts'
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'

@@ -1,4 +1,4 @@
-/** All commands: syntax, help and actions. An action is imported when its command runs, so that programs start fast. */
+/** All commands: syntax, help and actions. An action is imported only when its command runs, so that all start fast. */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
@@ -15,7 +15,7 @@ interface CommandEntry {
   readonly options: readonly Option[]
   /** Hints, and examples that the user can paste. The help prints this text after the options. */
   readonly examples: string
-  /** Imports the action. Its arguments are the shell, the positional argument if there is one, and the options. */
+  /** Imports the action. The action receives the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 

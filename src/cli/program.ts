@@ -1,4 +1,4 @@
-/** The command line parser, and how a failure is printed. */
+/** Creates the command line parser, runs a command, and prints its failure. */
 import { Command, CommanderError } from 'commander'
 import { SyncError, asSyncError } from '../errors.ts'
 import { addCommands } from './commands.ts'
@@ -24,7 +24,7 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   }
 }
 
-/** Returns the arguments for the parser: `--help` if there are none, and `--` before SQL that begins with a comment. */
+/** Adapts arguments to the parser: adds `--help` if there are none, and `--` before SQL that begins with a comment. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']

@@ -23,7 +23,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** The message of a stop while another process does the work; undefined for the usual message. */
+  /** The message to print at a stop if a worker does the work; undefined: the usual message is printed. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
@@ -86,7 +86,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const replacement = this.#replacement
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // The abort erases the progress lines, so it must come before the message.
+    // The abort erases the progress lines. So the abort must precede the message, or the message would be erased too.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${replacement ?? STOPPING}\n`)
   }

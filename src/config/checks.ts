@@ -124,7 +124,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long the books keep entries: at least a day, because runs read the windows of the last day. */
+/** Checks how long the bookkeeping tables keep entries: at least a day, since runs read the windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
@@ -132,7 +132,7 @@ export const historyProblem: Check = (text) =>
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 
-/** Checks the time limit of a statement. Its bounds are those of Node's timers. */
+/** Checks the time limit of a statement: at least a second, and at most the maximum of Node's timers. */
 export const queryTimeProblem: Check = (text) => {
   const ms = parseDuration(text)
   if (ms === undefined) return `must be a duration ${DURATION_FORMS}`

@@ -8,7 +8,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words that the field may contain. The parser would accept MON in the month field, as January. */
+  /** Matches the words that the field may contain. The parser itself would read MON in the month field as January. */
   readonly words?: RegExp
   readonly range?: string
 }

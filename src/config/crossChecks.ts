@@ -1,4 +1,4 @@
-/** Checks that need more than the file: a variable may set a required value, and two settings may conflict. */
+/** Checks after the schema: a required setting may be in a variable instead of the file, and settings may conflict. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -76,7 +76,7 @@ export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf):
   return [{ where: whereOf(['published']), problem: 'published must be another file than warehouse' }]
 }
 
-/** Returns a problem for each rule that its report does not allow. */
+/** Returns a problem for each column whose rule (`hash` or `drop`) the report does not allow. */
 export function columnProblems(raw: Pick<RawConfig, 'reports'>, whereOf: WhereOf): Problem[] {
   return Object.entries(raw.reports).flatMap(([name, own]) =>
     Object.entries(own?.columns ?? {}).flatMap(([column, rule]) => {

@@ -25,7 +25,7 @@ export interface ResolveContext {
   readonly notifySecret: Secret | undefined
 }
 
-/** Returns the final configuration for settings that were checked. */
+/** Returns the final configuration. The settings in `raw` must be checked already. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
   const { folder, env, file } = given.sources
   const { warehouse, published } = filesOf(raw, folder)
@@ -166,7 +166,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off; undefined if it is on. Of several reasons, returns the operator's decision. */
+/** Returns why the report is off; undefined if it is on. A decision of the operator precedes a missing setting. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

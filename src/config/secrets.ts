@@ -40,7 +40,7 @@ export async function readClientSecret(value: unknown, from: SecretSources): Pro
   return secret
 }
 
-/** Reads the key for hashed columns. The key is required if a report hashes a column. */
+/** Reads the key for hashed columns, which is required if a report has one. Returns undefined without a key. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key
@@ -48,7 +48,7 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices, which a webhook requires. Returns undefined without a webhook or secret. */
+/** Reads the secret that signs notices. It is required for a webhook. Returns undefined without a webhook or secret. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
   const secret = await readSecret(SETTINGS.notify, raw, from)

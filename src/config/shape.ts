@@ -43,7 +43,7 @@ export interface ReportConfig extends Rhythm {
   readonly timeZone: string
   /** How often a worker compares the whole report with the service. Undefined if it does so only on request. */
   readonly reconcile?: Rhythm
-  /** Minimum time (ms) between two comparisons of counts. With 0, each run compares. With undefined, none does. */
+  /** Minimum time (ms) between two comparisons of counts. 0: each run compares them. Undefined: no run does. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number
@@ -58,7 +58,7 @@ export interface ReportConfig extends Rhythm {
   readonly keepsHistory: boolean
   /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /** Whether incremental runs also request rows by creation time. Rows that were never edited may be in no window. */
+  /** Whether incremental runs also request by creation time. Otherwise rows that were never edited may be missed. */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
@@ -123,7 +123,7 @@ export interface Limits {
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute path. Staging, queue and socket are created next to it. For a lake, it is a local path. */
+  /** Absolute path of the file or, for a lake, a local path. Staging, queue and socket are created next to it. */
   readonly warehouse: string
   /** The lake; undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
@@ -135,11 +135,11 @@ export interface Config {
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the books keep single runs and windows. Older runs are deleted, and older windows are merged. */
+  /** How long (ms) the bookkeeping tables keep a run and a window. Older runs are deleted; older windows are merged. */
   readonly historyMs: number
   /** How long (ms) a rejected row stays listed after the service last sent it. */
   readonly rejectedKeepMs: number
-  /** The key for hashed columns. Always set if a report has one. */
+  /** The key for hashed columns. Always set if a report has such a column. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
   /** ISO 4217 codes. Example: `['EUR', 'USD']`. */

@@ -1,6 +1,6 @@
 /** Finds the known word that a mistyped word was probably meant to be, if one is similar enough. */
 
-/** At most one letter in three may differ, because a less similar suggestion would confuse the user. */
+/** At most one letter in three may be mistyped, because a less similar suggestion would confuse the user. */
 const LETTERS_PER_TYPO_MIN = 3
 
 export function nearest(word: string, known: readonly string[]): string | undefined {

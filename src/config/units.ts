@@ -36,7 +36,7 @@ const STEPS_MS = [
 /** The step is the largest one that fits at least this many times into the overlap to advise. */
 const STEPS_MIN = 2
 
-/** Returns the overlap (ms) to advise if rows were late by more than half of the present overlap, else undefined. */
+/** Returns the overlap (ms) to advise, or undefined if no row was late by more than half of the present overlap. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

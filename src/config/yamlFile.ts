@@ -26,7 +26,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Replaces aliases by their values. Returns the text `ALIASES` if one is unknown or the result would be huge. */
+/** Replaces aliases by their values. Returns the text `ALIASES` if an alias is unknown or the result would be huge. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))

@@ -40,7 +40,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** For each kind, worst first: returns what to show, or undefined if the report does not need this attention. */
+/** Functions by kind of attention, the worst kind first. Each returns the item to show, or undefined if none is due. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined
@@ -61,7 +61,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // The mark of an audit report moves only when a record changes, so an old mark is no lag.
+    // The mark of an audit report moves forward only when a record changes, so an old mark is not a lag.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${spanText(lag)} behind`,
@@ -112,7 +112,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]
 
-/** Returns a duration in whole units of one unit, rounded down. Example: `3 hours`. */
+/** Returns a duration in the largest unit that fits at least twice, rounded down. Example: `3 hours`. */
 function spanText(seconds: number): string {
   const units = [
     [86_400, 'day'],

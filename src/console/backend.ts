@@ -23,7 +23,7 @@ export interface ConsoleBackend {
   standings(): Promise<readonly Standing[]>
   /** Returns the active runs of this process; none if it does not own the warehouse. */
   running(): readonly RunningRun[]
-  /** Returns how many runs this process has begun since its start; 0 if it does not own the warehouse. */
+  /** Returns the number of runs that this process has begun since its start; 0 if it does not own the warehouse. */
   begun(): number
 }
 

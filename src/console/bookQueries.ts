@@ -1,4 +1,4 @@
-/** Queries of the console on the bookkeeping tables. Each returns a limited number of rows, with times as text. */
+/** The console's queries on the bookkeeping tables. Each query returns a limited number of rows, with times as text. */
 import type { ReportName } from '../../schema/index.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { type ErrorColumns, problemIn } from '../status/standing.ts'
@@ -33,7 +33,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns for each report the number of rows that each of its last incremental runs has read, earliest run first. */
+/** Returns the numbers of rows that the last successful incremental runs of each report read, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -45,8 +45,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /**
- * Returns the mark that each of the last incremental runs left. The books contain only the present mark, so earlier
- * marks are computed: the end of a run's last window minus settle. With several currencies, the earliest end counts.
+ * Returns the mark after each of the last incremental runs. The bookkeeping tables contain only the present mark. So
+ * this computes each mark: the end of the run's last window minus settle. Of several currencies, the earliest counts.
  */
 export function marksOver(
   books: Reader,

@@ -1,4 +1,4 @@
-/** Assembles the console's server in the order in which a request passes: headers, gate, rate limit, routes. */
+/** Assembles the console's server. A request passes these parts in order: headers, gate, rate limit, routes. */
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -26,7 +26,7 @@ export interface ConsoleOptions {
   readonly port: number
   /** The token for the login. If it is undefined, a new token is created. */
   readonly token?: Secret | undefined
-  /** The token for logins that may only look; undefined: there is none. */
+  /** The token for logins that may only look; undefined if there is none. */
   readonly viewToken?: Secret | undefined
   /** Addresses or networks of proxies. Their `X-Forwarded-For` names the client. Example: `10.0.0.0/8`. */
   readonly proxies?: readonly string[]
@@ -53,10 +53,10 @@ const BODY_BYTES_MAX = 16_384
 /** Time limit (ms) for a client to send a request. Node checks it only at intervals, by default of 30 seconds. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** Maximum number of requests without a login per minute and address. Each file of the page is counted separately. */
+/** Maximum number of requests per minute and address to a route without login. Each file of the page is a route. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
-/** Starts the server. For an unusable address, throws CONFIG_INVALID or, if the port is used, CONSOLE_PORT_TAKEN. */
+/** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID if the address or the tokens can't be used. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
   checkReach(options.host, options)
   const token = options.token ?? newToken()

@@ -1,6 +1,6 @@
 /**
  * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * and the page polls the errand's state. Only the newest errands are kept; the books keep the effects of all actions.
+ * and the page polls the errand's state. Memory has only the newest errands; the tables contain the effects of all.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
@@ -12,7 +12,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** Milliseconds to wait for an action. If it has not ended by then, the response is an errand that is still running. */
+/** Milliseconds to wait for an action. If the action takes longer, the response is an errand that is still running. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 

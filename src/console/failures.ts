@@ -1,4 +1,4 @@
-/** Converts errors to responses: what happened and what to do, without internals of the program. */
+/** Converts errors to responses. A response contains what happened and what to do, but no internals of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'

@@ -16,7 +16,7 @@ const STREAMS_MAX = 50
 export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
-  /** Returns whether the session of the request is still open. */
+  /** Returns false if the login session of the request has ended since the request was accepted. */
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
 

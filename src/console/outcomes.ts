@@ -7,10 +7,10 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Returns only these three fields. Errors may have others, which are not part of the API. */
+/** Returns only the code, the message and the cure. Errors may have other fields, which are not part of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in an operation's answer; empty for events without an outcome. */
+/** Returns the outcomes in an event or in an operation's answer. Returns an empty list for an event without outcome. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome

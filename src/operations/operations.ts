@@ -1,4 +1,4 @@
-/** The body of each operation. The worker, the command line and the console all use these functions. */
+/** The functions that execute the operations. The worker, the command line and the console all use them. */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'

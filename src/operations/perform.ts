@@ -12,7 +12,7 @@ import { findWorker } from './worker.ts'
 /** The log and the observers of an operation. Disposing flushes them. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** Used, like `observe` and `onEnded`, only if this process executes the operation. */
+  /** The fields `log`, `observe` and `onEnded` are used only if this process executes the operation. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void

@@ -1,4 +1,4 @@
-/** Reads the state of each report from the first that responds: the worker, the warehouse, or the published copy. */
+/** Reads the state of each report from the first source that responds: the worker, the warehouse, or the copy. */
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker, which does not answer during a long load. The published copy is read then. */
+/** Milliseconds to wait for the worker, which does not answer during a long load. Then the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =

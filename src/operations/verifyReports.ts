@@ -94,7 +94,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Returns the pauses in the warehouse or, if it is in use, in the copy, which may lack changes; [] without either. */
+/** Reads the pauses from the warehouse or, if it is in use, from the copy, which may be older. [] if neither exists. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -1,4 +1,4 @@
-/** Executes operations in the warehouse's owner, through the queues: runs of one kind and report never overlap. */
+/** Executes operations in the warehouse's owner. Uses the queues, so that runs of one kind and report never overlap. */
 import { BackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
@@ -40,9 +40,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerOperationsOptions
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /**
-   * The last runs that `cancel` stopped. A second `cancel` of one of these runs succeeds, although the run has ended.
-   */
+  /** The last runs that `cancel` stopped. A second `cancel` of such a run succeeds, although the run has ended. */
   readonly #cancelled: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -92,7 +90,7 @@ export class WorkerOperations implements Engine {
         }),
       )
     const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run last, because they request the records that the other reports have brought.
+    // Audit reports run last, because they request the trails of the records that the other reports have read.
     const before = await follow(
       request.reports.filter((report) => !isPerRecord(report)),
       ask,
@@ -173,7 +171,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue and returns it; undefined if no such run waits. Its callers get CANCELLED. */
+/** Removes a waiting run from its queue and returns it, or undefined if none waits. Its callers receive CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

@@ -1,14 +1,14 @@
 /**
- * The rule for statements of readers: one SELECT (or EXPLAIN of one) that calls only listed functions. The rule is an
- * SQL macro that walks the tree of DuckDB's own parser. `tidemark query` checks a statement before it is prepared, and
- * the live server checks each statement of a session. Views and macros are checked when a copy is opened. Readers may
- * not use a view or macro that calls other functions.
+ * A reader's statement must be one SELECT (or EXPLAIN of one) that calls only listed functions. An SQL macro checks
+ * this rule on the tree of DuckDB's own parser. `tidemark query` checks a statement before it is prepared, and the live
+ * server checks each statement of a session. Views and macros are checked when a copy is opened. Readers may not use a
+ * view or macro that calls unlisted functions.
  */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
 
-/** Names that were reviewed: of functions, of functions in FROM clauses, and of functions of a lake. */
+/** Three lists of reviewed names: functions, functions in FROM clauses, and functions of a lake. */
 export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
   new URL('./allowedFunctions.txt', import.meta.url),
   'utf8',
@@ -18,7 +18,7 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** Matches the EXPLAIN that is removed before parsing. It must be first: only DuckDB knows where a comment ends. */
+/** Matches an EXPLAIN, which is removed before parsing. No comment may precede it: only DuckDB knows where it ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
 /** SQL for the names in a parsed statement: all functions, functions in FROM clauses, and tables and views. */
@@ -26,7 +26,7 @@ const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lam
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** Query of the bodies of views and macros, parsed as statements. A body that can't be parsed is refused. */
+/** SQL that reads the bodies of views and macros, parsed as statements. A view with an unreadable body is refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -53,9 +53,9 @@ interface Lists {
 }
 
 /**
- * Creates the macro `refusal(statement)`. It returns why a reader may not run the statement; NULL if it is allowed.
- * Must be called again after another copy was attached. `place` is the prefix of macro names. Without it, they are
- * temporary.
+ * Creates the macro `refusal(statement)`, which returns why a reader may not run the statement, or NULL. This function
+ * must be called again after another copy was attached. `place` is the prefix of the macros' names; without it, the
+ * macros are temporary.
  */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
@@ -76,7 +76,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns the lists with the macros and views that use only allowed names, also through other macros and views. */
+/** Returns the allowed names. A macro or view is allowed if it and all that it uses call only allowed functions. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsOf(definitions, refused)
   const others = definitions.filter(

@@ -1,6 +1,6 @@
 /**
- * The published copies that the live server shows. Each is attached read-only by a hard link of its own, so that it
- * survives the next publication. When a new copy is published, one transaction changes the views to the new copy, and
+ * The published copies that the live server shows. Each copy is attached read-only through a hard link, which keeps the
+ * file after the next publication. When a new copy is published, one transaction changes the views to the new copy, and
  * sessions continue.
  */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { createRule } from './allowList.ts'
 /** Number of attached copies. Statements on the previous copy may finish. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
-/** The prefix of the rule's macros. Temporary macros would exist only on this connection, not in readers' sessions. */
+/** The prefix of the rule's macros. Temporary macros would exist in this connection, but not in readers' sessions. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {
@@ -76,7 +76,7 @@ export class AttachedCopies {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** Links `file` to the present copy, so that it survives the next publication. Returns false if there is no copy. */
+/** Links `file` to the present copy, which then survives the next publication. Returns false if there is no copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
     // `link` does not follow a symbolic link, so `realpath` finds the file behind it.

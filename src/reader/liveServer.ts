@@ -73,7 +73,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro that checks a statement. It allows transactions by their text, because DuckDB can't serialize them. */
+/** The macro that checks a statement. It recognises BEGIN etc. by their text, because DuckDB can't serialize them. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -1,10 +1,10 @@
-/** The messages between a process and its reader process. Each request has one answer, after any pieces of rows. */
+/** The messages between a process and its reader process. Pieces of rows may precede the one answer to a request. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
 import type { LiveServerSettings } from './liveServer.ts'
 
-/** The file or lake that the reader process opens before it locks its settings, and its limits. */
+/** Opens a file or a lake with these limits. After that, the reader process locks DuckDB's settings. */
 export interface OpenRequest {
   readonly do: 'open'
   /** The path of the file to read, or the lake. */

@@ -20,9 +20,9 @@ const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
 /** Memory in addition to DuckDB's limit: for Node itself, and for the piece of the result that is being sent. */
 const MEMORY_BESIDE = 384 * MIB
-/** Memory that V8 reserves for compiled code but does not use. The kernel's limit includes it. */
+/** Memory that V8 reserves for compiled code but does not use. The kernel's limit includes reserved memory. */
 const MEMORY_RESERVED = 512 * MIB
-/** The size of a thread's stack. Nested statements need a large stack, but the kernel's limit includes all of it. */
+/** The size of a thread's stack. Nested statements need a large stack, but the memory limit includes whole stacks. */
 const STACK_KIB = 4_096
 /** The limit of V8's heap. Otherwise the conversion of a huge value would fill the memory. */
 const FLAGS = ['--max-old-space-size=256']

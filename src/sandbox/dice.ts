@@ -43,7 +43,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. Equal purposes, such as the name of a field, always return equal values. */
+/** The random values of one row or item. For equal purposes (such as a field's name), a method returns equal values. */
 export class Dice {
   readonly worldSettings: WorldSettings
   readonly #seed: number
@@ -106,7 +106,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Without `timeStyle`, each field has a style. With `mixed`, rows differ in style. */
+  /** Returns a date-time as text. Without `timeStyle`, the style depends on the field and, with `mixed`, on the row. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -17,8 +17,8 @@ export function select(table: Table, values: Values): readonly Row[] {
 }
 
 /**
- * Returns the test for the window; undefined without a window, so that rows without an edit match, too. An event
- * matches if either of its two modification times is in the window (spec §4, events report).
+ * Returns the test for the window. An event matches if either of its two modification times is in the window (spec §4,
+ * events report). Returns undefined if the request has no window: then rows that were never edited match, too.
  */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
@@ -52,7 +52,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value is in the list, or equals the one filter without regard to case, as in most databases. */
+/** Returns whether the value equals the filter or is in its list. Ignores the case of text, as most databases do. */
 function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

@@ -1,4 +1,4 @@
-/** The rows of one report, in memory and as JSON. After a change, reading sorts all rows: fast for some thousands. */
+/** The rows of one report, in memory and as JSON. A read after a change sorts all rows, which is fast for thousands. */
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -81,7 +81,7 @@ export class Table {
       this.#add({ created, modified, aggregate, deleted })
   }
 
-  /** Returns the rows that a response may contain, by modification time. Rows that were never edited come first. */
+  /** Returns the rows that responses may contain, sorted by modification time. Rows without an edit are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true

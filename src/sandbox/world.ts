@@ -1,4 +1,4 @@
-/** The data of the service. Clients can only read it. Equal seeds and equal calls lead to equal data. */
+/** The data of the service. Clients can only read the data. Equal seeds and equal calls lead to equal data. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
 import type { Amounts, WorldSettings } from './dice.ts'

@@ -48,7 +48,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Query of each stored coverage with its mark and, for an entity, the number of records to be read again. */
+/** SQL that reads each stored coverage with its mark and, for an entity, the number of records to read again. */
 const STATES = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,

@@ -1,4 +1,4 @@
-/** Reads the state of each report from the books: its mark, its last run, and what prevents new runs. */
+/** Reads the state of each report from the bookkeeping tables: its mark, its last run, and what prevents new runs. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
@@ -56,7 +56,7 @@ interface Row extends Omit<Standing, 'state' | 'error' | 'advised_overlap' | 'co
 
 const REGISTRY = `[${reportNames.map(text).join(', ')}]`
 
-/** Query of the row of each report in `tidemark.freshness`. A report that is not in the books has never run. */
+/** SQL that reads the row of each report in `tidemark.freshness`. A report without such a row has never run. */
 const STANDINGS = `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,

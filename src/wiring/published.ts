@@ -7,7 +7,7 @@ import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
-/** Opens the published copy. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (no copy, or no permission to read it). */
+/** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (no copy, no permission). */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},

@@ -26,7 +26,7 @@ export class WarehouseOwnership {
     this.#warehouse = undefined
   }
 
-  /** Rejects if this process owns the warehouse, and its file was lost or is damaged. */
+  /** Rejects if this process owns the warehouse, and the warehouse's file was lost or is damaged. */
   async check(): Promise<void> {
     await this.#warehouse?.checkFile()
   }

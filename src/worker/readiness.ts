@@ -1,6 +1,6 @@
 /**
  * Checks whether a worker can do its work now, for `/readyz`. Requests need no login, so each answer is reused for two
- * seconds.
+ * seconds: many requests must not cause many checks.
  */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
@@ -21,7 +21,7 @@ export interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** DuckDB enlarges its file by one block of 256 KiB. */
+/** One block of 256 KiB. DuckDB enlarges its file by whole blocks. */
 const BLOCK = Buffer.alloc(262_144)
 
 /**

@@ -152,7 +152,7 @@ interface StandbyContext extends OwnerContext {
 /** Errors of opening that end without an operator: another process closes the file, or disk space becomes free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
-/** Owns the warehouse, or tries again until it can open it. Throws errors of opening that an operator must resolve. */
+/** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
   const { log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined

@@ -58,7 +58,7 @@ export async function startServing(
   return serving
 }
 
-/** Starts a reader process with the live server. Until the result is disposed, starts it again when it has ended. */
+/** Starts a reader process with the live server. If the process ends, starts another one, until disposed. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
@@ -106,8 +106,8 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` with `server.ended` would add a handler to this promise each second, and keep all of them until the
-    // server ends.
+    // Polls `isAlive`. A `Promise.race` with `server.ended` would add a handler to that promise each second, and all of
+    // these handlers would stay in memory until the server ends.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -110,7 +110,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Runs until the stop signal. If a role fails, the process ends, so that the service manager restarts it. */
+/** Runs the roles until the stop signal. If a role fails, the process ends, and the service manager restarts it. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

@@ -1,4 +1,4 @@
-/** `tidemark backfill`: reads ranges of reports again, in windows, and prints the result. `--dry-run` prints a plan. */
+/** `tidemark backfill`: reads ranges again, in windows, and prints a summary. With `--dry-run`, only prints a plan. */
 import { formatInstant, type Instant } from '../../instant.ts'
 import type { AnswerOf, Progress } from '../../operations/contract.ts'
 import { planBackfills } from '../../operations/planBackfills.ts'
@@ -64,7 +64,7 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   })
 }
 
-/** Returns how the user continues a backfill that was stopped here. A worker would continue it by itself. */
+/** Returns how the user can continue a backfill that this process has stopped. A worker would continue it by itself. */
 function howToContinue({ report, backfillId, windows }: Partial<Progress> = {}): string {
   if (report === undefined || windows === undefined) return 'nothing was read yet; the same command begins again\n'
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`

@@ -31,7 +31,7 @@ export async function exportTables(
   return 0
 }
 
-/** Returns a table row for each report: the number of tables, rows, files, newly written files, and bytes. */
+/** Returns for each report the number of its tables, rows, files, newly written files, and bytes. */
 function linesOf({ manifest, written }: ExportResult) {
   return manifest.reports.map((report) => {
     const tables = manifest.tables.filter((each) => each.report === report)

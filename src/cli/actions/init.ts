@@ -70,7 +70,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tries the settings. Returns the findings of the checks; undefined if they fail and the user writes no files. */
+/** Tests the settings. Returns the findings, or undefined if a test fails and the user does not want to write files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -90,7 +90,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Loads a configuration from the answers alone. The given folder does not exist, so that no file is read. */
+/** Loads a configuration from the answers alone. The folder in `cwd` does not exist, so no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

@@ -45,7 +45,7 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Replaces the file by the result, so that readers never see a partial file. */
+/** Writes the result to a temporary file and renames it, so that readers never see a partial file. */
 async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   try {
     return await replaceFile(file, async (temporary) => {

@@ -108,7 +108,7 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns the folders with staged rows or temporary data of a dead process. The next owner removes these folders. */
+/** Returns folders of dead processes (staged rows, temporary data). The next owner must be able to remove them. */
 async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
@@ -172,8 +172,8 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
 }
 
 /**
- * Estimates the growth of the warehouse in bytes per day. The estimate is its size times the share of the rows that were
- * inserted in the last `GROWTH_DAYS` days, per day. Updated rows do not count.
+ * Estimates the growth of the warehouse in bytes per day: its size, times the share of the rows inserted in the last
+ * `GROWTH_DAYS` days, divided by `GROWTH_DAYS`. Ignores updated rows. Returns undefined for a younger warehouse.
  */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)

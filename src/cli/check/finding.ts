@@ -1,4 +1,4 @@
-/** Findings of checks, and how they are printed. */
+/** The findings of checks, and the table in which they are printed. */
 import type { SyncError } from '../../errors.ts'
 import { line, table } from '../layout.ts'
 

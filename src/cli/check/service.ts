@@ -65,7 +65,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     const config = context.config.reports[report]
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // The first request has one row: the client may lack the permission, and a full page is expensive for the service.
+    // First requests one row: the client may lack the permission, and a full page is expensive for the service.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -124,7 +124,7 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
 /** Number of comparisons of pages 1 and 2. Rows may move between two responses, so one equal pair proves nothing. */
 const PAGING_TRIES = 3
 
-/** Returns whether the service ignores page numbers: page 2 begins with the same row as page 1 in all comparisons. */
+/** Returns whether the service ignores page numbers: in all comparisons, page 2 begins with the same row as page 1. */
 async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
@@ -148,7 +148,7 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
     `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamp} for ${name} to end this warning.`,
   )
 
-/** Returns a warning if the service answered a request of these checks with 429 (too many requests). */
+/** Returns a warning if the service answered a request of these checks with 429 (too many requests), else `ok`. */
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')

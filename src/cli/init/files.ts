@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Returns the text in quotes (', " or `) that it does not contain. Throws USAGE_INVALID if it contains all three. */
+/** Puts the text into quotes (', " or `) that it does not contain. Throws USAGE_INVALID if `.env` can't hold it. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -1,12 +1,12 @@
 /**
  * Addresses and host names of the console. On loopback, a page of another site could reach the console through a name
- * that resolves to 127.0.0.1 (DNS rebinding). So only loopback names are accepted. On other addresses, everybody in the
- * network can send requests, so the console requires a long token.
+ * that resolves to 127.0.0.1 (DNS rebinding). So the console accepts only loopback names there. On other addresses,
+ * everybody in the network can send requests, so the console requires a long token.
  */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Minimum number of characters of a token. A shorter token could be found by trying. */
+/** Minimum number of characters of a token. A shorter token could be found by trying all combinations. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>
@@ -18,8 +18,8 @@ interface Tokens {
 }
 
 /**
- * Throws CONFIG_INVALID if both tokens are equal. On an address that other machines can reach, also throws it if a token
- * is missing or too short.
+ * Throws CONFIG_INVALID if both tokens are equal. If other machines can reach the address, also throws it for a missing
+ * `token`, and for any token shorter than `TOKEN_LENGTH_MIN`.
  */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())

@@ -1,6 +1,6 @@
 /**
- * Checks each request before its route runs. The check uses the matched route, never the text of the URL. Every route
- * without `open` needs a login, including unknown paths and routes of plugins.
+ * Checks each request before its route runs. The check uses the matched route and not the text of the URL, because one
+ * URL can be written in several ways. Every route without `open` needs a login, also unknown paths and plugins' routes.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -17,20 +17,20 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True if the route needs no login. */
     readonly open?: boolean
-    /** True if a login that may only look may send this request, although it is no GET. */
+    /** True if a login that may only look may send this request, although it is not a GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
     /** Identifier of the login session. Empty for open routes, and for programs that send the token. */
     session: string
-    /** True if the login may also act. */
+    /** True if the login may start actions. False if it may only look. */
     mayAct: boolean
   }
 }
 
 export interface GateOptions {
   readonly token: Secret
-  /** A token whose holder may look, and not act; undefined if none is configured. */
+  /** A token whose holder may look, but may not start actions. Undefined if none is configured. */
   readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
@@ -54,8 +54,9 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns why the request is rejected; undefined if it is allowed. Never throws: a plugin's handler could answer. */
+/** Returns the error, or 'login' for a redirect to the login page. Returns undefined if the request is allowed. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
+  // Catches all errors: a thrown error would reach the error handlers of plugins, which could answer the request.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -64,7 +65,7 @@ async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<Sy
   return wantsPage(request) ? 'login' : loginNeededError()
 }
 
-/** Returns whether the request needs no login or has one. Throws CONSOLE_REFUSED and the errors of `checkToken`. */
+/** Returns true if the request has a login or needs none. Throws CONSOLE_REFUSED and the errors of `checkToken`. */
 async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<boolean> {
   if (!isOurName(request.headers.host, gate.host)) throw refusedError('this console does not go by that name')
   const machine = bearerOf(request)

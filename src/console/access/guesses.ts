@@ -1,4 +1,4 @@
-/** Limits wrong tokens. Above a limit, a wrong token is answered with the time to wait. A right token always passes. */
+/** Limits wrong tokens. Above a limit, the response is an error with the time to wait. A right token always passes. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MINUTE_MS } from '../../instant.ts'
 
@@ -7,7 +7,7 @@ const GUESSES_TOTAL_MAX = 100
 /** Maximum number of addresses that are counted at once. A further address replaces the one with the oldest guess. */
 const ADDRESSES_MAX = 10_000
 
-/** Counts a wrong token. Returns how many seconds its sender must wait; 0 below the limits. */
+/** Counts a wrong token. Returns how many seconds its sender must wait, or 0 while the counts are below the limits. */
 export type CountGuess = (request: FastifyRequest) => Promise<number>
 
 /** Returns the function that counts wrong tokens, for each address and in total. Needs the plugin for rate limits. */

@@ -1,4 +1,4 @@
-/** Login sessions. Only digests are kept, in memory. A session ends after 12 hours, at logout, or with the process. */
+/** Login sessions, stored as digests in memory. A session ends after 12 hours, at logout, or with the process. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
@@ -13,7 +13,7 @@ export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Each session's end (ms, monotonic clock) by the digest of its identifier. The oldest session is first. */
+  /** The end (ms, monotonic clock) and the access of each session, by the digest of its identifier. Oldest first. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -1,4 +1,4 @@
-/** Routes for actions. An action has the name of a command and sends the same request to the warehouse's owner. */
+/** Routes for actions. An action has the name of a command, and sends the request of that command to the owner. */
 import { z } from 'zod'
 import { reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'

@@ -19,7 +19,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Returns the Fastify instance for adding routes. Also serves the OpenAPI document of all routes with a schema. */
+/** Returns the Fastify instance to which routes are added. Also serves the OpenAPI document of routes with a schema. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {

@@ -28,7 +28,7 @@ function actionButton({ id, label, tone = 'outline', path, body, question }) {
   return html`<button type="button" key=${id} id=${id} class=${tone} onClick=${onceAtATime(press)}>${label}</button>`
 }
 
-/** Ignores presses while the work runs. A disabled button would lose the focus. @param {() => Promise<void>} work */
+/** Ignores clicks while `work` runs. A disabled button would lose the focus. @param {() => Promise<void>} work */
 export const onceAtATime =
   (work) =>
   (/** @type {Event} */ { currentTarget }) => {
@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // If the worker does not respond for a moment, the action continues there, so the last known state is kept.
+    // The action continues in the worker even if the worker does not respond for a moment. So the last state is kept.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

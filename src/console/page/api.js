@@ -7,7 +7,7 @@ const ACT_MS_MAX = 120_000
 
 export const LOST = 'WORKER_LOST'
 
-/** An error response: message, code, and what to do. */
+/** The error of a failed request: its message, its code, and what to do. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {

@@ -1,4 +1,4 @@
-/** Charts by uPlot in the colours of the page. Each has a text with the same facts for screen readers. */
+/** Charts by uPlot in the colours of the page. Each chart has a text with the same facts for screen readers. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // A second point just before the run. Without it, the line would fall slowly over the interval before the run.
+    // Adds a second point just before the run. Otherwise the line would fall slowly over the interval before the run.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

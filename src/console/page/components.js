@@ -41,7 +41,7 @@ export const section = (id, title, ...content) => html`
 `
 
 /**
- * Returns a table with explicit ARIA roles. On a phone it looks like cards, and browsers then drop implicit roles.
+ * Returns a table with explicit ARIA roles. On a phone, CSS shows rows as cards, and browsers then drop implicit roles.
  * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
  */
 export const table = ({ caption, columns, rows }) => html`
@@ -97,7 +97,7 @@ function runningRow(run) {
   `
 }
 
-/** Returns the bar's attributes. A bar without a value means that the run's size is unknown. @param {RunningRun} run */
+/** Returns the attributes of the progress bar. It has no value if the run's size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -134,7 +134,7 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
 /**
- * Returns the cure, which is the advice of an error. Names the Resume button, if there is one, before the command.
+ * Returns the text of a cure (what to do about an error). If there is a Resume button, names it before the command.
  * @param {string} cure
  * @param {boolean} hasResumeButton
  */

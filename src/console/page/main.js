@@ -1,4 +1,4 @@
-/** Entry of the page. Draws the view that the address names, again every few seconds and when a run begins or ends. */
+/** Entry of the page. Draws the view in the address, and redraws it every few seconds and when a run begins or ends. */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
@@ -40,7 +40,8 @@ function viewOf({ view, name }) {
 /** Returns the address without filters. Equal results mean the same view. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses may arrive out of order. `asked` is the newest, `drawn` is on screen.
+// Requests are numbered, because responses may arrive out of order. `asked`: the number of the newest request. `drawn`:
+// the number of the request whose response is on screen.
 let asked = 0
 let drawn = 0
 /** The opening of the current view: the number of its request, and the element that had the focus before. */
@@ -148,7 +149,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// Without an answer, the page shows its buttons, because the server checks the permission of each request.
+// If this request fails, the page still shows all buttons. The server checks the permission of each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

@@ -1,4 +1,4 @@
-/** Notices in the corner, which screen readers announce, and the dialog before an action that cannot be undone. */
+/** Notices in the corner, which screen readers announce, and the dialog that asks the user to confirm an action. */
 import { failureText } from './api.js'
 import { after } from './clock.js'
 import { byId } from './html.js'

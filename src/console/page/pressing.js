@@ -15,7 +15,7 @@ let cancelTimer
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws until `release` is called, at the latest after `ms` milliseconds. @param {number} ms */
+/** Delays redraws until `release` is called. That happens after `ms` milliseconds at the latest. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
@@ -33,10 +33,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// Only the space bar causes its click when released, so holding it is a press. Other keys cause a click at once.
+// The space bar causes a click only when it is released, so holding it is a press. Other keys cause a click at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 // A click ends the press. With a mouse it happens at the release, with a finger a little later.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
-// `blur` of the window ends a press. `blur` of an element does not: another element was pressed.
+// `blur` of the window ends a press. `blur` of an element does not: it occurs when another element is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

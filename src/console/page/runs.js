@@ -64,7 +64,7 @@ export const runsTable = (runs) =>
 
 const JOB_COLUMNS = ['Added (UTC)', 'Queue', 'Job', 'State', { right: 'Tries' }, 'Reason of the last failure']
 
-/** Returns the table of the jobs, or the error that prevented its reading. @param {Jobs | Error} answer */
+/** Returns the table of the jobs, or the error that occurred when they were read. @param {Jobs | Error} answer */
 function jobsSection(answer) {
   if (answer instanceof Error) return html`<article class="bad">${failureText(answer)}</article>`
   const { jobs, depths } = answer

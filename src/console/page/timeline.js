@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** Minimum width of a gap in drawing units. A gap of one minute in twenty years would be invisible. */
+/** Minimum width of a span in drawing units. Otherwise a gap of one minute in twenty years would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
