@@ -47,10 +47,7 @@ export class Limiter {
   }
 
   /** Waits for a permit. Calls of one priority are served in order. Throws RATE_LIMITED during a long pause. */
-  async acquire(
-    signal: AbortSignal,
-    { priority = 'first' }: { priority?: Priority | undefined } = {},
-  ): Promise<Permit> {
+  async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
     if (refusal !== undefined) throw refusal

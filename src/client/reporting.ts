@@ -286,7 +286,7 @@ class Client implements AsyncDisposable {
   /** Waits for a permit. If another process has stored a pause, waits for its end, and then for a new permit. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
-      const permit = await this.#limiter.acquire(signal, { priority })
+      const permit = await this.#limiter.acquire(signal, priority)
       const pauseMs = await this.#pauses.remainingMs()
       if (pauseMs <= 0) return permit
       this.#limiter.pause(pauseMs)

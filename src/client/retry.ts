@@ -53,8 +53,7 @@ function afterLongPause(error: SyncError, attempts: number, pause: LongPause): S
 }
 
 function extend({ code, message, cure, data, cause, report }: SyncError, addition: string, more: object): SyncError {
-  const details = { cure, data: { ...data, ...more }, cause, report }
-  return new SyncError(code, message + addition, details)
+  return new SyncError(code, message + addition, { cure, data: { ...data, ...more }, cause, report })
 }
 
 /** True for an error of the token request. That request has its own retries, so this attempt is not repeated. */

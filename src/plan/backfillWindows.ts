@@ -7,11 +7,11 @@ import type { Span } from './spans.ts'
 
 /** The maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** The number of windows to plan if there are enough rows. Several workers then finish at about the same time. */
+/** Number of windows to plan if there are enough rows. With this many, several workers end at about the same time. */
 const WINDOWS_WANTED = 32
-/** The minimum number of pages per window. In smaller windows, too many requests would be for half-empty last pages. */
+/** The minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Days per window if the number of rows is unknown. Windows are longer if more than `WINDOWS_WANTED` are needed. */
+/** Days per window if the number of rows is unknown; more if this would make more than `WINDOWS_WANTED` windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -21,8 +21,8 @@ export interface Range extends Span {
 }
 
 /**
- * A part of the backfill's range. `rows` contains the number of modified rows and, if rows are also requested by
- * creation time, the number of created rows.
+ * A part of the backfill's range. `rows[0]` is the number of its rows by modification time. If the backfill also
+ * requests rows by creation time, `rows[1]` is their number.
  */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
@@ -97,7 +97,7 @@ function splitPart(part: CountedRange, rowsEach: number): CountedRange[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Returns the range as `wanted` parts of equal length; fewer if the range has fewer microseconds. */
+/** Divides the range into `wanted` parts of equal length; into fewer if the range has fewer microseconds. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

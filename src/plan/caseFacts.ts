@@ -8,7 +8,7 @@ import type { Walk } from './walk.ts'
 
 /** A span that was planned as one load is cut again if its rows fill more than this number of loads. */
 const PLANNED_LOADS_MAX = 2
-/** The largest page size to request, as a multiple of the usual one. A service may fail for larger responses. */
+/** The largest page size that walks request, as a multiple of `page_size`. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
 /** The largest `page_size` that the specification allows. */
 const ROWS_A_PAGE_MAX = 10_000
@@ -19,7 +19,7 @@ const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
 /** Returns whether only page 1 of the first walk was read, and its response has a total (spec §2: an envelope). */
 export const isEnvelopePage1 = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether only page 1 or pages 1 and 2 of the first walk were read, and page 1 has no total (a bare array). */
+/** Returns whether the first walk has read only page 1, or pages 1 and 2, and page 1 has no total (a bare array). */
 export const isArrayStart = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
@@ -41,7 +41,7 @@ export const isOverfull = (given: Case): boolean => {
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Cuts the span at `youngFrom` into its old and its young part; undefined if the old part probably fits one page. */
+/** Returns the span's old and young part; undefined if it has only one, or if the old part probably fits one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -51,7 +51,10 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Cuts the span at `youngFrom`. Undefined if pages may not count its old part, or if that part is the shorter one. */
+/**
+ * Returns the old and the young part of the span, so that the old part can be counted by its last page. Returns
+ * undefined if it may not be counted, or if it is shorter than the young part.
+ */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -65,7 +68,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 continues page 1. If page 2 has all rows of page 1, the service ignores page numbers. */
+/** Returns whether page 2 has new rows. False if it also has all rows of page 1: page numbers are then ignored. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -73,7 +76,7 @@ export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
-  // Page 1 has more rows than requested, and page 2 has the same rows again: the service ignores paging.
+  // Page 2 has as many rows as page 1 and no new row. So it is page 1 again: the service ignores paging.
   const isSame = walk.lastRowsSent === walk.firstRowsSent
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
@@ -99,7 +102,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isNew && isWide(given)
 }
 
-/** Cuts a slice with a heap into parts. Undefined for any other slice: `SpanQueue` chooses where to cut it. */
+/** Returns parts of a slice with a heap. Undefined for any other slice, because `SpanQueue` chooses where to cut it. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -111,7 +114,10 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/** Returns the paging profile after a walk. Only a first walk over an envelope without repeated rows changes it. */
+/**
+ * Returns the paging profile after a walk. If the first walk over an envelope has several pages and no repeated row,
+ * its page 1 was full.
+ */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -119,8 +125,8 @@ export function learnWalked(given: Case): PagingProfile {
 }
 
 /**
- * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as a full page,
- * but another page of this run was longer. Rows had moved when the profile was learned.
+ * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as its full
+ * page, but another page of this run was longer. Rows had moved when the profile was learned.
  */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
@@ -141,7 +147,7 @@ export function learnCounted(given: Case): PagingProfile {
 
 /**
  * Returns the maximum number of rows of a span that is counted by its last page. A larger span is cut into loads. The
- * maximum is twice as high for a span that was planned as one load, because its planned number was an estimate.
+ * maximum is twice as high for a span that was planned as one load: its planned number of rows was only an estimate.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
@@ -158,7 +164,7 @@ export function isCountMet(given: Case): boolean {
   )
 }
 
-/** Returns whether two walks in a row have ended (`isWhole`) and agree, and page 0 was not `unclear`. */
+/** Returns whether the last two walks are complete (`isWhole`) and have the same rows, and page 0 was not `unclear`. */
 const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
   previous !== undefined &&
   found.pageZero !== 'unclear' &&
@@ -188,8 +194,8 @@ export const isLacking = (given: Case): boolean =>
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
 /**
- * Returns whether a bare array may hide rows at one instant, which can't be cut. Page 2 repeated page 1. With a smaller
- * page size, page 2 repeats page 1 again, or the walk has fewer distinct rows than the walk before.
+ * Returns whether a bare array may hide rows at one instant, which can't be cut. Two walks show this. In the first,
+ * page 2 repeated page 1. In the second, with a smaller page size, page 2 does so again or there are fewer rows.
  */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
@@ -198,18 +204,18 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
   walk.rowsAsked < previous.firstRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-/** Returns whether page 2 of a bare array repeats page 1: page 1 is the last page, or page numbers are ignored. */
+/** Returns whether page 2 of a bare array repeats page 1. It may be the last page, or page numbers may be ignored. */
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
 /**
- * Returns whether two walks agree. The walks may have returned the rows of page 1 on every page, although every total
- * counts more rows. Then requests for narrower spans must also have returned no row that the walks lack.
+ * Returns whether two walks agree. If every page had the rows of page 1 although every total counts more rows, the
+ * walks alone are not enough. Requests for narrower spans must then have returned no other row.
  */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
-/** Returns whether the span can be divided to test whether its response lacks rows. */
+/** Returns whether the span can be divided for the probe `narrower spans`, which tests if a response lacks rows. */
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
 /**
@@ -257,8 +263,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 
 /**
  * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, the next
- * walk requests one row less per page. It shows whether the service ignores page numbers. If so, or if rows at one
- * instant were repeated, the next walk requests all rows on one page. Their order then does not matter.
+ * walk requests one row less per page. That walk shows whether the service ignores page numbers. If it does, or if rows
+ * at one instant were repeated, the walk after it requests all rows on one page. Their order then does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -277,19 +283,25 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. It may not if page 1 has fewer rows than an earlier page. */
+/**
+ * Returns whether the total may decide where to cut. If page 1 has fewer rows than an earlier page although the total
+ * counts more, the total may be wrong.
+ */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** Returns the span as parts of about one load each; undefined if it is one instant or has no lower bound. */
+/** Returns the span as parts of about one load each; undefined if the span is one instant or has no lower bound. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the last page was found, but the walk back from it was not made yet. */
+/** Returns whether the last page was found, but the pages from it back to page 1 were not read yet. */
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts of the span with fewer rows than the walks returned, so that the service returns all their pages. */
+/**
+ * Returns parts of the span, for a service that ends its pages too early. Each part has fewer rows than the walks
+ * returned, so the service returns all of its pages.
+ */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

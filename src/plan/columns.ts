@@ -28,13 +28,16 @@ export type ColumnChange =
   /** `limit`: the table has its maximum number of columns. `frozen`: the contract is `freeze`. Values stay in JSON. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
-/** The effect of new fields or types: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects rows. */
+/** The effect of a new field or type: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
 export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/** Returns the type of a new column for values of these kinds; undefined if there is no value yet. */
+/**
+ * Returns the type of a new column for values of these kinds. Returns undefined if no value needs a column: all are
+ * null, or are arrays and objects that `_extra` contains.
+ */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
@@ -48,7 +51,7 @@ export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType 
 
 const DECIMALS = Kind.integer | Kind.bigInteger | Kind.decimal | Kind.whole
 
-/** Returns a column's type after values of these kinds. It changes only from BIGINT to a decimal, when necessary. */
+/** Returns the type that a column needs after values of these kinds. Only BIGINT can change, to a decimal. */
 export const widened = (type: DuckType, kinds: Kinds): DuckType =>
   type === 'BIGINT' && has(kinds, Kind.decimal | Kind.bigInteger) ? 'DECIMAL(38,9)' : type
 
@@ -60,7 +63,7 @@ export interface ColumnContext {
   readonly contract?: SchemaContract
 }
 
-/** Returns the columns to add or to widen, and the fields for which the contract or the limit forbids a column. */
+/** Returns the columns to add or to widen, and the fields that get no such change because of the limit or `freeze`. */
 export function changesFor(fields: readonly SeenField[], known: ColumnContext): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)

@@ -4,7 +4,7 @@
  */
 import type { Instant } from '../instant.ts'
 
-/** A range of creation time that was read. `rows`: the number of stored rows that the service returned for it. */
+/** A range of creation time that was requested. `rows`: the number of stored rows that were in the responses for it. */
 export interface CreationRange {
   /** Lower bound; undefined: none. */
   readonly since: Instant | undefined
@@ -31,7 +31,7 @@ interface RangeGroup {
   /** The group has the ranges with the indexes `from` to `to - 1`. */
   readonly from: number
   readonly to: number
-  /** The service's number of rows before the range `from` (`before`) and before the range `to` (`total`). */
+  /** The service's number of rows in all ranges before index `from` (`before`) and before index `to` (`total`). */
   readonly before: number
   readonly total: number
 }
@@ -75,7 +75,7 @@ export class CountSearch {
     return from + Math.ceil((to - from) / 2)
   }
 
-  /** Drops ranges whose counts are equal, and moves single ranges whose counts differ to `wrong`. */
+  /** Drops groups with as many stored rows as the service has. Moves a single range with another number to `wrong`. */
   #settle(): void {
     for (let group = this.#open.at(-1); group !== undefined; group = this.#open.at(-1)) {
       const { from, to, before, total } = group

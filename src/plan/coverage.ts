@@ -1,4 +1,4 @@
-/** Compares the configuration of earlier requests with the present one, to find rows to read again (contract §3). */
+/** Compares the configuration of earlier requests with the present one. The result is which rows to read again (§3). */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -21,12 +21,12 @@ const AND = ' and '
 export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
-/** Parses a text of `changesText` and returns the names of the changed settings. Skips words of other versions. */
+/** Returns the names of the changed settings in a text of `changesText`. Skips names that are not in `CHANGES`. */
 export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which rows were read. Rows up to `refillUntil` may have been read with another one. */
+  /** The configuration with which rows were read. Rows up to `refillUntil` may have been read with an earlier one. */
   readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
@@ -34,7 +34,7 @@ export interface Coverage {
   readonly because: readonly Change[]
 }
 
-/** Returns the settings for which `wanted` requires more rows than were read with `earlier`. */
+/** Returns the settings that differ between `earlier` and `wanted` in such a way that rows must be read again. */
 export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < earlier.start ? (['start'] as const) : []),
@@ -63,8 +63,8 @@ export function nextCoverage(
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // With fewer flags in `expand`, new rows lack the collections of the missing flags. Stores the present flags, so that
-  // rows are read again if a flag returns.
+  // With fewer flags in `expand`, new rows lack the collections of the removed flags. Stores the present flags, so that
+  // these rows are read again if a flag is added back.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
@@ -73,10 +73,10 @@ export function nextCoverage(
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts of a time range that is read again, newest first. The last part is the older rest. */
+/** Lengths in days of the parts of a time range that is read again, newest first. All older time is one more part. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
-/** Returns the time from `start` to `until` in parts, newest first. Each part begins where the next one ends. */
+/** Divides the time from `start` to `until` into parts, newest first. Each part begins where the next one ends. */
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {
   const parts: Span[] = []
   let end = until

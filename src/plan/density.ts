@@ -7,11 +7,11 @@ const SCATTER_MAX = 6
 /** Weight of earlier slices relative to the last one, when the density is computed. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** If a slice has this many times more or fewer rows than expected, earlier slices no longer count. */
+/** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */
 const RESTART_FACTOR = 3
 /** Keeps the margin of `plannedRows` at one standard deviation or more. A high variance would otherwise reduce it. */
 const WORTH_MIN = Math.exp(0.5)
-/** The trend changes by this share of a slice's deviation; by the smaller share if chance can explain the deviation. */
+/** Share of a slice's deviation that is added to the trend. The smaller share is for deviations that may be chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2

@@ -1,6 +1,6 @@
 /**
- * Chooses a row that can be requested alone. Such a row must be on the first page. So the response shows whether that
- * page has the number 0 or 1, which the specification leaves open (§4, rule 2).
+ * Chooses a row that can be requested without other rows. Its response has one page. So requests for page 0 and page 1
+ * show which of them is the first page. The specification leaves this open (§4, rule 2).
  */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
@@ -21,7 +21,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Neighbours to compare in the sorted times: two per side, as the nearest may be another time of the same row. */
+/** Neighbours to compare in the sorted times. Two per side, because the nearest may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */

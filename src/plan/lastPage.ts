@@ -1,7 +1,7 @@
 /**
- * Finds the last page of a response without a total: first by leaps to higher numbers, then by halving the distance.
- * The number of the last page limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md,
- * "total"). If a page after the last one has other rows, there is no result.
+ * Finds the last page of a span without a total: first by leaps to higher numbers, then by halving the distance. The
+ * number of the last page limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md,
+ * "total"). The search has no result if a page after the last one has other rows.
  */
 
 /**
@@ -39,7 +39,7 @@ export class LastPageSearch {
     this.#stop = stop
   }
 
-  /** Returns the last page; undefined before the search has ended, or if a page was `odd`. */
+  /** Returns the last page; undefined before the search has ended, or if the pages contradict each other. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }

@@ -1,11 +1,11 @@
 /**
- * Late rows: an earlier window contained their modification times, but the service did not return them then. Their delay
- * shows how far before the mark a window has to begin (product contract §2, overlap).
+ * Measures late rows. An earlier window contained the modification time of a late row, but the service did not return
+ * the row then. The delay shows how far before the mark a window has to begin (product contract §2, overlap).
  */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
-/** The time that earlier windows have requested. A row of that time is late if the service returns it only now. */
+/** The time that earlier windows have requested. A row of that time is late if the service did not return it then. */
 export interface PreviousRead {
   /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant
@@ -23,7 +23,7 @@ export interface LastWindow {
 
 /**
  * Returns the time that earlier windows have read; undefined before the first mark. Also undefined while the service's
- * clock is before the end of the previous window: the clock was set back, so new rows have old modification times.
+ * clock is before the end of the previous window. The clock was then set back, so new rows have old modification times.
  */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,

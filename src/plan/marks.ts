@@ -6,10 +6,10 @@ import { type Before, markAfter, reachesBack, type Window, type WindowRules } fr
 
 export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 
-/** The names of the marks up to which all rows were read: of a report, and of an audited record (`since`). */
+/** The marks up to which all rows were read: `modified_since` for a report, `since` for an audited record. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
-/** Returns the names of the marks that a proven window of the report moves. */
+/** Returns the names of the marks that move forward when a window of the report is proven. */
 export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
   if (perRecord !== undefined) return ['since']
   return newerBy.includes('aggregate_record_modified')
@@ -25,7 +25,7 @@ export interface Marks {
   /** The spans that the run has proven, in any order. The mark moves up to the first gap between them. */
   readonly proven: readonly Span[]
   readonly value: Instant | undefined
-  /** The mark to store. Undefined if the service's clock was set back: the window may then begin too late. */
+  /** The mark to store; undefined if the service's clock was set back, because the window may then begin too late. */
   readonly moved: Instant | undefined
 }
 
@@ -38,7 +38,7 @@ export const marksFrom = (before: Before, window: Window, rules: WindowRules): M
   moved: undefined,
 })
 
-/** Returns the marks after a proven slice. `clock`, the service's time in its first response, limits the marks. */
+/** Returns the marks after a proven slice. They never pass `clock`, the service's time in its first response. */
 export function marksAfter(marks: Marks, span: Span, clock: Instant): Marks {
   const { before, window, rules } = marks
   const until = earliest(span.until, clock)

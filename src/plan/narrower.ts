@@ -3,7 +3,7 @@ import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 import type { RowStamps } from './stampSample.ts'
 
-/** Returns two parts with about equally many rows, or else of equal length; undefined if the span is one instant. */
+/** Returns two parts with about equally many rows, or else of equal length; undefined if the span can't be cut. */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

@@ -5,15 +5,15 @@
 export interface PagingProfile {
   /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows on the shortest page that had a next page. Fewer than requested if the service shortens pages. */
+  /** Rows on the shortest page that had a next page; undefined if none had. A service may shorten its pages. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page so far. Since the service can return this many, a shorter page was not full. */
+  /** Number of rows on the longest page so far. Since the service can return this many, a shorter page is not full. */
   readonly longestPageRows: number
   /** Number of rows on the longest page of this run. Not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
   /** Number of rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
-  /** Audit reports only, after two equal pages: whether the page after the last page has rows. Not stored. */
+  /** Audit reports only: whether the page after the last one has rows. Requested if two pages are equal. Not stored. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -29,7 +29,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after any page with the configured page size: `longestOfRun` is at least `rows`. */
+/** Returns the profile after any page with the configured page size. Raises `longestOfRun` to `rows` if it is lower. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -46,7 +46,10 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page of `rows` rows was followed by a next page. Earlier full pages had more rows. */
+/**
+ * Returns the profile after a page of `rows` rows that has a next page, although earlier such pages had more rows. The
+ * service has shortened its pages.
+ */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -82,11 +85,14 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response has more rows than requested and than any earlier page. Paging may then be ignored. */
+/** Returns whether a response has more rows than requested and than any earlier page. Then paging may be ignored. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/** Returns whether a page is as long as the longest one. Only rows that were just added can follow a shorter page. */
+/**
+ * Returns whether a full page is known and this page is as long as the longest one. A shorter page can only be followed
+ * by rows that were just added.
+ */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 

@@ -3,8 +3,6 @@ import type { Declaration } from '../../schema/report.ts'
 import { documentedFields, type ReportTable, tableOf } from '../../schema/tables.ts'
 import { columnName } from './columns.ts'
 
-export { columnName } from './columns.ts'
-
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
 /** The configured rule by column name: `column`, or `collection.column` for items. */
@@ -26,7 +24,7 @@ export interface RowRules {
   readonly row: ObjectRules
   /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored; nested values of other fields are dropped. Undefined: all fields. */
+  /** Fields whose arrays and objects are stored. Those of other fields are dropped. Undefined: all are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -56,7 +54,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns other fields (snake_case) that fill the same column (spec §2, event row). The column's rule covers them. */
+/** Returns other fields (snake_case) that fill the same column (spec §2, event row). Its rule also covers them. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
@@ -70,7 +68,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as a text to compare; undefined without rules. `keyPrint` is a fingerprint of the hash key. */
+/** Returns the rules as a text, to detect changes; undefined without rules. `keyPrint`: fingerprint of the hash key. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -86,7 +84,7 @@ export interface NewlyPrivate {
   readonly payload: boolean
 }
 
-/** Returns the columns whose rule or hash key is new or has changed since `before`. Their stored values must go. */
+/** Returns the columns whose rule or hash key is new or changed since `before`. Their stored values must be deleted. */
 export function newlyPrivate(before: string | undefined, after: string | undefined): NewlyPrivate {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)

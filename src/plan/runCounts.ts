@@ -1,25 +1,9 @@
 /** The counts in the record of a run: sums over its loads. */
-export interface RunCounts {
-  readonly pages: number
-  readonly rows: number
-  readonly inserted: number
-  readonly updated: number
-  readonly deleted: number
-  readonly rejected: number
-  readonly misfits: number
-}
+export type RunCounts = Readonly<typeof NO_RUN_COUNTS>
 
-export const NO_RUN_COUNTS: RunCounts = {
-  pages: 0,
-  rows: 0,
-  inserted: 0,
-  updated: 0,
-  deleted: 0,
-  rejected: 0,
-  misfits: 0,
-}
+export const NO_RUN_COUNTS = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
 
-/** Returns the run's record with the counts of loads added. Does not change the numbers of pages and rows. */
+/** Returns the run's record with the counts of loads added. The numbers of pages and rows stay the same. */
 export const addLoadCounts = <Run extends RunCounts>(run: Run, loads: Omit<RunCounts, 'pages' | 'rows'>): Run => ({
   ...run,
   inserted: run.inserted + loads.inserted,

@@ -40,7 +40,7 @@ export interface Findings {
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** True if there are rows after the last page or, in an audit trail, entries outside of the returned ones. */
+  /** True if rows exist after the last page or, in an audit trail, before or after the entries that were returned. */
   readonly hidden?: boolean
   /** The result of requests for parts of the span. It shows whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
@@ -71,12 +71,12 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** Whether more rows follow page 1, judged by the paging profile when page 1 was read. */
+  /** What page 1 shows about further rows, according to the paging profile when page 1 was read. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a larger page size than usual: nothing else is left to try. */
+  /** True if the service refused a page size larger than the usual one. No other request can then prove the slice. */
   readonly isRefused?: boolean
 }
 
@@ -105,7 +105,7 @@ export type Verdict =
   /** `samples`: the number of first pages whose modification times decide where to cut. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
-  /** Starts another walk. With `attempt` 1, everything read of the slice so far is dropped. */
+  /** Starts another walk. With `attempt` 1, the results of all earlier walks and probes of the slice are dropped. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
   /** A response contradicts the profile. The profile is reset and learned again. */

@@ -8,15 +8,15 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
-/** A heap is assumed after this many slices with too many rows, if the last is not longer than `#goodLength`. */
+/** A heap is assumed after this many slices with too many rows, if the last of them is as short as `#goodLength`. */
 const HEAP_FAILURES = 3
-/** After more slices with too many rows and no total, the next is at most as long as `shorterLength` returns. */
+/** After more than this many slices with too many rows and no total, `shorterLength` limits the next slice's length. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice with more pages than this is cut alone. A smaller slice is first joined with the rest of its span. */
+/** A slice with more than this many pages is cut alone. A smaller slice is first joined with the rest of its span. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -59,7 +59,7 @@ export class SpanQueue {
   #cuts: Instant[] = []
   /** The earliest modification time in the last response that lacked rows of its span. */
   #from: Instant | undefined
-  /** The piece that is read now. `#isHead`: it was cut from a longer piece, whose rest is the next pending piece. */
+  /** The piece that is read now. `#isHead`: it was cut from a longer piece, and the next pending piece is the rest. */
   #current: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
@@ -72,7 +72,7 @@ export class SpanQueue {
   #sparse = 0
   /** Length of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the shortest slice with too many rows; undefined after it is proven. Many rows are before this end. */
+  /** End of the last slice with too many rows. Many rows are before this time. Undefined after they are proven. */
   #overfullEnd: Instant | undefined
   /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
   #triedEnd: Instant | undefined
@@ -122,8 +122,7 @@ export class SpanQueue {
    * cheaper than cuts: the last part would be the heap itself and would also need two walks.
    */
   seemsHeap(span: Span): boolean {
-    if (this.endsInHeap) return true
-    if (this.#heapSigns >= HEAP_SIGNS) return true
+    if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
     return span.until - span.since <= this.#goodLength
   }
@@ -185,7 +184,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Replaces the span by its parts. Of two parts, the second has the whole total until the first is proven. */
+  /** Replaces the span by its parts. If there are two, the second has the total of both until the first is proven. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

@@ -12,8 +12,8 @@ export interface Span {
 
 const SLICES_MAX = 1_000
 /**
- * Without a total, the factors for the length of the next slice after 1, 2, … slices in a row with too many rows. The
- * last factors are extreme, because all rows may be at one instant.
+ * Factors for the length of the next slice after 1, 2, … slices in a row with too many rows. Used if the service
+ * returns no total. The last factors are extreme, because all rows may be at one instant.
  */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 

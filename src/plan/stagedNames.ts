@@ -1,6 +1,9 @@
 /** Names and limits that the writer of staged lines has in common with the SQL that reads these lines. */
 
-/** The two fields that staging writes first into every row. A field of the service with the same name is renamed. */
+/**
+ * Staging writes two fields first into every row: its ordinal and its shape. Fields of the service with these names are
+ * renamed.
+ */
 export const ORDINAL_FIELD = '#'
 export const SHAPE_FIELD = '$'
 

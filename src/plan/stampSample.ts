@@ -9,7 +9,7 @@ export interface SampleHint {
   /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, or if the newest rows come first. */
   readonly cuts: readonly Instant[]
   readonly heapAt?: Instant
-  /** The earliest modification time in the sample. The span has probably no rows before it. */
+  /** The earliest modification time in the sample. The span probably has no rows before it. */
   readonly from: Instant
   /** Rows per microsecond. Set only if the newest rows come first: the times of the older rows are then unknown. */
   readonly rate?: number | undefined
@@ -34,7 +34,8 @@ const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Shares of the planned rows to aim for if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /**
- * Share of the planned rows to aim for if the response is unsorted: its density is known, but not its number of rows.
+ * Share of the planned rows to aim for if the response is unsorted. The span may then have far more rows than the
+ * response.
  */
 const UNSORTED_SHARE = 0.04
 
@@ -106,8 +107,9 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
 }
 
 /**
- * Compares the two pages by one kind of modification time after the other, until all rows of page `later` are later than
- * all rows of page `first`. Returns the earliest time on page `later`; undefined if it is not inside the span.
+ * Returns the time at which page `later` begins, if pages are sorted by one of the rows' modification times. They are
+ * sorted if all rows of `later` are later than all rows of `first`. Returns undefined if they are not sorted, or if the
+ * time is not inside the span.
  */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
@@ -122,8 +124,8 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
 /**
- * Returns the parts of the span in which rows after the last page would be. They are later than both pages or, if pages
- * go backwards in time, earlier. If rows have two different times, returns two parts.
+ * Returns the parts of the span in which rows after the last page would be. The parts are later than both pages or, if
+ * the newest rows come first, earlier. There are two parts if rows have two different times.
  */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]

@@ -137,7 +137,7 @@ export class Walk {
 
   /**
    * Records a page that repeats the previous one: some services return the last page for all higher numbers. With a
-   * total, the repeated rows are harmless if the pages before have all rows. Without a total, they are harmless unless
+   * total, its rows do not count as `repeats` if the pages before have all rows. Without a total, they count only if
    * page 2 repeats page 1, because the service may then ignore page numbers.
    */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
@@ -168,7 +168,7 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the response's `pageSize` or, if it has none, as page 1. */
+  /** Returns whether the last page has as many rows as the response's `pageSize` or, without it, as page 1. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -202,7 +202,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended without repeated rows, or with all rows on each page because paging is ignored. */
+  /** Returns whether the walk ended without repeated rows, or each page has all rows because paging is ignored. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

@@ -11,10 +11,8 @@ const tails = new WeakMap<ObjectCatalog, Promise<unknown>>()
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = tails.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(() => scanSlices(bytes, plan, nextTurn))
-  tails.set(
-    plan.catalog,
-    scan.catch(() => undefined),
-  )
+  const settled = scan.catch(() => undefined)
+  tails.set(plan.catalog, settled)
   return scan
 }
 

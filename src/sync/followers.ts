@@ -13,9 +13,9 @@ export function followersOf(report: ReportName, reports: Reports): Follower[] {
     ...(report === 'enquiries' && enquiryAudit.enabled
       ? [{ report: 'enquiry_audit_entries', scopePrefix: '', settleMs: enquiryAudit.settleMs }]
       : []),
-    ...entities.map((entity) => ({
+    ...entities.map(({ entityId }) => ({
       report: 'audit_entries',
-      scopePrefix: `${entity.entityId}:`,
+      scopePrefix: `${entityId}:`,
       settleMs: audit.settleMs,
     })),
   ]

@@ -58,10 +58,4 @@ export function addFigures(total: Figures, part: Figures): void {
 }
 
 /** Returns the fields that are the same in the outcomes of all reports that did not run. */
-export const nothingRun = (report: ReportName) => ({
-  report,
-  runId: undefined,
-  pages: 0,
-  figures: noFigures(),
-  elapsedMs: 0,
-})
+export const nothingRun = (report: ReportName) => ({ report, pages: 0, figures: noFigures(), elapsedMs: 0 })

@@ -142,7 +142,7 @@ describe('the limiter', () => {
     const permit = await limiter.acquire(signal)
     const order: Priority[] = []
     const waits = (['behind', 'behind', 'first'] as const).map(async (priority) => {
-      using _permit = await limiter.acquire(signal, { priority })
+      using _permit = await limiter.acquire(signal, priority)
       order.push(priority)
     })
     permit[Symbol.dispose]()

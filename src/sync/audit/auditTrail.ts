@@ -207,18 +207,10 @@ class Trail {
     const { answer } = this.#declaration
     const { keyed } = pages
     const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor: start, ...settings.limits }
+    const question = { expand, filters: {}, record }
     const rows = new RecordPages()
     const outcome = await proveSlice(
-      {
-        pages,
-        question: { expand, filters: {}, record },
-        axis: 'window',
-        policy: WALK_POLICIES.audit,
-        terms,
-        rows,
-        concurrency: 1,
-        observe,
-      },
+      { pages, question, axis: 'window', policy: WALK_POLICIES.audit, terms, rows, concurrency: 1, observe },
       { span },
     )
     assert(outcome.kind === 'proven', 'a walk that is never cut ends proven or in an error')

@@ -45,7 +45,7 @@ export interface PulledWindow {
   readonly rows: number
 }
 
-const NOTHING_MERGED = { inserted: 0, updated: 0, unchanged: 0, deleted: 0 }
+const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
 
 export class Handover implements Loader {
   readonly numberMark: string
@@ -68,15 +68,7 @@ export class Handover implements Loader {
     const number = this.#loads.length
     const kept = segment === undefined ? {} : { segment: await this.#keep(segment, `segment-${number}.ndjson`) }
     this.#loads.push({ ...kept, closes, ...(gone === undefined ? {} : { gone }) })
-    return {
-      ...NOTHING_MERGED,
-      loadId: number,
-      rows: segment?.rows ?? 0,
-      childrenWritten: 0,
-      misfits: 0,
-      rejected: 0,
-      changes: [],
-    }
+    return { ...NO_COUNTS, loadId: number, rows: segment?.rows ?? 0, changes: [] }
   }
 
   /** Writes the manifest. From then on, another process can load the window. Returns the window. */

@@ -125,12 +125,8 @@ export class Difference {
 
   #question(isWithDeleted: boolean): Question {
     const { declaration, config, scope: currency } = this.#plan
-    return {
-      expand: [],
-      filters: config.filters,
-      currency,
-      also: { [declaration.includeDeleted ?? '']: isWithDeleted },
-    }
+    const also = { [declaration.includeDeleted ?? '']: isWithDeleted }
+    return { expand: [], filters: config.filters, currency, also }
   }
 }
 

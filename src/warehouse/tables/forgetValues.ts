@@ -5,8 +5,8 @@
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
-import type { DiscoveredColumn } from '../../plan/columns.ts'
-import { childName, columnName, type NewlyPrivate, otherNames } from '../../plan/privacy.ts'
+import { columnName, type DiscoveredColumn } from '../../plan/columns.ts'
+import { childName, type NewlyPrivate, otherNames } from '../../plan/privacy.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { type Sql, name, text } from '../database/sql.ts'
 import { closedName, hadHistory } from './versions.ts'
