@@ -63,9 +63,7 @@ export interface WarehouseSettings {
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /**
-   * The lake that is the warehouse. Then only temporary files are next to `path`. Undefined: `path` is the warehouse.
-   */
+  /** The lake that is the warehouse. `path` then only names temporary files. Undefined: `path` is the warehouse. */
   readonly lake?: LakePlace | undefined
   /** Runs each statement. A simulation uses it to delay a statement, to let it fail, or to lose its result. */
   readonly around?: AroundStatement | undefined
@@ -76,7 +74,7 @@ const bind =
   (...given: Given): Answer =>
     read(sql, ...given)
 
-/** Returns the functions that only read the books. */
+/** Returns the functions that only read the bookkeeping tables. */
 const readsOf = (sql: Sql) => ({
   absentKeys: bind(sql, absentKeys),
   coverage: bind(sql, coverageOf),
@@ -172,7 +170,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that throws may still have been committed, with new columns.
+    // A load that throws may still have been committed, with new columns. So the next load reads the columns again.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
@@ -182,18 +180,18 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
-  /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
+  /** Takes and returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, the process of an older run may still be alive. The run is set to stopped, as it can't commit any
-      // more.
+      // In a lake, the process of an older run may still be alive. That run can't commit any more, so it counts as
+      // stopped.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
   }
 
-  /** Keeps the record of a new run in memory. The run's first load writes it, or its end if nothing was loaded. */
+  /** Keeps the record of a new run in memory. The run's first load writes the record, or else the run's end does. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -209,7 +207,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
   }
 
-  /** Stores the records whose audit trail could not be read. After each failure, the next attempt is made later. */
+  /** Stores the records whose audit trail could not be read. The wait until the next attempt grows at each failure. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -256,12 +254,12 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Ends a reconcile: marks rows that were absent twice as deleted. Throws MASS_DELETE_STOPPED. */
+  /** Ends a reconcile: marks rows as deleted that two reconciles did not find. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** The functions with which a comparison of counts reads and writes the books. */
+  /** The functions with which a comparison of counts reads and writes the bookkeeping tables. */
   get counts(): CountBooks {
     return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
   }
@@ -276,14 +274,14 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
 
-  /** Publishes the copy for readers, unless the copy already has the same state. */
+  /** Publishes the copy for readers, unless the copy already contains the present state of the warehouse. */
   publish(to: string): Promise<PublishResult> {
     // Readers open the lake itself: each of its snapshots is consistent.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
 
-  /** Runs one reading statement. If a load is running, the statement waits for its end. */
+  /** Runs one reading statement. If a transaction is running, the statement waits for its end. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }
@@ -314,7 +312,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes old entries from the books, and joins old windows. Entries that are still needed stay. */
+  /** Removes old rows from the bookkeeping tables, and joins old windows. See trimBooks.ts for the rows that stay. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

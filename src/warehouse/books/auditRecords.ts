@@ -61,8 +61,8 @@ export interface DueRecord {
   /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
   /**
-   * The start of the run that last read the trail, by this machine's clock. If the books no longer have this run: the
-   * time at which the mark was written.
+   * The start of the run that last read the trail, by this machine's clock. If the run's record was removed, the time
+   * at which the mark was written. Undefined if the trail was never read.
    */
   readonly begunAt: Instant | undefined
   /** True if the trail was read with another configuration. Then all of its entries are read again. */
@@ -80,7 +80,7 @@ export interface RecordsRequest {
   /** The key column of this table. */
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails last read at or before this time are read again, because the configuration has changed. Undefined: none. */
+  /** Trails last read at or before this time are read again, because the configuration changed. Undefined: no trail. */
   readonly again?: Instant | undefined
 }
 

@@ -35,7 +35,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The facts if there is no warehouse yet. Nothing is known, and events are assumed to have the full shape. */
+/** Used if there is no warehouse yet. No stored row is known, and events are assumed to have the full shape. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -52,7 +52,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides the span into spans with about the same number of stored rows; undefined if it contains no stored row. */
+/** Divides the span into spans with about the same number of rows; undefined if no stored row has a time in it. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

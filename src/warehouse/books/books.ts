@@ -11,7 +11,7 @@ import { type Sql, text, time } from '../database/sql.ts'
 import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
-/** A window that was read completely, and the marks that it sets. The transaction of a load writes both. */
+/** A window that was read completely, and the marks that it sets. A load writes both in its transaction. */
 export interface ClosedWindow {
   readonly scope: string
   readonly since: Instant | undefined
@@ -24,7 +24,7 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-/** `stopped`: an operator stopped the run, or its process ended. */
+/** `stopped`: an operator, the worker or a newer run stopped the run, or its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 export interface RunRecord extends RunCounts {
@@ -142,7 +142,7 @@ export interface ReportStateRow {
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Stores whether each report is enabled and, if it is off, the reason. Does not change pauses. */
+/** Stores the states of reports without pauses, switches histories, and deletes the coverage of disabled audits. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -198,7 +198,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
 }
 
 /**
- * Ends the pauses of the named reports, and returns their names. With `onlyRefused`, pauses by an operator do not end.
+ * Ends the pauses of the named reports, and returns their names. With `onlyRefused`, leaves out pauses by an operator.
  * Pauses for refused credentials end for all reports together, since all reports use one client.
  */
 export async function clearPauses(

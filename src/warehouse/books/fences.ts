@@ -29,7 +29,7 @@ interface FenceRecord {
 
 /**
  * The fences of one open warehouse. In a lake, `take` writes the fence at once. If only this process writes, the first
- * transaction of the run writes the fence, so that a run without new rows writes only once.
+ * transaction of an incremental run writes its fence, so that a run without new rows writes only once.
  */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()

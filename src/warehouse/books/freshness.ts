@@ -23,7 +23,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of each sentence, NULL if it does not apply. Alias `f` is the view without sentences, alias `x` is `FACTS`. */
+/** SQL of the sentences. One that does not apply is NULL. Alias `f` has the other columns, alias `x` is `FACTS`. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE

@@ -1,6 +1,6 @@
 /**
- * Removes old entries from the books. Keeps the last run of each report, kind and outcome. Also keeps loads that
- * changed rows, and loads that a window or a mark names. Joins old windows that touch; the covered time stays the same.
+ * Removes old rows from the bookkeeping tables. Keeps the last run of each report, kind and outcome. Also keeps loads
+ * that changed rows or that a window or mark names. Joins old windows that touch; the covered time stays the same.
  */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'

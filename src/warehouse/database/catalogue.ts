@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue, so that documents and exports contain discovered columns too. */
+/** Reads tables and views from DuckDB's catalogue. Unlike schema/, it also contains discovered columns. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 
@@ -16,7 +16,7 @@ export interface CatalogueTable {
   readonly view: string | undefined
 }
 
-/** Schemas in the order in which they are listed. Views are listed after all tables. */
+/** The order of schemas in the result of `catalogueOf`. All views follow after all tables, from which they read. */
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
 /** Returns every table and view of the database, in an order in which they can be created. */

@@ -1,4 +1,4 @@
-/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so the text of the message decides. */
+/** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file compares the texts of messages. */
 import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 
@@ -57,7 +57,7 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
-/** Errors of these kinds may quote any text, even the word "checksum". So they do not show that the file is corrupt. */
+/** Errors of these kinds may quote any text from rows, even the word "checksum". So that word does not prove damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

@@ -1,6 +1,7 @@
 /**
  * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with limited memory.
- * After an error, it rolls back the transaction. Otherwise DuckDB would report that a COMMIT succeeded, but lose it.
+ * After an error, it rolls back the transaction. Otherwise DuckDB would report a successful COMMIT, although it has
+ * discarded the changes.
  */
 import {
   DuckDBArrayValue,
@@ -26,20 +27,23 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Name of the database for messages, if other processes also write it. A conflict then repeats the transaction. */
+  /** Set if other processes also write the database: its name for messages. A conflict then repeats the transaction. */
   readonly shared?: string
 }
 
 /** Calls `run`, which executes a statement. A simulation delays the statement, lets it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
-/** Receives a part of a result. Returns false if it needs no more parts. */
+/** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
 /** Returns how many compactions of row groups the COMMIT may do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
-/** Joins run in the written order. DuckDB assumes that any file has 42 rows, and would read a large one into memory. */
+/**
+ * Makes DuckDB run joins in the written order. DuckDB assumes that any file has 42 rows, even a large one. So its
+ * optimizer might keep the rows of a large file in memory.
+ */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -73,7 +77,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#damage
   }
 
-  /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT or _MISSING, or DISK_FULL. */
+  /** Opens or creates the file or `:memory:`. Throws WAREHOUSE_LOCKED, _CORRUPT, _NEWER or _MISSING, or DISK_FULL. */
   static async open(path: string, options: DatabaseOptions): Promise<Database> {
     try {
       using opening = new DisposableStack()
@@ -137,8 +141,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction. In a shared database, a conflict repeats `work` from its beginning; too many
-   * conflicts throw LAKE_BUSY. `limit` returns how much the COMMIT may compact.
+   * Runs `work` in one transaction. In a shared database, runs it again from its beginning if another process has
+   * committed a conflict. Throws LAKE_BUSY after too many conflicts. `limit` returns how much the COMMIT may compact.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
@@ -156,7 +160,7 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
       return result
     } catch (error) {
-      // If the disk was full at the COMMIT, the transaction has already ended, and this ROLLBACK fails.
+      // If the disk was full at the COMMIT, the transaction has already ended. This ROLLBACK then fails harmlessly.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
@@ -193,7 +197,7 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Prepares one statement and throws if it writes. The database is read-only, but a COPY could write other files. */
+  /** Prepares one statement; throws if it writes. Even if the database is read-only, a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statement = await this.#connection.prepare(sql)
     const { statementType } = statement
@@ -258,7 +262,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, the transaction accepts no statement except ROLLBACK.
+      // After an error, the transaction accepts only ROLLBACK. Without it, the statement ANY_ORDER would fail.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {
@@ -272,7 +276,7 @@ const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll(
 const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
-/** Returns whether a struct has several unnamed fields. The driver stores fields by name, so it keeps only one. */
+/** Returns whether a struct has several unnamed fields. The driver would keep only one, as it stores fields by name. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||

@@ -1,7 +1,7 @@
 /**
  * Opens a lake as the warehouse. The lake is attached to a database in memory, so most statements are the same as for a
  * file. Several processes load at once without a lock. DuckLake's own retries of a COMMIT are off, because they could
- * commit changes of outdated rows. Instead, the whole transaction is repeated after a conflict (databaseError.ts).
+ * commit results of outdated reads. Instead, the whole transaction is repeated (databaseError.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -67,7 +67,7 @@ function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boo
 }
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
-/** DuckLake's message if the lake is missing, or if another process is creating it. Only a writer tries again. */
+/** DuckLake's message for a lake that is missing or being created. A reader gives up, as it can't create a lake. */
 const HALF_MADE = /does not exist/i
 
 async function attachWithRetries(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {

@@ -2,10 +2,10 @@
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** Minimum size of a large load in bytes. During a large load, the walk usually reads the rows of the next load. */
+/** A load with this number of bytes or more is large. Meanwhile, the run usually reads the rows of the next load. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
-/** Runs a load. A large load leaves one thread to the walk: with all threads it needs more memory and is not faster. */
+/** Runs a load. A large load leaves one thread to others. With all threads, it needs more memory and is not faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)
@@ -19,8 +19,8 @@ export interface LoadSize {
 }
 
 /**
- * Bytes per stored row to add to the memory limit, because a limit for small tables is too small for large ones. After
- * some tens of loads into millions of rows, DuckDB needs more memory for data that it can't spill (bench/NOTES.md).
+ * Bytes to add to the memory limit for each stored row. After some tens of loads into tables with millions of rows,
+ * DuckDB needs more memory for data that it can't write to the disk (bench/NOTES.md).
  */
 const BYTES_A_ROW = 8
 /** Minimum increase of the memory limit (MiB). A smaller increase would not help. */
@@ -30,8 +30,8 @@ const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
 /**
- * Runs `work`. If it runs out of memory, runs it again: first with a higher limit if the tables are large, then on a
- * single thread. The last attempt has a limit for long rows. Throws WAREHOUSE_MEMORY if the memory is still not enough.
+ * Runs `work`. If the memory is not enough, runs it again: with a higher limit if the tables are large, then on a
+ * single thread. If a row is long, the last attempt raises the limit again. Throws WAREHOUSE_MEMORY if that fails too.
  */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
@@ -55,10 +55,10 @@ const COPIES_OF_A_ROW = 14
 /** Memory to replace rows, as a multiple of their bytes. DuckDB has several copies of up to 2,048 rows in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
-/** Maximum increase of the memory limit for long rows. With it, the process stays below 1 GiB at the default limit. */
+/** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */
 const LONG_ROWS_MIB_MAX = 384
 
-/** Runs `work` with a higher memory limit for long rows, then restores it. Without long rows, throws `failure`. */
+/** Runs `work` with a higher memory limit, and then restores the limit. Throws `failure` if no row is long. */
 async function withLongRows<T>(
   database: Database,
   { size: { rowBytesMax, bytes }, failure }: { readonly size: LoadSize; readonly failure: unknown },

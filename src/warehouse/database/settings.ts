@@ -10,7 +10,7 @@ export interface FileOptions {
   readonly disk?: string
 }
 
-/** Up to this number of rows, DuckDB reads each row by its position (default: 50). For more, it reads whole columns. */
+/** If a query needs more rows of a table than this (default: 50), DuckDB reads whole columns instead of single rows. */
 const ROWS_BY_POSITION_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
@@ -29,9 +29,9 @@ export function settings(options: FileOptions): Record<string, string> {
 }
 
 /**
- * The lowest limit on compactions per table and COMMIT. A compaction rewrites adjacent row groups (122,880 rows each)
- * as one. With DuckDB's limit of 100, a COMMIT of a thousand rows would rewrite millions of rows. A compaction frees at
- * least one row group, so a small load needs only one.
+ * The limit on compactions per table at the COMMIT of a small load. A compaction joins adjacent row groups (122,880
+ * rows each) into one. With DuckDB's limit of 100, a COMMIT of a thousand rows would rewrite millions of rows. A
+ * compaction frees at least one row group, so one compaction is enough for a small load.
  */
 export const COMPACTIONS_MIN = 1
 /** Replaced rows leave unused space in the file. For this number of replaced rows, one more compaction is allowed. */

@@ -1,4 +1,4 @@
-/** Defines the interface that runs SQL statements. Quotes names and texts from outside for them. */
+/** Defines the interface that runs SQL statements. Quotes the names and texts that are inserted into statements. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
@@ -26,7 +26,7 @@ export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
 /** Returns a quoted identifier. */
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
-/** Returns a string literal. A NUL would end the statement, so it becomes chr(0). */
+/** Returns a string literal. A NUL character would end the statement, so it becomes chr(0). */
 export const text = (value: string): string => {
   const quoted = `'${value.replaceAll("'", "''")}'`
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted

@@ -94,8 +94,9 @@ export class SpillFolder {
   }
 
   /**
-   * Creates the folder of this process. Call it while the warehouse is open. `isAlone`: no other process can have the
-   * file open, so folders of dead processes are removed. Throws WAREHOUSE_MISSING if one belongs to another user.
+   * Creates the folder of this process. Call it while the warehouse is open. If `isAlone` is true, no other process can
+   * have the warehouse open. Then the other spill folders belong to dead processes, and this method removes them.
+   * Throws WAREHOUSE_MISSING if such a folder can't be removed because another user owns it.
    */
   async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
     const folder = path.dirname(this.own)

@@ -52,8 +52,8 @@ export const computeOnce = (value: string, as: string, body: (computed: string) 
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
 /**
- * Returns SQL that applies `body` to the text of a number without exponent, plus sign and white space; NULL if the text
- * is no number. The text is never converted to a double, which would lose digits.
+ * Returns SQL that removes exponent, plus sign and white space from the text of a number, and applies `body` to the
+ * result. The SQL is NULL if the text is no number. The text never becomes a double, which would lose digits.
  */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
@@ -128,7 +128,7 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the SQL condition that a column of this type rounds the number; undefined if the type rounds no number. */
+/** Returns the SQL condition that the type rounds the number; undefined if it rounds no number of these kinds. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined

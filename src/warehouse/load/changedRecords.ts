@@ -1,10 +1,10 @@
 /**
- * Stores which rows a load has changed, in its transaction. Audit reports then read the audit trails of these rows.
- * From `ask_after` on, a trail contains the change. With a modification time, `ask_after` is this time plus the settle
- * time. Without one, `ask_after` is the time of the response with the row. A row is due (its trail must be read) until
- * its trail is read after `ask_after`. Every row that the load has written is due, because the service may have shown
- * its change late. A row is due too if the last read of its trail is in the future: then the service's clock was set
- * back.
+ * Stores which rows a load has changed, in the transaction of the load. Audit reports then read the audit trails of
+ * these rows. From the time `ask_after` on, a trail contains the change. If the row has a modification time,
+ * `ask_after` is this time plus the settle time. Otherwise it is the time of the response with the row. A row is due
+ * (its trail must be read) until its trail is read after `ask_after`. Every row that the load has written is due,
+ * because the service may have shown its change late. If the last read of a trail is in the future, the service's clock
+ * was set back, and the row is due too.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'

@@ -34,7 +34,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the stored rows. A comparison accepts it if a second read finds no missing row. */
+  /** The service's total minus the stored rows. It is accepted, because a second read found no missing row. */
   readonly acceptedDifference: number
   /** Number of successive comparisons whose counts differed, although a second read found no change. */
   readonly failures: number
@@ -122,8 +122,8 @@ export interface RangeEnd extends CountPlace {
 }
 
 /**
- * Marks rows as deleted that were created in the range, are absent from this read, and were absent from the previous
- * one. Stores which other rows are absent. Throws MASS_DELETE_STOPPED if too many rows would be marked.
+ * Marks rows as deleted that were created in the range, and that neither this read nor the previous one returned.
+ * Stores which other rows are absent from this read. Throws MASS_DELETE_STOPPED if too many rows would be marked.
  */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end

@@ -8,7 +8,7 @@ import { countOf, type Sql, name, names } from '../database/sql.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 
-/** A temporary table of rows to merge before those of `staged`. It has the same columns, and a key at most once. */
+/** A temporary table with the columns of `staged` and at most one row per key. It is merged before `staged`. */
 export interface EarlierRows {
   readonly table: string
   readonly rows: number
@@ -33,7 +33,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
     `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
   )
   if (counted === undefined || counted.extra === 0) return []
-  // This loop ends, because each earlier table has at least one row less of each key than the table before it.
+  // This loop ends, because each new table has fewer rows of each key than the table from which it is filled.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(report, table, { columns, from, settleMs })}) n(tid)`)

@@ -38,7 +38,7 @@ export class FieldSql {
     return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
   }
 
-  /** Returns the documented and discovered columns for which at least one row of the load has a field. */
+  /** Returns the key columns, and each other column for which at least one row of the load has a field. */
   columns(): StagedColumn[] {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
@@ -82,7 +82,7 @@ export class FieldSql {
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
-      const raw = `r.${name(field.stagedName)}`
+      const raw = rawSql(field)
       const isScalar = has(field.kinds, NESTED) ? `NOT ${isNestedSql(raw)}` : 'true'
       return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${text(unknownField(field.name))}`]
     })
@@ -118,7 +118,7 @@ export class FieldSql {
   }
 
   #isMisfit(field: CatalogField, type: DuckType): string {
-    const raw = `r.${name(field.stagedName)}`
+    const raw = rawSql(field)
     const scalar = `coalesce(${misfits(this.#text(field), type, field.kinds)}, false)`
     const isMisfit = has(field.kinds, NESTED) ? `(${isNestedSql(raw)} OR ${scalar})` : scalar
     return `${raw} IS NOT NULL AND ${isMisfit}`
@@ -126,9 +126,8 @@ export class FieldSql {
 
   /** Returns SQL of a field's value as JSON text, in the form that the service sent. */
   #sent(field: CatalogField): string {
-    const raw = `r.${name(field.stagedName)}`
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
-    return has(field.kinds, TEXTS) ? `to_json(${raw})::VARCHAR` : this.#text(field)
+    return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
   }
 
   /** Returns SQL of the row's deletion flag: true, false, or NULL if the row has none. */
@@ -137,9 +136,9 @@ export class FieldSql {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL: true if the row contains the collection, NULL if the field is missing or neither array nor object. */
+  /** Returns SQL: true if the row contains the collection; NULL if it lacks the field, or the value is a scalar. */
   collection(field: CatalogField): string {
-    const raw = `r.${name(field.stagedName)}`
+    const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)
     const odd = isOdd ? ` AND (${raw} IS NULL OR ${isNestedSql(raw)})` : ''
     return `nullif(${this.carried([field])}${odd}, false)`
@@ -156,18 +155,17 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL of the row's fingerprint. Only the row's values are used, so it is the same in every load. */
+  /** Returns SQL of the row's fingerprint. It depends on this row alone, so it is the same in every load. */
   rowHash(shapeHash: string): string {
-    const parts = this.#parts.catalog.fields.map((field) => {
-      const raw = `r.${name(field.stagedName)}`
-      return `CASE WHEN ${raw} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`
-    })
+    const parts = this.#parts.catalog.fields.map(
+      (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,
+    )
     return xorOf([shapeHash, ...parts])
   }
 
-  /** Returns SQL of a value's hash (not NULL). Other rows influence DuckDB's type of the field, but not the hash. */
+  /** Returns SQL of the hash of a value. The hash does not depend on the type as which DuckDB reads the field. */
   #hash(field: CatalogField): string {
-    const raw = `r.${name(field.stagedName)}`
+    const raw = rawSql(field)
     const label = text(field.name)
     // The scan has replaced each collection by its digest (src/staging/scanPage.ts).
     if (field.elements !== undefined) return `hash(${label}, ${raw}::VARCHAR)`
@@ -194,13 +192,13 @@ export class FieldSql {
   }
 
   #text(field: CatalogField): string {
-    const raw = `r.${name(field.stagedName)}`
+    const raw = rawSql(field)
     const value = this.#readsJson(field) ? `CASE WHEN NOT ${isNestedSql(raw)} THEN ${raw} ->> '$' END` : raw
     return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#parts.numberMark) : value
   }
 
   #json(field: CatalogField): string {
-    const raw = `r.${name(field.stagedName)}`
+    const raw = rawSql(field)
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
   }
 
@@ -214,10 +212,9 @@ export class FieldSql {
 
   /** Returns SQL of the value for `_extra`, NULL where a column stores it; undefined if a column stores all values. */
   #extraValue(field: CatalogField): string | undefined {
-    const raw = `r.${name(field.stagedName)}`
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined
-      return `CASE WHEN NOT ${isNestedSql(raw)} THEN ${this.#json(field)} END`
+      return `CASE WHEN NOT ${isNestedSql(rawSql(field))} THEN ${this.#json(field)} END`
     }
     const type = this.#typeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
@@ -251,6 +248,9 @@ function xorOf(parts: readonly string[]): string {
 
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
+
+/** Returns SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
+const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
 
 function typeToRead(field: CatalogField, readsJson: boolean): string {
   if (field.elements !== undefined) return has(field.kinds, SCALARS) ? 'JSON' : 'VARCHAR'

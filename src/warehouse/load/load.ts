@@ -29,7 +29,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   await using rows = segment && (await splitRows(segment))
   const files = rows?.files ?? []
   const parts = segment && { report, table, segment, files, discovered, numberMark, rules, discoveredOf: plan.columns }
-  // Long rows are read from several files. With this setting on, DuckDB would collect the rows of all files in memory.
+  // Long rows are read from several files. If DuckDB cached operators, it would keep the rows of all files in memory.
   const isSplit = rows?.isSplit === true
   if (isSplit) await database.run('SET enable_caching_operators = false')
   try {
@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns whether the report has no deletion flag, or all rows have it. Rows without it are counted in `staged`. */
+/** Returns whether no row lacks the deletion flag. Rows that lack it must be staged: `recordLoad` counts them. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
@@ -105,7 +105,7 @@ interface StagedLoad {
   readonly staged: StagedRows | undefined
 }
 
-/** Removes rejected rows that are loaded again or whose key was stored, and adds those that this load rejects. */
+/** Removes rejected rows that this load loads again or corrects, and adds the rows that this load rejects. */
 async function updateRejectedRows(
   sql: Sql,
   { input, staged, loadId }: StagedLoad & { readonly loadId: number },

@@ -20,7 +20,7 @@ import type { LoadRules } from './stage.ts'
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** The present time by this machine's clock, for the books. */
+  /** The present time by this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
@@ -43,8 +43,8 @@ interface RunLoad extends LoadBase {
 /** Fields of a load whose rows have a key. Audit entries have no key. */
 interface KeyedRows {
   /**
-   * Keys of the rows that a second read, without deleted rows, did not return. The value after a key is the
-   * modification time that the deleted version must have. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
+   * Keys of rows that a first read returned, but a second read without deleted rows did not. The value after a key is
+   * the modification time of the deleted version in a last read. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
    */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
@@ -54,7 +54,7 @@ interface KeyedRows {
 /** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The time that earlier windows have read. New rows from that time are late. Undefined: no late rows are counted. */
+  /** The time that earlier windows have read. New rows modified in it are late. Undefined: no rows are counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -71,7 +71,7 @@ export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows of a backfill, which were read some time before. If a stored version has the same time, it is kept. */
+/** Rows of a backfill, which were read some time before. If a stored version has the same time, that one is kept. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
   /** The window of the backfill that this load completes. Set only for the last load of the window. */
@@ -105,7 +105,7 @@ export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad 
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Returns true for loads whose rows were read some time before. A stored version of the same time is kept. */
+/** Returns true for loads whose rows were read some time before. If a stored version has the same time, it is kept. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends LoadCounts {

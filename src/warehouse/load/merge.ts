@@ -1,6 +1,6 @@
 /**
  * Merges staged rows into the report's table, without an index: the cost depends on the changed rows, not on the table.
- * The newest version of a row is stored, an equal row is not written, and a field that a row lacks keeps its value.
+ * Stores only the newest version of a row, and only if it has changed. If a row lacks a field, the stored value stays.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
@@ -29,11 +29,13 @@ export interface RowMerge {
   readonly settleMs: number
   /**
    * True: if two versions have the same time, the stored one is kept, because the staged one was read some time before.
-   * Times of observation are whole seconds. A change later in that second is after the mark, so the next run reads it.
+   * Times are whole seconds. A change later in the same second is after the mark, so the next run reads it.
    */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The time read by earlier windows. New rows from this time are late. Undefined: late rows are not counted. */
+  /**
+   * The time that earlier windows have read. New rows modified in it are late. Undefined: late rows are not counted.
+   */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -51,7 +53,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. Late rows are counted in `other` only, which has the newest versions of the rows. */
+/** Adds the counts of two merges. Only `other` has late rows, because it has merged the newest versions of the rows. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -62,7 +64,8 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   late: other.late,
 })
 
-const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
+const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
+const SYSTEM = columnNames(SYSTEM_COLUMNS)
 
 /** Merges the rows of `staged`. Creates the temporary table `win`: written rows, and the stored rows they replace. */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
@@ -74,13 +77,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const wins = counts?.wins ?? 0
   const updated = counts?.updated ?? 0
   if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
-  const late = await countLate(sql, {
-    report: parts.report,
-    staged: parts.staged.columns.map((column) => column.name),
-    stored: parts.tableColumns,
-    target,
-    previousRead: parts.previousRead,
-  })
+  const late = await countLate(sql, parts, target)
   const columns = names([...parts.tableColumns, ...SYSTEM])
   const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
   const isAll = replaced === undefined && wins === parts.staged.rows
@@ -158,12 +155,13 @@ function createWinSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the SQL condition that the staged row is newer than the stored one. If the stored row was observed in the
- * future, the service's clock was set back. If the clock was set back far, or if rows have no modification time, the
- * staged row is newer. In all other cases the modification times decide.
+ * Returns the SQL condition that the staged row is newer than the stored one. If one row was requested more than the
+ * settle time after the other was observed, it is newer. If the stored row was observed in the future, the service's
+ * clock was set back. Then the staged row is newer if the clock was set back far, or if rows have no modification time.
+ * In all other cases the modification times decide.
  */
 function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
-  const columns = staged.columns.map((column) => column.name)
+  const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
   // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
@@ -176,10 +174,10 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: a deleted row whose new version has no flag stays deleted, unless it was deleted as absent. */
+/** SQL condition: a row whose new version has no flag stays deleted, unless it was deleted because it was absent. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the condition that a staged row is deleted. Its flag decides, else the second read, else `staysDeleted`. */
+/** Returns the condition that a staged row is deleted: its flag, or else the second read, or else `staysDeleted`. */
 function deletedSql(parts: DeletionSource, staysDeleted: string): string {
   const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
   return parts.report.deletedFlag === undefined
@@ -188,18 +186,14 @@ function deletedSql(parts: DeletionSource, staysDeleted: string): string {
 }
 
 /**
- * Returns the SQL condition that the second read proves that the row was deleted: the row was not returned, and a third
- * read showed the same modification time. If the third read showed another time, `staysDeleted` decides.
+ * Returns the SQL condition that the row was deleted. `gone_keys` contains the rows that a second read, without deleted
+ * rows, did not return. If a later read showed another modification time, the row was edited, and `staysDeleted`
+ * decides. If the time is NULL, every version of the row is deleted.
  */
 function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
   const keys = names(table.key, 'g')
-  const stamp =
-    stampSql(
-      report,
-      's',
-      columns.map((column) => column.name),
-    ) ?? 'NULL::TIMESTAMPTZ'
+  const stamp = stampSql(report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   return `coalesce((${key}) IN (SELECT (${keys}) FROM gone_keys g WHERE g."~stamp" IS NULL)
     OR (${key}, ${stamp}) IN (SELECT (${keys}, g."~stamp") FROM gone_keys g)
     OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
@@ -250,25 +244,15 @@ interface LateCounts {
   readonly latenessMs: number | undefined
 }
 
-interface LateRowCount {
-  readonly report: Declaration
-  /** `staged`: the columns of the staged rows. `stored`: the columns of the report's table. */
-  readonly staged: readonly string[]
-  readonly stored: readonly string[]
-  /** The quoted name of the report's table. The load has not written to this table yet. */
-  readonly target: string
-  readonly previousRead: PreviousRead | undefined
-}
-
 /**
- * Counts the late rows in the temporary tables `win` and `staged`. Returns undefined if this load does not count late
- * rows, or if rows have no modification time.
+ * Counts the late rows among the rows of `win`. Call it before they are written to the report's table `target`. Returns
+ * undefined if this load does not count late rows, or if rows have no modification time.
  */
-async function countLate(sql: Sql, parts: LateRowCount): Promise<LateCounts | undefined> {
-  const { report, staged, stored, target, previousRead } = parts
-  const sent = stampSql(report, 's', staged)
+async function countLate(sql: Sql, parts: RowMerge, target: string): Promise<LateCounts | undefined> {
+  const { report, staged, tableColumns, previousRead } = parts
+  const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
-  const before = stampSql(report, 't', stored) ?? 'NULL::TIMESTAMPTZ'
+  const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'
   const [found] = await sql.rows<{ late: number; earliest: Instant | null }>(`
     SELECT count(*) AS late, epoch_us(min(${sent})) AS earliest
     FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced

@@ -9,7 +9,7 @@ export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
-/** Returns whether probably all rows are new: no row has items, and all earlier loads had only new rows that fit. */
+/** Returns whether all rows are probably new: none has items, and in earlier loads all rows were new and fitted. */
 export async function mayBeAllNew(
   sql: Sql,
   { report, segment }: Pick<StageInput, 'report' | 'segment'>,

@@ -1,6 +1,7 @@
 /**
  * A reconcile compares a report with the service. It stores returned keys on disk, so it can continue after a stop. A
- * row absent from two successive complete reconciles is marked as deleted, unless too many are (product contract §4).
+ * row that two successive complete reconciles do not find is marked as deleted, unless there are too many such rows
+ * (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -14,13 +15,13 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Deleting up to this number of rows is allowed if `KEPT_SHARE_SURE` of the rows stay, and one row in any case. */
+/** Marking up to this number is allowed if the share `KEPT_SHARE_SURE` stays. Marking one row is always allowed. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The creation or modification time, depending on the report, up to which rows were requested; undefined: none. */
+  /** The creation or modification time (see the report) up to which rows were requested; undefined before the first. */
   readonly reached: Instant | undefined
 }
 
@@ -42,7 +43,7 @@ export interface ReconcilePlace {
   readonly asked: ReconcileQuestion
 }
 
-/** Returns the SQL condition that an entry of the books belongs to this report and scope. */
+/** Returns the SQL condition that a row of a bookkeeping table belongs to this report and scope. */
 export const placeSql = ({ report, scope }: Pick<ReconcilePlace, 'report' | 'scope'>): string =>
   `report = ${text(report.name)} AND scope = ${text(scope)}`
 
@@ -123,7 +124,7 @@ export interface ReconcileResult {
   readonly deleted: number
   /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number
-  /** Number of stored rows with other values than the service's row of the same modification time. */
+  /** Number of stored rows that the loads of the reconcile replaced, because the service returned other values. */
   readonly differed: number
 }
 
@@ -149,7 +150,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = placeSql(ending)
-  // Three kinds of rows are not absent: observed since the start, not requested, or returned for other times.
+  // These rows do not count as absent: observed since the start, not requested, or returned for other times.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences

@@ -29,7 +29,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** The error that rolls the load back if some rows of the batch are no longer in `tidemark.rejected_rows`. */
+  /** The error that rolls the load back if `tidemark.rejected_rows` now has another number of rows of these loads. */
   readonly moved: SyncError
 }
 
@@ -124,7 +124,7 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
-/** Deletes rejected rows of which the load stores a later version. A summary does not correct a full row. */
+/** Deletes rejected rows of which the load stores a later version. A row in summary shape corrects no full row. */
 export async function deleteCorrectedRows(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
@@ -187,7 +187,7 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the batch's rows, in the transaction that loads them again. The load stores those that it rejects again. */
+/** Deletes the batch's rows, in the transaction that loads them again. The load stores rows that are rejected again. */
 export async function deleteRejectedBatch(
   sql: Sql,
   report: string,

@@ -114,7 +114,7 @@ interface RereadTable {
   readonly as: string
 }
 
-/** Returns the statement that creates a table of rows that have a misfit, or whose value or `_extra` changes. */
+/** Returns the statement that creates a table of rows with a misfit, or with a new value or a new `_extra`. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -134,13 +134,13 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
 /** Returns SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
-  // DuckDB's own operator would convert all other numbers to doubles.
+  // DuckDB's own operator would convert all numbers but integers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL expressions for a JSON text: its value in the new type, whether it is a misfit or is rounded. */
+/** Returns SQL for a JSON text: its value in the new type, whether it is a misfit, and whether the type rounds it. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
@@ -180,7 +180,7 @@ interface MisfitListing {
   readonly isListed: string
 }
 
-/** Returns the statements that replace the column's misfits. Misfits without a stored value can't be read again. */
+/** Returns the statements that replace the column's misfits. Those without a stored value stay: they are not reread. */
 function replaceMisfitsSql(table: ReportTable, { target, column, type, isListed }: MisfitListing): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

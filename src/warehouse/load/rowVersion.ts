@@ -1,8 +1,8 @@
 /**
  * Builds SQL that decides which of two versions of a row is newer (product contract §4). A version is newer if it was
- * requested more than the settle time after the other was observed. Its stamp may be older, because stamps can go back.
- * Otherwise the stamp decides, and then the time of observation. A stamp later than the row's observation is wrong and
- * is ignored.
+ * requested more than the settle time after the other version was observed. Even an older stamp (modification time)
+ * does not change this, because stamps can go back. Otherwise the stamp decides, and then the time of observation. A
+ * stamp later than the row's observation is wrong and is ignored.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -33,7 +33,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` is surely later: it was requested when the service no longer returned `other`. */
+/** Returns the condition that `one` is surely later: at its request, the service no longer returned `other`. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 

@@ -1,6 +1,6 @@
 /**
- * Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. Its rows are
- * merged into the report's table later. Their number must be the number that the scan has counted.
+ * Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. Later, its rows
+ * are merged into the report's table. The number of lines read must equal the number that the scan has counted.
  */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
@@ -60,9 +60,9 @@ export interface StagedRows {
   readonly rejected: number
   /** The number of rows in `staged`. It has one row per key. */
   readonly rows: number
-  /** True if some rows may have values that do not fit their columns. `~misfits` lists such values of a row. */
+  /** True if some rows may have values that do not fit their columns. The column `~misfits` of `staged` lists them. */
   readonly mayMisfit: boolean
-  /** Tables to merge before `staged`, oldest first: earlier rows of keys that the load has several times. */
+  /** Tables to merge before `staged`, oldest first: earlier rows of a key, if the load has several rows of this key. */
   readonly earlier: readonly EarlierRows[]
   /** Returns the SQL condition that a row `r` of the staged file contains this field of the service. */
   carries(field: string): string

@@ -1,4 +1,4 @@
-/** Writes a load's rows and items: inserts new rows, replaces audit entries in their windows, merges others by key. */
+/** Writes a load's rows and items: inserts new rows, replaces audit entries in windows, merges all others by key. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -67,7 +67,7 @@ async function deleteWindowEntries(sql: Sql, { input, table, history }: MergeCon
   return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** Merges rows and their items. If several rows have one key, the earlier ones are merged first. */
+/** Merges rows and their items. If several rows have one key, the earlier rows are merged first. */
 async function mergeAll(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<LoadCounts> {
   const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }
@@ -106,23 +106,13 @@ async function mergeCollections(
   { input, table, plan, loadId, numberMark, merged, history }: MergeContext & { readonly merged: MergeCounts },
   staged: StagedRows,
 ): Promise<number> {
+  const given = { table, replaces: merged.updated > 0, excludePayload: keepsColumnsOnly(input) }
   let written = 0
-  for (const { field, column, items } of staged.collections) {
-    const child = table.children.find((each) => each.field === field.name)
-    assert(child !== undefined, `${field.name} is no collection of ${table.name}`)
-    written += await mergeChildren(sql, {
-      table,
-      child,
-      field,
-      column,
-      items,
-      replaces: merged.updated > 0,
-      discovered: plan.columns(child.name),
-      excludePayload: keepsColumnsOnly(input),
-      loadId,
-      numberMark,
-      history,
-    })
+  for (const collection of staged.collections) {
+    const child = table.children.find((each) => each.field === collection.field.name)
+    assert(child !== undefined, `${collection.field.name} is no collection of ${table.name}`)
+    const discovered = plan.columns(child.name)
+    written += await mergeChildren(sql, { ...given, ...collection, child, discovered, loadId, numberMark, history })
   }
   return written
 }

@@ -1,7 +1,7 @@
 /**
- * Removes the stored values of a column when the column becomes private: from tables, closed versions, rejected rows
- * and misfits, also for rows that the service no longer returns. Each changed row loses its fingerprint. So the next
- * load that reads the row writes it again, in its new form.
+ * Removes the stored values of a column that becomes private. The values are removed from tables, closed versions,
+ * rejected rows and misfits, even for rows that the service no longer returns. Each changed row loses its fingerprint.
+ * So the next load that reads the row writes it again, in its new form.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
@@ -48,9 +48,9 @@ function scopeCondition(report: Declaration, scope: string): string {
 }
 
 interface ColumnRemoval {
-  /** The assignments of the UPDATE. They empty private columns and the column with the original JSON. */
+  /** The assignments of the UPDATE. They set private columns, the original JSON and the fingerprint to NULL. */
   readonly sets: readonly string[]
-  /** Discovered columns that are hashed now and whose type can't store a hash. Their type becomes a text. */
+  /** Discovered columns whose values are hashed from now on. If the type can't store a hash, it becomes VARCHAR. */
   readonly toText: readonly DiscoveredColumn[]
 }
 
@@ -84,8 +84,8 @@ async function columnsToEmpty(
 }
 
 /**
- * Throws CONFIG_INVALID for a rule that names a column with a number, such as `name_2` (the second column of that
- * name). Rules apply to fields, which have no such number. So the rule would remove nothing, without a message.
+ * Throws CONFIG_INVALID for a rule that names a numbered column, such as `name_2`. This column belongs to the second
+ * field whose column would be `name`. Rules use names without numbers, so this rule would remove nothing unnoticed.
  */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,

@@ -29,7 +29,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time: its `newerBy` columns that are in `columns`; undefined without any. */
+/** Returns SQL of a row's modification time, from the `newerBy` columns that `columns` has; undefined without any. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -75,7 +75,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. Call it before the transaction writes rows: later, DuckDB rejects it. */
+/** Applies changes of columns to one table. Call it before the transaction writes rows; later, DuckDB rejects it. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
@@ -190,8 +190,9 @@ export async function recordChanges(
 }
 
 /**
- * Returns the changes that were not stored before. Each load reports all fields without a column again. A field over
- * the `limit` of columns is stored once per table. A `frozen` field (the contract allows no new column) is stored once.
+ * Returns the changes that are not stored yet. Each load reports again all fields that have no column. If a table has
+ * too many columns, one change `limit` is stored for the whole table. If the contract allows no new column, one change
+ * `frozen` is stored for each field.
  */
 async function changesNotStored(
   sql: Sql,

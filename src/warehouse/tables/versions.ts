@@ -1,7 +1,7 @@
 /**
- * Keeps the history of reports. When a row is replaced, the transaction moves its old version to
- * `history.closed_<table>`. The view `history.<table>` adds the present rows as open versions. So the cost depends only
- * on the number of changes.
+ * Keeps old versions of the rows of a report, if its history is on. When a row is replaced, the transaction moves its
+ * old version to `history.closed_<table>`. The view `history.<table>` adds the present rows as open versions. So the
+ * cost of a load depends only on the number of its changes.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -10,7 +10,7 @@ import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was last switched off. Every open version is valid from this time or later. */
+  /** SQL of the time when the history was last switched off (or year 1). No open version begins before this time. */
   readonly closedUntil: string
 }
 
@@ -40,7 +40,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Returns SQL of the time from which a stored row is valid: the time when the row, or its deletion, was observed. */
+/** Returns SQL of a version's start: when the row or its deletion was observed, or `closedUntil` if that is later. */
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
@@ -62,7 +62,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
-    // These new versions were observed before the stored ones. No closed version may end after the new version begins.
+    // Shortens closed versions: these new versions were observed before the stored ones, and versions must not overlap.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
@@ -70,7 +70,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-/** Switches the history on or off. On: the present rows are the first open versions. Off: all open versions end. */
+/** Switches a report's history on (the present rows become open versions) or off (all open versions end). */
 export async function switchHistory(
   sql: Sql,
   { report, on, now }: { report: ReportName; on: boolean; now: Instant },
