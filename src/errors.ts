@@ -129,7 +129,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/** Returns whether the error means "too many open files". Otherwise it would look like an unreachable service. */
+/** Returns whether the error means "too many open files". Without this check, the service would seem unreachable. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 

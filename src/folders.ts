@@ -51,8 +51,8 @@ export function makePrivateFolder(folder: string): void {
 const OTHERS = 0o077
 
 /**
- * Returns whether the path is a folder (not a link) that this user owns and that nobody else can enter. Root may also
- * use a folder of the owner of the parent folder: a worker's folder next to its warehouse.
+ * Returns whether the path is a folder (not a link) that this user owns and that nobody else can enter. For root, the
+ * owner may also be the owner of the parent folder, because a worker's folders are next to its warehouse.
  */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })

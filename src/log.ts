@@ -98,7 +98,7 @@ interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Runs `work` as part of the run. Its log lines then have the run's identifier and report. */
+/** Runs `work` as part of the run. The log lines of `work` then contain the run's identifier and report. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
 /** Returns the run to which the executing code belongs, or undefined outside of runs. */

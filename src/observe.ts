@@ -42,7 +42,7 @@ export async function measure<T>(
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns one observer that calls all `observers`. The first one is the outermost. */
+/** Returns one observer that calls all `observers`. The first observer is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

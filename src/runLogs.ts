@@ -60,7 +60,7 @@ export class RunLogs implements AsyncDisposable {
     return this.#beganHour
   }
 
-  /** Removes the files of hours before `before`, and the oldest above LOGS_BYTES_MAX. Returns the number of files. */
+  /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX in total. Returns how many. */
   async trim(before: Instant): Promise<number> {
     const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
     let bytes = 0

@@ -8,7 +8,7 @@ import { styleText } from 'node:util'
 import { createLog } from '../log.ts'
 import { line } from './layout.ts'
 
-/** Runs the command that the arguments name, and prints its failure if there is one. */
+/** Runs the command that the arguments name. Prints its failure if there is one, and returns the exit code. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -29,7 +29,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // The parser suggests similar names for an unknown command, but not for an unknown argument of `help`.
+  // The parser suggests similar names for an unknown command, but not for one after `help`. So `help` is left out.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }

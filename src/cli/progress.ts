@@ -1,7 +1,7 @@
 /**
  * Shows the progress of runs on standard error. On a terminal, each running report has a line that is redrawn
- * in place. Elsewhere, a line is printed when a report has ended. With `--json`, progress is logged. With `--quiet`,
- * nothing is printed.
+ * in place. Elsewhere, a line is printed when the run of a report has ended. With `--json`, progress is logged. With
+ * `--quiet`, nothing is printed.
  */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'

@@ -1,10 +1,10 @@
-/** The reports that a command line names, and what to do about disabled reports. */
+/** Checks the reports that a command line names, and advises what to do about disabled reports. */
 import { isReportName, reportNames, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all reports. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
+/** Returns the named reports; all if `names` is empty. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
 export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = requireReportNames(names)

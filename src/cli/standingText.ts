@@ -78,7 +78,7 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   return [...lines, `no run notices late rows of: ${unmeasured.map(({ report }) => report).join(', ')}`]
 }
 
-/** Maximum number of gaps in a line. Further gaps are only counted. */
+/** Maximum number of gaps that a line lists. The line contains only the number of further gaps. */
 const GAPS_SHOWN = 3
 
 /** Returns for each currency or entity a line with covered time and gaps, and a line with time that is read again. */
@@ -114,7 +114,7 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Returns the longest delay of a late row. Example: `one was shown at least 7 min after its stamp`. */
+/** Returns a text with the longest delay of a late row. Example: `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 

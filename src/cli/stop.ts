@@ -48,12 +48,12 @@ export class Stop implements Disposable {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** After this call, a stop counts as a success. Used by programs that run until they are stopped. */
+  /** After this call, a stop counts as a success. Commands that run until they are stopped call this method. */
   endsWell(): void {
     this.#endsWell = true
   }
 
-  /** Until disposed, a stop prints `words` instead of the usual message: another process continues the work. */
+  /** Until the result is disposed, a stop prints `words`, because the usual message is wrong while a worker works. */
   replaceMessage(words: string): Disposable {
     this.#replacement = words
     return { [Symbol.dispose]: () => (this.#replacement = undefined) }

@@ -93,7 +93,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands can delete old log files. The command that has begun an hour's file does so.
+      // Without a worker, only commands can delete old log files. A command does so if it began the file of an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

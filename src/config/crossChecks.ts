@@ -1,4 +1,4 @@
-/** Checks after the schema: a required setting may be in a variable instead of the file, and settings may conflict. */
+/** Checks that the schema can't do: required settings (in the file or in variables), and conflicts of settings. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -31,7 +31,7 @@ const TOKEN_CHARS_MIN = 16
 /** Minimum length of the `serve` token on a loopback address. DuckDB's extension requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Returns the problems with `serve`. It needs DuckDB's extensions, and a token that others can't guess. */
+/** Returns the problems with `serve`. This setting needs DuckDB's extensions, and a token that others can't guess. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []

@@ -48,7 +48,7 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that are no settings: the launcher reads them, or they are read before the configuration exists. */
+/** Variables that are not settings: the launcher reads them, or they are read before the configuration exists. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -82,14 +82,14 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns the variable's value. Text that is no number stays text, and the schema rejects it with its own message. */
+/** Returns the variable's value. Text that is not a number stays text. The schema then rejects it with a message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns the settings with `value` at `path`. If a section on the path is no map, the schema will reject it. */
+/** Returns the settings with `value` at `path`. Keeps a section that is not a map, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

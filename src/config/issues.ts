@@ -56,7 +56,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns the message of an error. Keeps our own messages, which begin with "must", and replaces zod's. */
+/** Returns the message of an error. Keeps our own messages, which begin with "must", and replaces zod's messages. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

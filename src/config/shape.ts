@@ -43,7 +43,7 @@ export interface ReportConfig extends Rhythm {
   readonly timeZone: string
   /** How often a worker compares the whole report with the service. Undefined if it does so only on request. */
   readonly reconcile?: Rhythm
-  /** Minimum time (ms) between two comparisons of counts. 0: each run compares them. Undefined: no run does. */
+  /** Minimum time (ms) between two comparisons of the total with the stored rows. 0: in each run. Undefined: never. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number

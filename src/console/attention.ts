@@ -1,4 +1,4 @@
-/** Finds what needs attention. The worst item is first. Each item has its reason and its cure. */
+/** Finds the reports that need attention, the worst problem first. Each item contains its reason and its cure. */
 import { isPerRecord } from '../../schema/index.ts'
 import type { Attention } from './api/schemas.ts'
 import type { Standing } from '../status/standing.ts'

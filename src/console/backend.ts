@@ -17,7 +17,7 @@ export interface ConsoleBackend {
   readonly isOwner: boolean
   /** Executes an operation. A failure is returned as an answer with `error`, not thrown. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs SELECT statements on the books, in the warehouse or in the published copy. */
+  /** Runs SELECT statements on the bookkeeping tables, in the warehouse or in the published copy. */
   readonly books: Reader
   /** Returns each report's state, as `tidemark status --json` prints it. */
   standings(): Promise<readonly Standing[]>

@@ -33,7 +33,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns the numbers of rows that the last successful incremental runs of each report read, earliest run first. */
+/** Returns, for each report, the number of rows of each of its last successful incremental runs, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'

@@ -53,7 +53,7 @@ const BODY_BYTES_MAX = 16_384
 /** Time limit (ms) for a client to send a request. Node checks it only at intervals, by default of 30 seconds. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** Maximum number of requests per minute and address to a route without login. Each file of the page is a route. */
+/** Maximum number of requests per minute and address to a route that needs no login. Each page file is a route. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID if the address or the tokens can't be used. */

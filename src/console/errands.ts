@@ -1,6 +1,6 @@
 /**
  * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * and the page polls the errand's state. Memory has only the newest errands; the tables contain the effects of all.
+ * and the page polls the errand's state. Only the newest errands are kept. The warehouse contains the actions' effects.
  */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'

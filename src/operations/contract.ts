@@ -29,7 +29,7 @@ const range = z.strictObject({
 })
 const backfills = z.array(range).min(1)
 
-/** Operations that change something. The worker that owns the warehouse executes them, or else the command itself. */
+/** Operations that change something. The worker that owns the warehouse executes them or, without one, the command. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
@@ -39,7 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // Keys as in `tidemark.rejected_rows`. Without `keys`, all listed rows of the reports are dismissed.
+  // `keys`: values of the column `key` of `tidemark.rejected_rows`. Without `keys`, dismisses all rows of the reports.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   // `column`: table and column, joined by a point.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),

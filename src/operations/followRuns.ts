@@ -23,7 +23,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // If the caller leaves before this promise is awaited, Node would report an unhandled rejection.
+  // The caller may abort before this promise is awaited. Without a handler, Node would report an unhandled rejection.
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {

@@ -114,7 +114,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. If two callers request it, the second caller waits until the first load has ended. */
+/** Loads rejected rows again. If two callers request this, the second caller waits until the first load has ended. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -1,4 +1,4 @@
-/** Sends operations over the shared queue. A job's progress contains the events, and its result is the reply. */
+/** Sends operations over the shared queue. A job's progress contains outcomes of runs, and its result is the reply. */
 import type { JobConsumers } from '../../jobs/queue/consumers.ts'
 import { JOB_OPTIONS } from '../../jobs/queue/queues.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -9,7 +9,7 @@ import type { WorkerOperations } from './workerOperations.ts'
 
 /** Maximum number of operations at once. It is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Maximum number of events in a job's progress. Later events are dropped; the reply contains all outcomes. */
+/** Maximum number of outcomes in a job's progress. Further outcomes are only in the reply, which contains all. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

@@ -21,12 +21,12 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
 /** Matches an EXPLAIN, which is removed before parsing. No comment may precede it: only DuckDB knows where it ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
-/** SQL for the names in a parsed statement: all functions, functions in FROM clauses, and tables and views. */
+/** SQL expressions for the names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** SQL that reads the bodies of views and macros, parsed as statements. A view with an unreadable body is refused. */
+/** SQL that reads the bodies of views and macros, parsed as statements. Those that can't be parsed are refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -76,7 +76,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns the allowed names. A macro or view is allowed if it and all that it uses call only allowed functions. */
+/** Returns allowed functions and refused views. A macro or view is allowed if all functions and views in it are. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsOf(definitions, refused)
   const others = definitions.filter(

@@ -63,7 +63,7 @@ export function openReader(settings: ReaderSettings): Reader {
   }
 }
 
-/** Returns a text that changes with each publication; empty for a lake. Throws WAREHOUSE_MISSING before the first. */
+/** Returns a text that changes with each publication; empty for a lake. Throws WAREHOUSE_MISSING without a copy. */
 async function stateOf({ published, lake }: ReaderSettings): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {

@@ -93,7 +93,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent decides.
+        // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent ends it.
         detached: true,
       })
       return new ReaderProcess(folder, child)

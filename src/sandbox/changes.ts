@@ -1,6 +1,6 @@
 /**
- * Changes rows with their modification times and audit entries. Random choices depend on the seed, and times depend on
- * the clock. An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
+ * Changes rows, sets their modification times, and adds audit entries. Random choices depend on the seed, and times
+ * depend on the clock. An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
  */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'

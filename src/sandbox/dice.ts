@@ -1,4 +1,4 @@
-/** Random numbers, computed as hashes of seed, row number and purpose. Equal seeds create equal rows in any order. */
+/** Random numbers, computed as hashes of seed, row number and purpose. So a row does not depend on earlier calls. */
 import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'

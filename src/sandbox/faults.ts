@@ -89,7 +89,7 @@ export interface Fault {
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses one fault. Throws if name, endpoint or argument is unknown, because such a fault would have no effect. */
+/** Parses one fault. Throws USAGE_INVALID for an unknown name, report or argument, which would have no effect. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups

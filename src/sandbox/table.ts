@@ -62,7 +62,7 @@ export class Table {
   readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. After a change, the order is almost right, so that sorting is fast. */
+  /** All rows in the order of responses. After a change, the rows are still almost sorted, so that sorting is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM

@@ -110,7 +110,7 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   }
 }
 
-/** Hides all secrets of the configuration in later log lines. */
+/** Hides the client secret, the hash key, the secret of notices and the console's token in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)

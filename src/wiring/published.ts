@@ -60,7 +60,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
     if (mayExist(config)) return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // This user may have permission to read the copy, but not the warehouse.
+    // WAREHOUSE_MISSING may mean a missing permission. This user may still have permission to read the copy.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && (isLake || code !== 'WAREHOUSE_LOCKED')) throw error
   }

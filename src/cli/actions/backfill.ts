@@ -104,7 +104,7 @@ function summaryText({ ends, published, publishError }: BackfillAnswer): string 
 /** Maximum number of failed windows to print. The table `tidemark.backfill_windows` contains all of them. */
 const FAILURES_SHOWN = 5
 
-/** Returns lines about windows that failed or, if the backfill could not begin, about the error. */
+/** Returns lines about windows that failed. If the backfill could not begin, returns a line about the error. */
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
   if (ended === undefined) return [problemText(report, error)]
   if (ended.state === 'done') return []

@@ -35,7 +35,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have read rows before this sync. So the table counts all loads since the worker's start (load 0).
+  // The worker may have read rows before this sync. So the printed table counts all loads since the worker's start.
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -146,7 +146,7 @@ interface ReportLoads extends Readonly<Record<(typeof FIGURES)[number], number>>
   readonly pages: number
 }
 
-/** Returns how many pages and rows each report has read in the loads after the load with the number `load`. */
+/** Returns, for each report, the numbers of pages and rows in the loads after load number `load`. */
 async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
   await using copy = await openPublished(config)
   const read = await copy.rows<ReportLoads>(`

@@ -63,7 +63,7 @@ async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<st
 type WorkerStatus = AnswerOf<'status'>
 type NextTick = WorkerStatus['next'][number]
 
-/** Returns when each report runs next. A paused report has no time: its ticks are skipped until it is resumed. */
+/** Returns a line about the next run of each report. A paused report has no next run until it is resumed. */
 function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
   const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
@@ -84,7 +84,7 @@ function nextText({ next, running, standings }: WorkerStatus, now: Instant): str
   return `${lines.join('\n')}\n`
 }
 
-/** Returns the active runs, the waiting runs, and the number of jobs in each queue except the queue of ticks. */
+/** Returns text about active and waiting runs, the jobs per queue (not `ticks` and `control`), and the console. */
 function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>

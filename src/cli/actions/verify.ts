@@ -33,7 +33,7 @@ export async function verify(
   return code
 }
 
-/** Returns the exit code: 1 if rows differ or a read failed, 2 if all errors are usage errors (impossible windows). */
+/** Returns 1 if rows differ or a read failed, 2 if there are only usage errors (impossible windows), and else 0. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))

@@ -1,4 +1,4 @@
-/** Checks of files: the sources of the configuration, the warehouse, and the published copy. */
+/** Checks the sources of the configuration, the warehouse, the published copy, and the space on the disk. */
 import { constants, lstatSync, existsSync } from 'node:fs'
 import { access, readdir, stat, statfs } from 'node:fs/promises'
 import path from 'node:path'
@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Checks the lake. A missing lake is only a warning: the first sync creates it if its catalogue can be reached. */
+/** Checks the lake. A missing lake only causes a warning: the first sync creates it if it can reach the catalogue. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)

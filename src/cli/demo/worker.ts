@@ -1,4 +1,4 @@
-/** The demo's worker: `tidemark worker` in a process of its own, which ends when its channel to the demo closes. */
+/** Starts and ends the demo's worker, `tidemark worker` in its own process. It ends when its channel is closed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'

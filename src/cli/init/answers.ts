@@ -82,7 +82,7 @@ const PROMPTS = {
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 
-/** Asks the user. The package is imported only when a prompt is needed, because commands must start fast. */
+/** Asks the user. Imports the package for prompts only now, so that commands start fast. Throws CANCELLED at Ctrl-C. */
 async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
   try {
     return await ask(await import('@inquirer/prompts'))

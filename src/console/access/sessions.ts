@@ -1,4 +1,4 @@
-/** Login sessions, stored as digests in memory. A session ends after 12 hours, at logout, or with the process. */
+/** Login sessions, stored as digests in memory. A session ends after 12 hours, at logout, or when the process ends. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'

@@ -81,7 +81,7 @@ export type RunQuery = z.infer<typeof RunQuery>
 
 export const ReportDetail = z.object({
   standing: Standing,
-  explained: z.string().describe('The same in words'),
+  explained: z.string().describe('The state of the report in words'),
   settings: z.object({ every: z.string(), settle_seconds: z.number(), overlap_seconds: z.number(), start: time }),
   attention: z.array(Attention),
   marks: z.array(z.object({ at: time, mark: time })).describe('The mark after each run, earliest first'),

@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // The action continues in the worker even if the worker does not respond for a moment. So the last state is kept.
+    // If the worker does not respond for a moment, the action still continues there. So keeps the last known state.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

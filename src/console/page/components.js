@@ -116,7 +116,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
 }
 
 /**
- * Returns the card of a report that needs attention. `links`: what is shown below the cure.
+ * Returns the card of a report that needs attention. `links` are shown below the cure.
  * @param {Attention} attention
  * @param {'h2' | 'h3'} heading
  * @param {Content} [links]

@@ -36,7 +36,7 @@ addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
 // The space bar causes a click only when it is released, so holding it is a press. Other keys cause a click at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
-// A click ends the press. With a mouse it happens at the release, with a finger a little later.
+// A click ends the press. A mouse causes the click when its button is released. A finger causes it a little later.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
 // `blur` of the window ends a press. `blur` of an element does not: it occurs when another element is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -1,2 +1,2 @@
-// Types of the library that the console serves under this path.
+// Types of `libraries/htm.js`. The console serves the package `htm` at that address.
 export { default } from 'htm'

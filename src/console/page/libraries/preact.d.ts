@@ -1,2 +1,2 @@
-// Types of the library that the console serves under this path.
+// Types of `libraries/preact.js`. The console serves the package `preact` at that address.
 export { Component, createRef, Fragment, h, render } from 'preact'
