@@ -26,7 +26,7 @@ export interface RequestColumn {
   readonly meaning: string
 }
 
-/** Names of the two request parameters that are the bounds of a time. Both bounds are inclusive (spec §4, rule 1). */
+/** Names of the two request parameters that limit a range of time. Both limits are included (spec §4, rule 1). */
 export interface Window {
   readonly since: string
   readonly until: string
@@ -62,7 +62,7 @@ export interface Declaration {
   readonly deletes: Deletes
   /** The field of the row with the deletion flag; undefined if rows have none. */
   readonly deletedFlag?: string
-  /** The parameter that includes deleted rows. If rows have no flag, windows are read with and without it. */
+  /** The parameter that includes deleted rows. If rows have no flag, windows are read with it and without it. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>

@@ -58,7 +58,7 @@ export class Metrics implements Disposable {
     countEvent(this.meters, event)
   }
 
-  /** Reads the books at each scrape until the result is disposed. Called when this process becomes the owner. */
+  /** Reads the bookkeeping tables at each scrape, until the result is disposed. Called if this process becomes the owner. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {

@@ -101,7 +101,7 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Compares the conditions with the conditions already reported. Queues a notice for each that began or ended. */
+  /** Compares the present conditions with those already reported. Queues a notice for each one that began or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
     // If the books are busy or closed, they are read again at the next check.
@@ -177,7 +177,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try. Returns 0 for more than `RETRY_MS_MAX`: a wrong clock causes that. */
+/** Returns the milliseconds until the next try. More than `RETRY_MS_MAX` is due to a wrong clock and counts as 0. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

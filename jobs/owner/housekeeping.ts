@@ -20,7 +20,7 @@ export interface HousekeepingOptions {
   readonly historyMs: number
   /** Called after the publication of each new copy. It must not throw. */
   readonly onPublished?: (() => Promise<void>) | undefined
-  /** Log lines of runs. They are kept as long as the history in the books. */
+  /** Log lines of runs. They are kept as long as the records of their runs. */
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 

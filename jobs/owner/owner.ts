@@ -39,7 +39,7 @@ interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** Identifies the job. A holder of the lease with the same value is an earlier attempt of the job, and is stopped. */
+  /** The value of `as` in the `LeaseRequest`. */
   readonly as: string
 }
 

@@ -69,7 +69,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Aborts running jobs. They return to the queue, and the attempt does not count. */
+  /** Aborts running jobs. They return to the queue without using up one of their attempts. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

@@ -43,7 +43,7 @@ export interface JobAttempt {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Milliseconds until a job that waits for an operator is tried again. The cause may be gone without a `resume`. */
+/** Milliseconds until a job that waits for an operator is tried again. The cause may end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If it throws, drops the job, returns it to the queue or fails it, as `verdictOf` decides. */

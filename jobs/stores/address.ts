@@ -1,6 +1,6 @@
 /**
  * Parses the setting `queue` into the kind of store and its address. Errors and logs contain only `shown`, the address
- * without its password. Messages of a driver are masked by `withoutSecrets`.
+ * without user and password. `withoutSecrets` removes passwords from the messages of a driver.
  */
 import { SyncError } from '../../src/errors.ts'
 

@@ -21,13 +21,13 @@ import { MINUTE_MS } from '../../src/instant.ts'
  * slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
  */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
-/** PGlite's default for `shared_buffers` takes four times this memory and is not faster with so few rows. */
+/** PGlite's default for `shared_buffers` takes four times this memory. For the rows of a queue, it is not faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
 /**
- * V8 flags that keep WebAssembly at the code of the baseline compiler. The optimizing compiler would need some 500 MB
- * for PostgreSQL. They must be set before the first WebAssembly module of PGlite is compiled.
+ * V8 flags that allow only the baseline compiler for WebAssembly. The optimizing compiler would need some 500 MB for
+ * PostgreSQL. The flags must be set before the first WebAssembly module of PGlite is compiled.
  */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
@@ -138,7 +138,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Returns the last result. Runs a text without values by `exec`, because only `exec` accepts several statements. */
+  /** Returns the result of the last statement. Only `exec` accepts several statements, and it accepts no values. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

@@ -40,7 +40,10 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** Another worker takes over a dead puller's job within 20 s. The event loop may block for half of `lockDuration`. */
+/**
+ * Another worker takes over a dead puller's job within 20 s, the sum of both times. BullMQ renews a lock after half of
+ * `lockDuration`, so the event loop must not block for more than the other half.
+ */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** Milliseconds until a worker repeats a failed call. BullMQ's default of 15 s is too long after a store's restart. */
@@ -59,7 +62,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ fails a job whose workers died this often. The limit is so high that it is never reached. */
+/** BullMQ fails a job after this number of workers have died while they processed it. So high that it never happens. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -111,7 +114,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs. Does not wait while the store is unreachable, because it could not store their results. */
+  /** Closes workers and queues. Waits for active jobs, unless their results can't be stored (store unreachable). */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

@@ -14,8 +14,8 @@ import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
 /**
- * Milliseconds for which a refresh lease is valid. The lease must outlast a blocked event loop, which can't renew it.
- * But other processes wait until the lease ends if its process dies.
+ * Milliseconds for which a refresh lease is valid. A blocked event loop can't renew the lease, so the lease must last
+ * longer than that. But if the process with the lease dies, all other processes wait until it ends.
  */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3

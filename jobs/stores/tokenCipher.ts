@@ -1,4 +1,4 @@
-/** Encrypts the shared token, because others may read the store. The key is derived from secret and identity. */
+/** Encrypts the shared token, because others may read the store. The key is derived from client secret and identity. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from '../../src/secret.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Sends OpenTelemetry traces, if the standard variables request them. One trace contains the schedule's tick, the job,
- * its run, the requests and the commit. Spans contain names, counts and codes; never a body, a header or a message.
+ * Sends OpenTelemetry traces, if the standard OTEL variables request them. A trace contains the schedule's tick, the
+ * job, its run, the requests and the commit. Spans contain names, counts and codes; never a body, header or message.
  */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
@@ -17,7 +17,7 @@ type Env = Readonly<Record<string, string | undefined>>
 
 const isTrue = (value: string | undefined): boolean => value?.trim().toLowerCase() === 'true'
 
-/** Returns whether the standard variables request traces in a protocol that this program can send. */
+/** Returns whether the standard OTEL variables request traces in a protocol that this program can send. */
 export function wantsTraces(env: Env): boolean {
   if (isTrue(env['OTEL_SDK_DISABLED'])) return false
   const exporter = env['OTEL_TRACES_EXPORTER']?.trim() ?? ''

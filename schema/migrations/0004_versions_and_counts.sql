@@ -4,7 +4,8 @@ COMMENT ON COLUMN tidemark.loads.asked_at IS 'Lower bound of the service time of
 ALTER TABLE tidemark.loads ADD COLUMN unflagged BIGINT;
 COMMENT ON COLUMN tidemark.loads.unflagged IS 'Rows without the deletion flag that the report has; null: not known, or the report has none';
 
--- A service may ignore page numbers and shorten every response. Nothing in such a response shows this.
+-- A service may ignore page numbers and shorten every response. Nothing in such a response shows this, so requests for
+-- shorter ranges must prove that a response is complete.
 ALTER TABLE tidemark.page_sizes ADD COLUMN whole_max BIGINT;
 COMMENT ON COLUMN tidemark.page_sizes.whole_max IS 'Rows of the largest response that narrower requests proved to be whole; null: none';
 

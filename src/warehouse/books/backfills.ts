@@ -1,4 +1,4 @@
-/** The books of backfills. A window becomes `done` in the transaction of its last rows, so a restart skips it. */
+/** Writes the tables of backfills. The transaction of a window's last rows sets it to `done`, so a restart skips it. */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -141,8 +141,8 @@ export class BackfillBooks {
   }
 
   /**
-   * Sets the backfill to `running` and its failed windows to `pending`. If the process of another backfill of the
-   * report has died, that backfill is still `running`; it becomes `pending`.
+   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
+   * `running`, its process has died. That backfill becomes `pending`.
    */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
@@ -189,7 +189,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Cancels a backfill. Later commits of its run fail. Returns its report; undefined if the backfill has ended. */
+  /** Cancels a backfill: later commits of its run fail. Returns its report; undefined if it has ended or is unknown. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(

@@ -1,4 +1,4 @@
-/** Reads figures of each report for metrics, notices and `tidemark.freshness`. Reads the books, no large tables. */
+/** Reads figures of each report for metrics, notices and `tidemark.freshness`. Reads only small bookkeeping tables. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
@@ -41,9 +41,9 @@ export interface BookFigures {
   readonly pausedReason: string | undefined
   /** The number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
-  /** The longest delay (ms) of one of these rows. */
+  /** The longest delay (ms) of these late rows; undefined if there are none. */
   readonly largestLatenessMs: number | undefined
-  /** The message of the MASS_DELETE_STOPPED that has stopped comparisons of counts; undefined if none has. */
+  /** The message of the MASS_DELETE_STOPPED error that has stopped comparisons of counts; undefined if none has. */
   readonly brake: string | undefined
 }
 

@@ -18,13 +18,13 @@ export interface WindowComparison {
   readonly rows: number
   /** Rows that the service returned and that are missing in the readers' table. */
   readonly missing: Deviation
-  /** Rows with other values or another deletion flag in the readers' table. Rows edited after the mark are left out. */
+  /** Rows with other values or another deletion flag in the readers' table, except rows edited after the mark. */
   readonly different: Deviation
   /** Rows in the readers' table whose time is in the window, and that the service did not return. */
   readonly extra: Deviation
   /** False if extra rows can't be found, because the report's rows have no modification time. */
   readonly seesExtra: boolean
-  /** Number of readers' rows that the service did not return and that have no modification time to compare. */
+  /** Number of rows in the readers' table that the service did not return and that have no modification time. */
   readonly unmatched: number
   /** Number of rows in the readers' table that are not deleted. */
   readonly held: number

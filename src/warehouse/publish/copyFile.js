@@ -21,7 +21,7 @@ process.stdin.resume().unref()
 const HEADER_BYTES = 4_096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const WORD_BYTES = 8
-/** Positions of words in a header: how often it was written, the number of blocks, and the bytes of a block. */
+/** Positions of words in a header: how often the header was written, the number of blocks, and the size of a block. */
 const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
 const BLOCK_BYTES_MAX = 262_144
 

@@ -1,7 +1,7 @@
 /**
  * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
- * ones, and then a rename replaces the manifest. So a reader has the old or the new export, even if one is killed.
- * Files that only the old manifest names are kept for its readers until another export replaces files.
+ * ones, and then a rename replaces the manifest. So a reader has the old or the new export, even if an export is
+ * killed. Files that only the old manifest names are kept for its readers until another export replaces files.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -37,7 +37,7 @@ export interface ExportResult {
   readonly written: ReadonlySet<string>
 }
 
-/** Exports the published copy. Throws EXPORT_REFUSED, EXPORT_FAILED, DISK_FULL, and then leaves the last export. */
+/** Exports the published copy. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL, the previous export stays readable. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const to = resolve(order.to)
   await using _claimed = await claimFolder(to)
@@ -106,7 +106,8 @@ async function writeExport(
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // Keeps the files that this export replaces, for readers of the old manifest. If there are none, keeps older ones.
+  // Keeps the files that this export replaces, because readers of the old manifest may open them. If it replaces none,
+  // keeps the files that an earlier export has kept.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,

@@ -51,9 +51,12 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The schema of the report's tables. `HISTORY` is the schema of their versions, exported if history is or was on. */
+/** The schema of the report's tables. */
 const MAIN = { schema: 'main', state: '' } as const
-/** A version that ends keeps its load number. So the fingerprint also contains the times of validity. */
+/**
+ * The schema of the versions of rows. It is exported if the report's history is or was on. A version that ends keeps
+ * its load number, so the fingerprint also contains the times of validity.
+ */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
@@ -65,7 +68,7 @@ const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): st
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the key column whose ranges divide the table: the record's number. New records have higher numbers. */
+/** Returns the key column whose ranges divide the table: the record's number. New records are in the last range. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)

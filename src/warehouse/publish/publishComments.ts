@@ -1,4 +1,7 @@
-/** Adds comments before each publication. Only readers need them, and a view that was created again has none. */
+/**
+ * Adds comments to tables, columns and views before each publication. Only readers of the copy need these comments. A
+ * view that was created again has none.
+ */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
@@ -17,7 +20,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
 
 /**
  * Returns new comments for columns whose comment is outdated: an older program wrote it, or a discovered column has a
- * new type. Columns of views without a comment are skipped: `viewsOfTables` and `columnsOfVersions` add them.
+ * new type. Skips columns of views that have no comment: `viewsOfTables` and `columnsOfVersions` add one to them.
  */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
@@ -41,7 +44,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns comments for the views in schema `current` that have none, and for their columns: those of the tables. */
+/** Returns comments for the views in schema `current` that have none. Their texts are those of the table's comments. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -61,7 +64,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns comments for columns in schema `history` that have none. Each report has a view and a table there. */
+/** Returns comments for columns in schema `history` that have none: of the view and of the table of closed versions. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`
