@@ -55,7 +55,7 @@ const WindowsProgress = z.object({
   done: count,
   failed: count,
   total: count,
-  /** Estimated milliseconds to the end; undefined until this run has read a window. */
+  /** Estimated milliseconds until the backfill ends; undefined until this run has read a window. */
   msLeft: count.optional(),
 })
 export type WindowsProgress = z.infer<typeof WindowsProgress>

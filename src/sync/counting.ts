@@ -17,13 +17,15 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 /** Maximum number of ranges that one run reads again. */
 const RANGES_MAX = 8
-/** After this number of comparisons without a result, comparisons stop for `STOPPED_MS`. */
+/** After this number of comparisons in which no row explains the difference, comparisons stop for `STOPPED_MS`. */
 const FAILURES_MAX = 3
 /** Time (ms) for which comparisons stop. */
 const STOPPED_MS = DAY_MS
 
 /**
- * Compares the counts and reads the ranges that differ. Returns whether it read a range. Throws MASS_DELETE_STOPPED.
+ * Compares the counts and reads the ranges that differ. Returns false if the counts were not compared, were equal, or
+ * differ only by rows that the next window reads. Otherwise the caller stores the run again. Throws
+ * MASS_DELETE_STOPPED.
  */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
@@ -60,7 +62,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // A row without a creation time never gets one later. So further comparisons are useless and stop at once.
+  // A row without a creation time never gets one later. Further comparisons would fail too, so they stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -75,7 +77,7 @@ class CountComparison {
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
-  /** The service's clock at the previous comparison. Rows that are missing now were not part of its total. */
+  /** The service's clock at the previous comparison, whose total did not include the rows that are missing now. */
   readonly #comparedAt: Instant | undefined
   #absent = 0
 
@@ -164,8 +166,8 @@ class CountComparison {
 
   /**
    * Returns the minimum time (ms) for which a row of `missing` was invisible: from its creation to the previous
-   * comparison. The rows do not contain their creation time. So each next request asks for rows that are twice as old,
-   * until it returns none of `missing`.
+   * comparison. The rows do not contain their creation time. So each request is for rows that were created before a
+   * certain time. That time is twice as long ago in each next request, until a response has no row of `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

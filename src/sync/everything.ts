@@ -8,7 +8,7 @@ import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 /**
  * Yields all rows as one slice without bounds, because rows that were never edited may match no modification filter. If
  * one response can't have all rows, reads them by creation time, which never changes. Totals then show whether all rows
- * have a creation time. If some rows have none, reads all pages by number.
+ * have a creation time. If some rows have none, reads all pages without bounds.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -21,7 +21,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time. Returns undefined if some may lack it. `total`: the total of the first response. */
+/** Reads all rows by creation time; undefined if rows may lack that time. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
@@ -30,7 +30,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Keys are compared only if there are few rows, as millions of keys need much memory. Otherwise totals are compared.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // No row can enter the part before `youngFrom`, so its total can prove it. The younger part is read separately.
+  // No row can enter the part before `youngFrom`, so a total can prove this part complete. It is read separately.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

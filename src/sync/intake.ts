@@ -1,6 +1,6 @@
 /**
  * Turns scanned pages into committed loads. Pages are written to a spool. While a full segment is loaded, the next one
- * is filled. The load with the last row of a window, or a later load, closes the window.
+ * is filled. The load with the last row of a window, or a later load, stores that the window is complete.
  */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
@@ -65,10 +65,10 @@ export class Intake implements AsyncDisposable {
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
-  /** Proven windows that no load has closed yet. */
+  /** Proven windows that no load has stored yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows of the open window lack a deletion flag. The end of the window shows which of them were deleted. */
+  /** True if rows of the open window lack a deletion flag. The window's end shows which of them were deleted. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -218,7 +218,7 @@ interface OneLoad {
   readonly run?: RunRecord | undefined
 }
 
-/** Part of the folder names of this process. Another process may stage rows of the same run. */
+/** Makes this process's folder names unique, because another process may stage rows of the same run. */
 const PROCESS = randomUUID().slice(0, 8)
 let spools = 0
 const nextSpool = (): string => {

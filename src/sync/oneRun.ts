@@ -1,5 +1,5 @@
 /**
- * One run of one report and its record in the books: `running` from the first load on, then `done`, `failed` or
+ * Executes one run of one report and stores its record: `running` from the first load on, then `done`, `failed` or
  * `stopped`. A run without loads is stored only at its end. A permanent refusal by the service pauses the report.
  */
 import type { ReportName } from '../../schema/index.ts'
@@ -41,7 +41,8 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // Storing the record may fail for the same reason, such as a full disk. The caller must get the original error.
+  // If the run failed, for example because of a full disk, storing its record may fail too. The caller must get the
+  // error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended

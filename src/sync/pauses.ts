@@ -1,5 +1,6 @@
 /**
- * Pauses reports that the service refuses. Runs skip them until `resume`, `check` or another client (contract §5.9).
+ * Pauses reports that the service refuses. Runs skip such a report until an operator calls `resume` or `check`, or
+ * until the configuration has another client or other OAuth scopes (contract §5.9).
  */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
@@ -11,7 +12,7 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client or other OAuth scopes. Returns the reports that are still paused. */
+/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each report still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   // The pause stays if an operator made it, or if the service refused the report to the present client.

@@ -15,7 +15,7 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** Returns a report's privacy rules as a text to compare, without the hash key; undefined if nothing is private. */
+/** Returns the text of `privacyText` for a report's present rules; undefined if nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 

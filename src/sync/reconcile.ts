@@ -32,7 +32,7 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-/** Reconciles all scopes of a report with windows. Throws the errors of a run, and MASS_DELETE_STOPPED. */
+/** Reconciles a report that is not read by record, in all its scopes. Throws a run's errors and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -92,9 +92,9 @@ async function reconcileScope(
 }
 
 /**
- * Returns the keys that the previous reconcile did not find, if their rows are now before `start`. An edit may have set
- * a modification time back. Reads the time before `start` only if the previous reconcile lacked rows, and stores no
- * row.
+ * Returns the keys of rows that the previous reconcile did not find, but that the service has before `start`. An edit
+ * may have set the modification time of such a row back. Reads the time before `start` only if the previous reconcile
+ * lacked rows. Stores no row.
  */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
@@ -123,7 +123,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   // The total without bounds shows whether the slices had all rows.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // Rows that were added or removed meanwhile also change the total. If all rows have a creation time, none was missed.
+  // Rows that were added or removed meanwhile also change the total. If all rows have creation times, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -16,7 +16,7 @@ export interface Refill {
 
 /**
  * Compares the present configuration with the one under which the rows up to `mark` were read, and stores the present
- * one. Returns up to which time rows must be read again; undefined if none must be. Call it before the run reads rows.
+ * one. Returns the time up to which rows must be read again, if any. Call it before the run reads rows.
  */
 export async function openCoverage(
   context: SyncContext,

@@ -24,7 +24,7 @@ export const Figures = z.object({
    * field is reported once. Example: `['events.colour']`.
    */
   frozen: z.array(z.string()).readonly().default([]),
-  /** Number of rows that were first returned now, although an earlier window had requested their time. */
+  /** Number of rows that the service returned only now, although an earlier window had requested their time. */
   late: sum,
   /** The largest delay (ms) of the late rows, from modification to visibility. The true delay may be longer. */
   latenessMs: sum,

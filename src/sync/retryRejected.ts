@@ -37,7 +37,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 
 /** The number of rejected rows to read from the warehouse at once. It limits the rows of a page. */
 const ROWS_AT_ONCE = 500
-/** A batch with this number of rows gets no more loads. All rows that one load has rejected are in one batch. */
+/** A batch with this many rows is full: rows of further loads go to a new batch. Rows of one load stay together. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
@@ -119,8 +119,8 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // If there are fewer rows than expected, other loads have removed some. Then the offsets skipped rows, so the batch is
-  // given up.
+  // If there are fewer rows than expected, other loads have removed some. The offsets then skipped other rows, so the
+  // batch is given up.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -173,7 +173,7 @@ class Restaging implements AsyncDisposable {
     return segment
   }
 
-  /** Returns the keys of the rows that the service had deleted when they were rejected. */
+  /** Returns the keys of the rows that were already deleted at the service when they were rejected. */
   goneKeys(): readonly GoneKey[] {
     return [...this.#gone.values()]
   }

@@ -1,4 +1,4 @@
-/** Runs each enabled report once. Audit reports run after those that they follow. A failed run stops no other. */
+/** Runs each enabled report once. Audit reports run after those that they follow. A failure stops no other run. */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
@@ -10,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** Number of reports that run at the same time. More reports need more memory. Fewer would only wait longer. */
+/** Number of reports that run at the same time. More would need more memory; with fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */

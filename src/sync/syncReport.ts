@@ -1,4 +1,7 @@
-/** One incremental run of a report with windows. One transaction stores a mark and the last row before the mark. */
+/**
+ * Executes an incremental run of a report. One transaction stores a mark and the last row before it, so a mark never
+ * claims more than is stored.
+ */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -65,7 +68,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Computes the window from the service's clock, and returns a `Reading` for it. */
+/** Computes the window from the service's clock and returns a `Reading` for it. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,

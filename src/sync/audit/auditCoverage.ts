@@ -17,7 +17,7 @@ export interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Returns the entities whose trails must be read again. The key is the scope prefix of the entity's records. */
+/** Stores the present configuration. Returns the entities whose trails must be read again, by their scope prefix. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -47,8 +47,8 @@ export async function openAuditCoverage(
 }
 
 /**
- * Returns an entity's coverage. If the entity was missing from the configuration, all its trails must be read again.
- * Trails of new records are read from the present start, so the start of an earlier configuration does not count.
+ * Returns an entity's coverage. If the entity was removed from the configuration and added again, all its trails must
+ * be read again. Trails of new records are read from the present start, so an earlier start does not count.
  */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined

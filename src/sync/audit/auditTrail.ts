@@ -1,6 +1,7 @@
 /**
- * One run of an audit report. It reads the new entries of each record that has changed since its trail was last read.
- * They replace the stored entries of the requested time. A load contains many records, each with its own mark.
+ * Executes one run of an audit report. It reads the new entries of each record that has changed since its trail was
+ * last read. These entries replace the stored entries of the requested time. A load contains many records, each with
+ * its own mark.
  */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -31,7 +32,7 @@ const RECORDS_A_LOAD_MAX = 2_000
 const TRAILS_AGAIN_MAX = 2_000
 /** If this number of records fail before any succeeds, the run tests whether any trail can be read. */
 const FAILED_BEFORE_TEST = 20
-/** Errors that may concern only the requested record. The run then skips this record. */
+/** Errors that may concern only the requested record. After such an error, the run skips the record. */
 const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -44,7 +45,7 @@ const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** Returns the parameters that name a record in a request, in the order of the columns that identify a record. */
+  /** Returns the parameters that name a record in a request, in the order of the columns that identify it. */
   readonly record: (recordId: string) => RecordParameters
 }
 
@@ -238,7 +239,7 @@ class Trail {
   }
 }
 
-/** Keeps a record's entries in memory until their walk is proven. Otherwise a load could contain half a trail. */
+/** Keeps a record's entries in memory until they are proven complete. Otherwise a load could contain half a trail. */
 class RecordPages implements RowSink {
   pages: FetchedPage[] = []
 

@@ -1,4 +1,4 @@
-/** Stores the end of a backfill. Its figures are sums from the books, so windows read before a restart count too. */
+/** Stores the end of a backfill. Its figures are sums over all of its windows, also those read before a restart. */
 import type { ReportName } from '../../../schema/index.ts'
 import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
@@ -29,7 +29,7 @@ export const cancelBackfill = (
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the backfill's report if it was cancelled before, else undefined. A second cancellation then succeeds. */
+/** Returns the report of a backfill that was cancelled before, else undefined. A second cancellation then succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -66,7 +66,7 @@ export async function recordEnd(context: SyncContext, { options, startedAt }: Ba
   return outcomeOf(context, book)
 }
 
-/** Returns the outcome of a backfill, with the figures from the books. */
+/** Returns the outcome of a backfill. Its figures are sums over all of its windows. */
 export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
@@ -87,7 +87,7 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-/** Stores an error that stopped the whole backfill, and throws it. For a cancelled backfill, returns the outcome. */
+/** Stores an error that stopped the whole backfill, and throws it. If it was cancelled, returns the outcome instead. */
 export async function recordStop(
   context: SyncContext,
   { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },
@@ -99,7 +99,8 @@ export async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // Storing the record may fail for the same reason, such as a full disk. The caller must get the original error.
+  // If the backfill failed, for example because of a full disk, storing the record may fail too. The caller must get
+  // the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

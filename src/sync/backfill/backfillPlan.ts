@@ -1,4 +1,4 @@
-/** Plans the windows of a backfill by the number of rows over time: from totals, or else from the stored rows. */
+/** Plans the windows of a backfill by the number of rows over time, which totals or else the stored rows show. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
@@ -40,7 +40,7 @@ export interface BackfillPlan {
 const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
-/** Plans the windows without writing anything. Throws the client's errors. */
+/** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
 export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
   const declaration = reportOf(ask.report)
   const { pageSize } = context.settings.reports[ask.report]
@@ -108,7 +108,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Returns parts with numbers of rows; undefined without totals. Halves the largest part until all are small. */
+  /** Divides the range into parts with known numbers of rows by halving the largest part; undefined without totals. */
   async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
@@ -162,12 +162,12 @@ export interface BackfillPreview {
 }
 
 interface PreviewBooks {
-  /** The books of backfills; undefined if there is no warehouse yet. */
+  /** The stored backfills and their windows; undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview: of an open backfill, only windows that are not done. Throws USAGE_INVALID and client errors. */
+/** Returns the preview. For an open backfill, it leaves out `done` windows. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -25,7 +25,7 @@ export interface NamedBackfill {
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
 export interface RequestContext {
-  /** The books of backfills; undefined if there is no warehouse yet. */
+  /** Reads the open backfills of a report; undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   /** Start of the report in the configuration. */
   readonly start: Instant

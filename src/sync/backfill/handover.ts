@@ -1,7 +1,7 @@
 /**
- * Hands a pulled window to the process that owns the warehouse: a staging folder, with a manifest that contains the
- * input of each load. `Handover` accepts loads as a warehouse does, so owner and pullers read windows with the same
- * code.
+ * Hands a pulled window to the process that owns the warehouse. The window's rows are in a staging folder. The folder's
+ * manifest contains the input of each load. `Handover` accepts loads as a warehouse does, so owner and pullers read
+ * windows with the same code.
  */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -144,7 +144,7 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes a window's folder. A window is loaded only once: after a failed load, it is pulled again. */
+/** Removes a window's folder. It is used for one load only: after a failed load, the window is pulled again. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })
 

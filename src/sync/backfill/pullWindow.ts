@@ -7,7 +7,7 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Reads a window, in this process or in one with the same staging directory. Rejects when the signal aborts. */
+/** Reads a window, in this process or in another one that has the same staging directory. Rejects after an abort. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
 /** Returns a `Pull` that reads windows in this process. */
@@ -18,7 +18,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws CONFIG_INVALID if its backfill has other settings, and errors of walks and the client. */
+/** Reads the window. Throws CONFIG_INVALID if the backfill has other settings, and errors of walks and the client. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

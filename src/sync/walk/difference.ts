@@ -1,8 +1,8 @@
 /**
- * Finds deleted budgets (spec §3): the service can return deleted rows, but without a flag. A slice is read first with
- * deleted rows and then without them. A row that is created in between is only in the second read and can't look
- * deleted. A row that is edited in between may leave the slice. So a third read, with deleted rows, must show the
- * missing row with the same stamp as the first: the row was then not edited but deleted.
+ * Finds deleted rows that have no deletion flag, such as budgets (spec §3). The service can return or leave out deleted
+ * rows. A slice is read first with deleted rows and then without them. A row that is created in between is only in the
+ * second read and can't look deleted. A row that is edited in between may leave the slice. So a third read, with
+ * deleted rows, must show the missing row with the same stamp as the first. Then the row was not edited but deleted.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -33,7 +33,7 @@ export class Difference {
   readonly #plan: DifferencePlan
   /** The source of the first read. This read includes deleted rows. */
   readonly #first: SliceSource
-  /** The pages of the other reads. They have no collections and are not staged: only keys and stamps are needed. */
+  /** Requests the pages of the other reads. They have no collections and are not staged: keys and stamps are enough. */
   readonly #pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -84,10 +84,10 @@ export class Difference {
   }
 
   /**
-   * Returns those of the `missing` rows that one more read does not find either, because the read before may have
-   * skipped a row that exists. Reads only a short time around the stamp of each missing row. The read without deleted
-   * rows shows whether the row is there. The read with them yields its newest stamp for `stamps`. Returns all missing rows
-   * if these reads would take more requests than the slice has pages, or if many rows have the same stamps.
+   * Reads once more, because the read before may have skipped a row that exists. Returns those `missing` rows that this
+   * read does not find either. Reads only a short time around the stamp of each missing row. The read without deleted
+   * rows shows whether the row is there. The read with them writes its newest stamp to `stamps`. Returns all missing
+   * rows if these reads would take more requests than the slice has pages, or if many rows have the same stamps.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {
@@ -107,7 +107,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows, or with them if `withDeleted` is to receive the rows. */
+  /** Reads the spans without deleted rows. With `withDeleted`, reads also the deleted rows and adds all rows to it. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

@@ -128,7 +128,7 @@ class SliceReading {
     } else if (order === 'last page to first') {
       await this.#walkBack()
     } else {
-      // A walk back from the last page may have added rows without proving them.
+      // A walk back from the last page may have added rows that it did not prove. This walk adds them again.
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false

@@ -119,7 +119,7 @@ export class Reading implements AsyncDisposable {
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice. The next load stores it in the books, with the number of pages since the previous slice. */
+  /** Closes the slice. The next load stores it as proven, with the number of pages since the previous slice. */
   async close(
     slice: ProvenSlice,
     { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
@@ -156,7 +156,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Page numbers of rows of the open slice that lack a deletion flag, even if the rows were dropped again. */
+  /** Page numbers of the open slice's rows without a deletion flag. Rows that were dropped stay in this map. */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
@@ -189,7 +189,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Requests one row. Returns the service's present total, of all rows or within `bounds`; undefined if it has none. */
+/** Requests one row. Returns the service's present total, of all rows or within `bounds`; undefined without totals. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -203,7 +203,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Returns the total by creation time if it equals the total without bounds. Then all rows have a creation time. */
+/** Compares the total by creation time with the total without bounds. If equal, all rows have a creation time. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

@@ -25,8 +25,8 @@ export async function probePageZero(
 }
 
 /**
- * Returns the number of the first page; undefined if rows moved or are too few. A response with one row has only one
- * page: the number of the page with this row is the result. Without such a row, pages of one row are compared.
+ * Returns the number of the first page; undefined if rows moved or are too few. If a row can be requested alone, its
+ * response has only one page, and the number of that page is the result. Otherwise pages of one row are compared.
  */
 export async function probeFirstNumber(
   source: SliceSource,
@@ -110,7 +110,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns page 0; undefined if the service has none. After an error of `FAILURES`, page 1 must still be readable. */
+/** Returns page 0; undefined if there is none. After an error of `FAILURES`, throws unless page 1 can be read. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)

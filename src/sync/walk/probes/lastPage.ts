@@ -1,6 +1,6 @@
 /**
  * Finds the last page of an old span without a total. The number of that page limits the number of rows, and rows can
- * only leave an old span. So a walk back from that page is complete if it has as many rows (docs/PROOFS.md, `total`).
+ * only leave an old span. So a walk back from that page is complete if it reaches this limit (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -40,7 +40,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or the parts if its pages fill more than a load; undefined if there is no sure last page. */
+/** Returns the last page, or two parts of the span if its pages fill more than a load; undefined if none is certain. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -73,9 +73,9 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. A row that entered the span has moved other rows to later pages,
- * so the end of the last page is read again. The service may also end its pages early without an error. So rows later
- * than those of the first and last page are requested, or earlier rows if pages go backwards in time.
+ * Returns whether rows exist that the walk back lacks. If a row has entered the span, it has moved other rows to later
+ * pages, so the end of the last page is read again. The service may also end its pages early without an error. So rows
+ * later than those of the first and last page are requested, or earlier rows if pages go backwards in time.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,

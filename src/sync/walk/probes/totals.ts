@@ -7,9 +7,9 @@ import { questionFor, type SliceSource } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
 /**
- * Returns whether the totals of `parts` add up to the span's total: to `before`, to its present total, or to a number
- * in between, because rows may be removed meanwhile. If they add up, the total is right and the walks missed rows: the
- * service ends its pages early. If they do not, the total is wrong, because then the totals of the parts are wrong too.
+ * Returns whether the totals of `parts` add up to the span's total. Rows may be removed meanwhile, so a sum between the
+ * total `before` and the present total is enough. If the totals add up, the span's total is right and the walks missed
+ * rows: the service ends its pages early. If they do not, the span's total is wrong.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
