@@ -15,7 +15,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** The maximum size of all files in bytes. Above it, the files of the oldest hours are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The maximum number of runs whose lines are counted. Above it, the run with the oldest last line is forgotten. */
+/** The maximum number of runs whose lines are counted. Beyond it, the run whose last line is oldest is forgotten. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -60,7 +60,10 @@ export class RunLogs implements AsyncDisposable {
     return this.#beganHour
   }
 
-  /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX in total. Returns how many. */
+  /**
+   * Removes the files of hours before `before`. If the other files have more than LOGS_BYTES_MAX bytes together, also
+   * removes the oldest of them. Returns the number of removed files.
+   */
   async trim(before: Instant): Promise<number> {
     const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
     let bytes = 0

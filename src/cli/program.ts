@@ -29,7 +29,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // The parser suggests similar names for an unknown command, but not for one after `help`. So `help` is left out.
+  // The parser suggests similar names for an unknown command, but not after `help`. So this leaves `help` out.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
@@ -70,7 +70,7 @@ function usageError(error: CommanderError, program: Command, args: readonly stri
   const command = program.commands.find((each) => args.includes(each.name()))
   const asked = command === undefined ? 'tidemark --help' : `tidemark ${command.name()} --help`
   const message = error.message.replace(/^error: /, '').replaceAll(/\s*\n\s*/g, ' ')
-  return new SyncError('USAGE_INVALID', message, { cure: `Run "${asked}": it lists what there is, with examples.` })
+  return new SyncError('USAGE_INVALID', message, { cure: `Run "${asked}": it shows the options and examples.` })
 }
 
 const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)

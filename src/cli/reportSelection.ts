@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports; all if `names` is empty. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
+/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled one. */
 export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = requireReportNames(names)

@@ -23,7 +23,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** The message to print at a stop if a worker does the work; undefined: the usual message is printed. */
+  /** The message to print at a stop if a worker does the work. If undefined, the usual message is printed. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined

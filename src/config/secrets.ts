@@ -40,7 +40,7 @@ export async function readClientSecret(value: unknown, from: SecretSources): Pro
   return secret
 }
 
-/** Reads the key for hashed columns, which is required if a report has one. Returns undefined without a key. */
+/** Reads the key for hashed columns. It is required if a report hashes a column. Returns undefined without a key. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key

@@ -1,4 +1,4 @@
-/** Finds the known word that a mistyped word was probably meant to be, if one is similar enough. */
+/** Finds the known word that is most similar to a mistyped word, if this known word is similar enough. */
 
 /** At most one letter in three may be mistyped, because a less similar suggestion would confuse the user. */
 const LETTERS_PER_TYPO_MIN = 3

@@ -7,14 +7,14 @@ const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
 
-/** Returns a duration in milliseconds; undefined if the text is no duration. */
+/** Returns a duration in milliseconds; undefined if the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const [, amount, unit] = DURATION.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return Math.round(Number(amount) * MS_PER[unit as keyof typeof MS_PER])
 }
 
-/** Returns a size in bytes; undefined if the text is no size. `MB` is 1000² bytes, `MiB` is 1024² bytes. */
+/** Returns a size in bytes; undefined if the text is not a size. `MB` is 1000² bytes, `MiB` is 1024² bytes. */
 export function parseByteSize(text: string): number | undefined {
   const [, amount, unit] = BYTE_SIZE.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined

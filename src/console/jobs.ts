@@ -31,7 +31,7 @@ export async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns whether the jobs are ticks that wait for their time. Each report always has one, so they are not listed. */
+/** Returns true for ticks that wait for their time. Each report always has such a tick, so they are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

@@ -29,7 +29,7 @@ import type { WorkerOperations } from './workerOperations.ts'
 /** Maximum number of bytes in a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
-/** Returns the path of the owner's socket: next to the warehouse, or in the temporary folder if it would be too long. */
+/** Returns the path of the owner's socket: next to the warehouse or, if this is too long, in the temporary folder. */
 export function socketPathOf(warehouse: string): string {
   const beside = path.join(`${warehouse}.control`, 'socket')
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside

@@ -1,7 +1,7 @@
 /**
- * The program of a reader process, which runs SQL of others. It opens one copy. Then it forbids all access to files and
- * network, and locks DuckDB's settings. It runs only statements that the rule allows, and ends with its parent.
- * Arguments: its folder, and the memory (bytes) at which it ends itself.
+ * The program of a reader process, which runs SQL statements of users. It opens one copy. Then it forbids all access to
+ * files and network, and locks DuckDB's settings. It runs only statements that the rule in allowList.ts allows. It ends
+ * when its parent ends. Arguments: its folder, and the memory (bytes) at which it ends itself.
  */
 import { rmSync, utimesSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'

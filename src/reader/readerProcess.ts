@@ -1,6 +1,7 @@
 /**
- * Starts and uses a reader process, a child that runs SQL of others. The operating system limits its memory. It works
- * on one request at a time. If a request takes too long, the process is killed, and only that request fails.
+ * Starts and uses a reader process, a child process that runs SQL statements of users. The operating system limits its
+ * memory. It works on one request at a time. If a request takes too long, the process is killed, and only that request
+ * fails.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -30,7 +31,7 @@ const FLAGS = ['--max-old-space-size=256']
 interface ProcessLimits {
   readonly memory: string
   readonly isLake?: boolean
-  /** Number of threads besides those of DuckDB and Node. */
+  /** Number of threads in addition to the threads of DuckDB and Node. */
   readonly moreThreads?: number
 }
 
@@ -107,7 +108,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier ones and returns its result. Throws the error of the request or the process. */
+  /** Sends a request after all earlier requests. Returns its result. Throws the error of the request or the process. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)

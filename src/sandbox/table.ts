@@ -19,7 +19,7 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True if the row is deleted. It is still returned with `includeDeleted` if the report has this parameter. */
+  /** True if the row is deleted. With `includeDeleted`, reports that have this parameter still return the row. */
   deleted: boolean
   /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
   nano: bigint
@@ -31,7 +31,7 @@ export interface Row extends RowSource {
 }
 
 export interface CollectionRules {
-  /** The number of items in every array; undefined: a random number from 0 to 5 per row. */
+  /** The number of items in every array. If undefined, each row has a random number from 0 to 5. */
   readonly items: number | undefined
   /** If false, every collection is empty. */
   readonly filled: boolean
@@ -40,7 +40,7 @@ export interface CollectionRules {
 export interface RowFormat {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
-  /** Malformed fields that replace those of the row, for the fault `bad-rows`. */
+  /** Malformed fields that replace fields of the row, for the fault `bad-rows`. */
   readonly damage?: RawFields
 }
 

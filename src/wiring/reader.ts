@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import { openReader, type Reader } from '../reader/reader.ts'
 
-/** Returns a reader for SQL of others. It opens nothing before its first statement. */
+/** Returns a reader for SQL statements of users. The reader opens nothing before its first statement. */
 export const readerOf = ({ published, lake, limits }: Config): Reader =>
   openReader({
     published,

@@ -58,7 +58,7 @@ export async function startServing(
   return serving
 }
 
-/** Starts a reader process with the live server. If the process ends, starts another one, until disposed. */
+/** Starts a reader process with the live server. If the process ends, starts it again, until the result is disposed. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },

@@ -41,7 +41,7 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Names of roles, separated by commas; undefined: all roles. */
+  /** Names of roles, separated by commas. If undefined, the worker has all roles. */
   readonly roles?: string
   /** For tests only: milliseconds for which a job's lock is valid. */
   readonly lock?: number

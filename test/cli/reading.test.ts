@@ -149,7 +149,7 @@ describe('tidemark query', () => {
   })
 
   it.each([
-    [['--format', 'parquet', 'SELECT 1'], 'none is named'],
+    [['--format', 'parquet', 'SELECT 1'], '--output is missing'],
     [['--output', 'x.csv', 'SELECT 1'], '--output is for parquet'],
     [['--format', 'parquet', '--output', 'no/such/folder/x.parquet', 'SELECT 1'], 'cannot be written'],
     [['--format', 'parquet', '--output', '.', 'SELECT 1'], 'cannot be written'],

@@ -86,7 +86,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   if (!isLost) return findings
   if (options.force === true || (await promptYesOrNo(shell, 'It does not work yet. Write the files all the same?')))
     return findings
-  out.write('\nNothing was written. Mend what failed and run it again, or write untried with --no-try.\n')
+  out.write('\nNothing was written. Correct what failed and run init again, or skip the tests with --no-try.\n')
   return undefined
 }
 

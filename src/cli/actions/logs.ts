@@ -36,6 +36,6 @@ function lineText({ time, level, msg, cure }: RunLine): string {
 }
 
 const noLines = (name: string, directory: string): SyncError =>
-  new SyncError('USAGE_INVALID', `${directory} has no line of ${name}`, {
-    cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Kept are runs on this machine, as long as the setting history says.',
+  new SyncError('USAGE_INVALID', `${directory} contains no log line of ${name}`, {
+    cure: 'Name a report, or a run: tidemark query "SELECT run_id, report, state FROM tidemark.runs ORDER BY started_at DESC LIMIT 10". Log lines are kept for runs on this machine, for the time in the setting history.',
   })

@@ -33,7 +33,7 @@ export async function query(shell: Shell, sql: string, options: QueryOptions): P
 
 function outputOf({ format, output }: QueryOptions): string {
   if (format === 'parquet' && output === undefined) {
-    throw new SyncError('USAGE_INVALID', 'parquet goes into a file, and none is named', {
+    throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {
       cure: 'Add --output FILE, such as --output result.parquet.',
     })
   }

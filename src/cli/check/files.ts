@@ -68,7 +68,7 @@ export async function checkPublished({ published, limits, lake }: Config): Promi
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
-    // A publication replaces the file by renaming another one, so only the folder must be writable.
+    // A publication replaces the file by renaming a new file, so only the folder must be writable.
     await requireWritable([path.dirname(published), MAKES_FILES])
     await using database = await openToRead(published, limits.queryMemory)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')

@@ -28,7 +28,7 @@ export async function checkService(context: CheckContext): Promise<Finding[]> {
   for (const report of reportNames) {
     const { enabled, offReason } = config.reports[report]
     if (!enabled) findings.push(skip(report, `off: ${offReason ?? 'not configured'}`))
-    else if (token.verdict === 'fail') findings.push(skip(report, 'not asked, without a token'))
+    else if (token.verdict === 'fail') findings.push(skip(report, 'not requested, because there is no token'))
     else findings.push(await checkReport(context, report))
     context.signal.throwIfAborted()
   }
@@ -152,11 +152,11 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')
-  if (throttled === 0) return ok('limit', `none was met in ${asked}`)
+  if (throttled === 0) return ok('limit', `no request limit was reached in ${asked}`)
   return warn(
     'limit',
     `the service asked to wait ${throttled === 1 ? 'once' : `${throttled} times`} in ${asked} (429)`,
-    'It is obeyed. Lower service.concurrency or set service.requests_per_second if runs become slow by it.',
+    'Tidemark waits as requested. If runs become slow, lower service.concurrency or set service.requests_per_second.',
   )
 }
 
@@ -165,7 +165,7 @@ const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
   const service = client.serviceNow()
-  if (service === undefined) return skip('clock', 'the service gave no answer to compare with')
+  if (service === undefined) return skip('clock', 'the service sent no response to compare with')
   if (client.clockIsOurs) {
     return warn(
       'clock',

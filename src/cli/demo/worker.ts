@@ -1,4 +1,4 @@
-/** Starts and ends the demo's worker, `tidemark worker` in its own process. It ends when its channel is closed. */
+/** Starts and ends the demo's worker, `tidemark worker` in its own process. The demo ends it by closing its channel. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'

@@ -55,7 +55,7 @@ function refuseMissing(known: Readonly<Record<'baseUrl' | 'clientId' | 'secret',
   ] as const
   const missing = ways.filter(([value]) => value === undefined || value === '').map(([, way]) => way)
   if (missing.length === 0) return
-  throw new SyncError('USAGE_INVALID', `there is no terminal to ask on, and some settings are missing`, {
+  throw new SyncError('USAGE_INVALID', 'some settings are missing, and there is no terminal to ask for them', {
     cure: `Give ${missing.join(', ')}; or run "tidemark init --help".`,
   })
 }

@@ -23,7 +23,7 @@ interface Tokens {
  */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
-    throw new SyncError('CONFIG_INVALID', 'both tokens of the console are equal, so who may only look could act', {
+    throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
       cure: 'Set TIDEMARK_CONSOLE_VIEW_TOKEN to another value, for instance to the output of "openssl rand -hex 24".',
     })
   if (isLoopback(host)) return

@@ -67,7 +67,7 @@ async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<Sy
 
 /** Returns true if the request has a login or needs none. Throws CONSOLE_REFUSED and the errors of `checkToken`. */
 async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<boolean> {
-  if (!isOurName(request.headers.host, gate.host)) throw refusedError('this console does not go by that name')
+  if (!isOurName(request.headers.host, gate.host)) throw refusedError('its Host header does not name this console')
   const machine = bearerOf(request)
   if (!READ_METHODS.includes(request.method)) checkOrigin(request, machine !== undefined)
   if (request.routeOptions.config?.open === true) return true
@@ -103,7 +103,7 @@ async function checkToken(
   const retryAfterSeconds = await countGuess(request)
   if (retryAfterSeconds === 0)
     throw new SyncError('CONSOLE_LOGIN_NEEDED', 'this is not the token of the console', { cure })
-  throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens came from there', { cure, data: { retryAfterSeconds } })
+  throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
 const TOKEN_BYTES = 24
@@ -141,7 +141,7 @@ const wantsPage = ({ method, headers, url }: FastifyRequest): boolean =>
 
 const refusedError = (why: string): SyncError =>
   new SyncError('CONSOLE_REFUSED', `the request was refused: ${why}`, {
-    cure: 'Open the console by the address that the worker printed. Behind a proxy, let it ask for that address and say its own name in X-Forwarded-Host. Machines send the token as "Authorization: Bearer …".',
+    cure: 'Open the console at the address that the worker printed. A proxy must request that address, and send its own name in X-Forwarded-Host. Programs send the token as "Authorization: Bearer …".',
   })
 
 const LoggedIn = z.object({ logged_in: z.boolean(), may_act: z.boolean() })

@@ -61,7 +61,7 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
     const errand = errands.get(params.errand)
     if (errand !== undefined) return errand
     throw new SyncError('USAGE_INVALID', 'there is no such errand', {
-      cure: 'Only the newest errands are kept; /api/runs lists all runs.',
+      cure: 'The console keeps only the newest errands. /api/runs lists all runs.',
       data: { status: 404 },
     })
   })

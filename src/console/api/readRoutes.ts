@@ -144,7 +144,7 @@ async function reportDetail({ settings, backendOf }: ReadOptions, report: Report
 }
 
 const unknownName = (name: string): SyncError =>
-  new SyncError('USAGE_INVALID', `nothing is known of ${name}`, {
-    cure: 'It may be older than the setting "history" keeps.',
+  new SyncError('USAGE_INVALID', `there is no run or report ${name}`, {
+    cure: 'If it was a run, it may be older than the setting "history" allows.',
     data: { status: 404 },
   })

@@ -20,11 +20,7 @@ export class Failure extends Error {
 /** @param {unknown} error */
 export const failureText = (error) => (error instanceof Failure ? `${error.message}. ${error.cure}` : String(error))
 
-/**
- * @template Result
- * @param {string} path
- * @returns {Promise<Result>}
- */
+/** @template Result @param {string} path @returns {Promise<Result>} */
 export const read = (path) => ask(path, { headers: { accept: 'application/json' }, signal: timeLimit(READ_MS_MAX) })
 
 /**

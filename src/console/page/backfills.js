@@ -40,7 +40,7 @@ const EMPTY = /** @type {FormState} */ ({ isAsking: false, plan: undefined, fail
 class BackfillForm extends Component {
   /** @type {FormState} */
   state = EMPTY
-  /** Number of the newest dry run. Responses to older ones are ignored. */
+  /** Number of the newest dry run. Responses to older dry runs are ignored. */
   asked = 0
 
   range() {

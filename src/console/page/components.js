@@ -97,7 +97,7 @@ function runningRow(run) {
   `
 }
 
-/** Returns the attributes of the progress bar. It has no value if the run's size is unknown. @param {RunningRun} run */
+/** Returns the attributes of the progress bar, without a value if the run's size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }

@@ -85,10 +85,11 @@ interface BookingReport {
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** Names of the fields with the amount and its currency, and the range of the amount in euros. */
+  /** The names of the fields that contain the amount and its currency. */
   readonly amount: string
-  readonly amountEuros: Range
   readonly currency: string
+  /** The range of the amount in euros. */
+  readonly amountEuros: Range
   /** Returns the fields that only this report has. */
   readonly own: (dice: Dice) => Fields
 }
