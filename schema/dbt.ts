@@ -90,7 +90,7 @@ function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** dbt only warns, because a table may have no changes for a week. `runTable` detects runs that fail. */
+/** dbt only warns about a table without changes for a week, which can be normal. `runTable` detects runs that fail. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -191,5 +191,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Returns the text without template markers. The name of a field may contain them, and dbt would execute them. */
+/** Returns the text with broken template markers. The name of a field may contain them, and dbt would execute them. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

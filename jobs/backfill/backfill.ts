@@ -39,7 +39,7 @@ export async function backfillRun(
   })
 }
 
-/** Returns the reason why the backfill has not read its whole range; undefined if it has. */
+/** Returns the error of a backfill that has not read its whole range; undefined if it has read the whole range. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined

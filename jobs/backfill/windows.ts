@@ -14,7 +14,7 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Number of windows that a puller reads at the same time. Their requests share the client's limit. */
+/** Number of windows that a puller reads at the same time. The client limits the requests of all of them together. */
 const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller: it takes jobs of backfill windows from the queue and reads their windows. */
@@ -28,7 +28,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // The report was not paused when the backfill began, so a 403 that this process remembers is outdated.
+      // The report was not paused when the backfill began, so an earlier refusal (403) by the service is outdated.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })

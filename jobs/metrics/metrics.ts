@@ -23,11 +23,11 @@ export interface MetricsOptions {
   readonly version: string
 }
 
-/** Reads the state of each report from the books, which only the owner of the warehouse can do. */
+/** Reads the state of each report from the bookkeeping tables, which only the owner of the warehouse can read. */
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit (ms) for reading the books or the queues. A load may delay the read, but Prometheus waits only 10 s. */
+/** Time limit (ms) for reading state or queues. A load may delay the read, but Prometheus waits only 10 s. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9

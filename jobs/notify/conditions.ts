@@ -1,6 +1,6 @@
 /**
- * The conditions that are reported to the webhook, such as a paused report or lag. A condition is a state, not an
- * event. One notice is sent when a condition begins and one when it ends, however often it is checked in between.
+ * The conditions that are reported to the webhook, such as a paused report or an old table. A condition is a state, not
+ * an event. One notice is sent when a condition begins and one when it ends, however often it is checked in between.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'

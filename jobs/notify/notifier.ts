@@ -28,7 +28,7 @@ export interface NotifierOptions {
 }
 
 export interface NotifierTimes {
-  /** Milliseconds between two checks of the books. */
+  /** Milliseconds between two checks of the conditions. */
   readonly checkMs: number
   /** Milliseconds after the start during which lag is not reported. */
   readonly graceMs: number
@@ -104,7 +104,7 @@ export class Notifier {
   /** Compares the present conditions with those already reported. Queues a notice for each one that began or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // If the books are busy or closed, they are read again at the next check.
+    // If the bookkeeping tables can't be read now, they are read again at the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory

@@ -1,4 +1,4 @@
-/** Does regular work between runs: publishes, makes checkpoints, removes old jobs, staged files and book entries. */
+/** Does regular work between runs: publishes, makes checkpoints, and removes old jobs, staged files and records. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'

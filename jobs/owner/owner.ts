@@ -34,12 +34,11 @@ const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run that a job executes, and the value that identifies the job to the lease. */
+/** The run that a job executes. `as` identifies the job in its `LeaseRequest`. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
   readonly kind: RunKind
-  /** The value of `as` in the `LeaseRequest`. */
   readonly as: string
 }
 
@@ -80,7 +79,7 @@ export class Owner {
     })
   }
 
-  /** Executes the incremental run before a reconcile. It needs the lease of incremental runs. */
+  /** Executes the incremental run before a reconcile. This run needs the lease of the report's incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }

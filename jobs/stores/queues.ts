@@ -62,7 +62,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ fails a job after this number of workers have died while they processed it. So high that it never happens. */
+/** BullMQ fails a job after this number of workers have died while they processed it. No job reaches such a number. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {

@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.followed`, the times at which audit reports have read each trail (changedRecords.ts). */
+/** Reads and writes `tidemark.followed`: when the audit trail of each record was last read (changedRecords.ts). */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -101,7 +101,7 @@ export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRec
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last; undefined if none was read. Used to test if a trail can be read. */
+/** Returns the record whose trail was read last, to test if trails can be read; undefined if none was read yet. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]

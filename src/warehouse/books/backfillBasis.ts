@@ -1,6 +1,6 @@
 /**
- * Reads the facts from which a backfill is planned, from a warehouse or from the published copy. If responses have no
- * totals, the times of the stored rows decide how a backfill is cut into windows.
+ * Reads facts of a warehouse or of the published copy, for the plan of a backfill. If responses have no totals, the
+ * times of the stored rows decide how a backfill is cut into windows.
  */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -19,10 +19,9 @@ export interface DensityRequest {
   readonly span: Span & { readonly since: Instant }
 }
 
-/** The functions that read facts for the plan of a backfill. */
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true if windows are read twice: for budgets, and for events if the newest load has the summary shape. */
+  /** Returns true if windows are read twice: for budgets, and if the newest load of events has rows without a flag. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>

@@ -65,7 +65,7 @@ const FIGURES = `
   ) w USING (report)
   LEFT JOIN (SELECT report, max(stopped) AS brake FROM tidemark.countings WHERE failures = 0 GROUP BY report) k USING (report)`
 
-/** Returns the figures of each report that the books contain. */
+/** Returns the figures of each report that the bookkeeping tables contain. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)
 }

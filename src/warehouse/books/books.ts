@@ -1,4 +1,4 @@
-/** The books (schema `tidemark`): marks, windows, loads, runs, report states. Each load writes to them. */
+/** The books are the bookkeeping tables in schema `tidemark`: marks, windows, loads, runs. Each load writes them. */
 import type { RunCounts } from '../../plan/runCounts.ts'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -47,8 +47,8 @@ export async function numberMark(sql: Sql): Promise<string> {
 }
 
 /**
- * Returns the mark of a scope, the end of the window that set it, and the start of that window's run. If the books no
- * longer have this run, its start is the time at which the mark was written.
+ * Returns the mark of a scope, the end of the window that set it, and the start of that window's run. If the record of
+ * this run was removed, the start is the time at which the mark was written.
  */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(

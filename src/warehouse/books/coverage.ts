@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.coverage` (the configuration of each scope) and `tidemark.covered` (the times read). */
+/** Reads and writes `tidemark.coverage` (configuration of each scope) and `tidemark.covered` (times that were read). */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, parseChanges, type Coverage, changesText } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns the different privacy rules with which scopes of the report were read. Undefined: a scope without rules. */
+/** Returns the different privacy rules with which scopes of the report were read (undefined: without rules). */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

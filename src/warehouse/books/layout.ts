@@ -1,4 +1,4 @@
-/** Migrates the books to the newest layout. Each migration is a file. Rejects a warehouse with a newer layout. */
+/** Migrates the bookkeeping tables to the newest layout. Each migration is a file. Rejects a newer layout. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -56,7 +56,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout number of a file; 0 if it has no books. Throws WAREHOUSE_NEWER if a newer program wrote it. */
+/** Returns the layout number of a file; 0 if it is no warehouse. Throws WAREHOUSE_NEWER if a newer program wrote it. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

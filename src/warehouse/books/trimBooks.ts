@@ -11,7 +11,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, loads and orders, and joins old windows. Must be called in a transaction. Returns the counts. */
+/** Removes old runs, loads and orders, and joins old windows. Call it in a transaction. Returns how many are gone. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]

@@ -141,8 +141,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /**
-   * Runs `work` in one transaction. In a shared database, runs it again from its beginning if another process has
-   * committed a conflict. Throws LAKE_BUSY after too many conflicts. `limit` returns how much the COMMIT may compact.
+   * Runs `work` in one transaction. In a shared database, runs it again from its beginning after a conflict with
+   * another process. Throws LAKE_BUSY after too many conflicts. `limit` returns how many compactions the COMMIT may do.
    */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)

@@ -5,7 +5,7 @@ import type { Database } from './duckdb.ts'
 /** A load with this number of bytes or more is large. Meanwhile, the run usually reads the rows of the next load. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
-/** Runs a load. A large load leaves one thread to others. With all threads, it needs more memory and is not faster. */
+/** Runs a load. A large load leaves one thread free. With all threads, it would need more memory and be no faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)

@@ -1,8 +1,8 @@
-/** Returns the settings of DuckDB, and how much it may compact at a COMMIT. */
+/** Returns the settings of DuckDB, and the number of compactions that a COMMIT may do. */
 
 export interface FileOptions {
   readonly readOnly?: boolean
-  /** DuckDB's memory limit, such as `1GB`. Data beyond it spills to `spillDirectory`. */
+  /** DuckDB's memory limit, such as `1GB`. Data that exceeds the limit is written to `spillDirectory`. */
   readonly memory: string
   readonly threads?: number | undefined
   readonly spillDirectory?: string

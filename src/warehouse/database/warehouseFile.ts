@@ -81,7 +81,7 @@ export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /**
  * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
- * Only one process can lock the warehouse file, so other spill folders of it belong to dead processes and are removed.
+ * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
  */
 export class SpillFolder {
   /** The folder of this process. It is private; a folder that DuckDB creates would be open to all users. */

@@ -36,7 +36,7 @@ export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the stored rows. It is accepted, because a second read found no missing row. */
   readonly acceptedDifference: number
-  /** Number of successive comparisons whose counts differed, although a second read found no change. */
+  /** Number of successive comparisons in which the counts differed and a second read did not find the reason. */
   readonly failures: number
   /** The reason why comparisons of counts pause for a day; undefined if they do not pause. */
   readonly stopped: string | undefined
@@ -86,7 +86,8 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // All ranges that returned a row contain its creation time, so they are intersected. If disjoint, the last counts.
+    // Each range that returned a row contains the row's creation time, so the ranges are intersected. If they do not
+    // overlap, the last range is stored.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -116,7 +117,7 @@ export interface RangeEnd extends CountPlace {
   readonly runId: string
   /** The service's clock, in whole seconds, when the run began to read the range. */
   readonly startedAt: Instant
-  /** The present time by this machine's clock, for the books. */
+  /** The present time by this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   readonly settleMs: number
 }

@@ -1,5 +1,5 @@
 /**
- * If a walk is repeated, a load has several rows of one key. `staged` keeps only the newest row. Earlier rows with
+ * If pages are read again, a load has several rows of one key. `staged` keeps only the newest row. Earlier rows with
  * fields that the newest row lacks are merged first, since a missing field keeps its last value (product contract §4).
  */
 import type { Declaration } from '../../../schema/report.ts'

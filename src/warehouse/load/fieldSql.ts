@@ -173,7 +173,7 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the condition that the row has one of the fields. The condition tests the number of the row's shape. */
+  /** Returns the SQL condition that a row has one of the fields. It looks up the number of the row's shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))

@@ -45,7 +45,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Returns whether the load only writes its rows. A load that also compares or counts rows must stage them. */
+/** Returns whether the load only writes its rows. A load that also compares or counts rows must stage them first. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns whether no row lacks the deletion flag. Rows that lack it must be staged: `recordLoad` counts them. */
+/** Returns whether each row has the report's deletion flag, if any. `recordLoad` counts rows without it in `staged`. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 

@@ -54,7 +54,7 @@ interface KeyedRows {
 /** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The time that earlier windows have read. New rows modified in it are late. Undefined: no rows are counted. */
+  /** The time that earlier windows have read. New rows modified in it are late. Undefined: late rows aren't counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 

@@ -23,7 +23,7 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
-  /** True if a second read was made. Then the temporary table `gone_keys` has the keys of deleted rows. */
+  /** True if rows were also read without deleted ones. The temporary table `gone_keys` then has the deleted keys. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
@@ -33,9 +33,7 @@ export interface RowMerge {
    */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /**
-   * The time that earlier windows have read. New rows modified in it are late. Undefined: late rows are not counted.
-   */
+  /** The time that earlier windows have read. New rows modified in it are late. Undefined: late rows aren't counted. */
   readonly previousRead?: PreviousRead | undefined
 }
 

@@ -118,7 +118,7 @@ export interface ReconcileEnd extends ReconcilePlace {
 export interface ReconcileResult {
   /** The number of distinct rows that the service returned. */
   readonly rows: number
-  /** Number of stored rows that the previous comparison found and this one did not. The next one may delete them. */
+  /** Number of stored rows that only this comparison did not find. The next one may mark them as deleted. */
   readonly absent: number
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number

@@ -200,9 +200,9 @@ export async function deleteRejectedBatch(
 
 /** Selects the rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
-  /** Rows with these keys. If `keys` is undefined, all listed rejected rows of the report. */
+  /** Dismisses rows with these keys. If `keys` is undefined, dismisses all listed rejected rows of the report. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
-  /** Rows that the service last returned before this time. */
+  /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
 /**

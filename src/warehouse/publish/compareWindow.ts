@@ -20,7 +20,7 @@ export interface WindowComparison {
   readonly missing: Deviation
   /** Rows with other values or another deletion flag in the readers' table, except rows edited after the mark. */
   readonly different: Deviation
-  /** Rows in the readers' table whose time is in the window, and that the service did not return. */
+  /** Rows in the readers' table whose modification time is in the window, and that the service did not return. */
   readonly extra: Deviation
   /** False if extra rows can't be found, because the report's rows have no modification time. */
   readonly seesExtra: boolean

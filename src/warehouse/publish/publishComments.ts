@@ -44,7 +44,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns comments for the views in schema `current` that have none. Their texts are those of the table's comments. */
+/** Returns comments for the views in schema `current` that have none. The texts are the comments on the tables. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment

@@ -10,7 +10,7 @@ import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 /** A report whose history is on. */
 export interface History {
-  /** SQL of the time when the history was last switched off (or year 1). No open version begins before this time. */
+  /** SQL of the time when the history was last switched off (year 1 if never). No open version begins earlier. */
   readonly closedUntil: string
 }
 
