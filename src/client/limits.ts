@@ -24,7 +24,7 @@ export const DEFAULT_LIMITS = {
   attemptsMax: 6,
   /** Maximum of the first random delay between attempts. The maximum doubles with each attempt. */
   retryDelayMsMin: 500,
-  /** Maximum of all random delays between attempts, even after many attempts. */
+  /** Maximum of each random delay between attempts, even after many attempts. */
   retryDelayMsMax: 30 * SECOND_MS,
   /** The longest `Retry-After` that a request waits for. During a longer pause, requests fail until its end. */
   // A run waits this long at most. If Retry-After is longer, the run fails, and a run after the pause tries again.

@@ -294,7 +294,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** After a 429 or a Retry-After, this client pauses. The other processes that share pauses pause too. */
+  /** Returns the options of `withRetries`. A 429 or a Retry-After pauses all processes that share their pauses. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

@@ -1,7 +1,7 @@
 /**
- * A lower bound of the service's clock. The service writes the header `Date` after we send the request and before its
- * response arrives, rounded down to whole seconds. So each response bounds the offset between the service's clock and
- * our monotonic clock:
+ * Computes a lower bound of the service's clock. The service writes the header `Date` after we send the request and
+ * before its response arrives, rounded down to whole seconds. So each response bounds the offset between the service's
+ * clock and our monotonic clock:
  *
  *   Date − arrived  ≤  offset  <  Date + 1 s − sent
  *

@@ -1,6 +1,6 @@
 /**
- * Pauses after a 429 or a Retry-After, shared by all processes. Each request checks for a shared pause, but the store
- * is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
+ * Shares pauses after a 429 or a Retry-After with other processes. Each request checks for a shared pause, but the
+ * store is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
  */
 import { type Clock, within } from '../clock.ts'
 
@@ -32,7 +32,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns how many ms of the shared pause are left. Within 250 ms of a read, returns 0 without another read. */
+  /** Returns how many ms of the shared pause are left. For 250 ms after a read of the store, returns 0 at once. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

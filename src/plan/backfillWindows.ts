@@ -11,7 +11,7 @@ export const BACKFILL_WINDOWS_MAX = 1_000
 const WINDOWS_WANTED = 32
 /** The minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Days per window if the number of rows is unknown; more if this would make more than `WINDOWS_WANTED` windows. */
+/** Days per window if the number of rows is unknown. A long range has longer windows: `WINDOWS_WANTED` of them. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -97,7 +97,7 @@ function splitPart(part: CountedRange, rowsEach: number): CountedRange[] {
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Divides the range into `wanted` parts of equal length; into fewer if the range has fewer microseconds. */
+/** Divides the range into `wanted` parts of equal length, or into one part per microsecond if those are fewer. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

@@ -52,8 +52,8 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
 }
 
 /**
- * Returns the old and the young part of the span, so that the old part can be counted by its last page. Returns
- * undefined if it may not be counted, or if it is shorter than the young part.
+ * Returns the old and the young part of the span. The rows of the old part can then be counted by the number of its
+ * last page. Returns undefined if they may not be counted, or if the old part is shorter than the young one.
  */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
@@ -116,7 +116,7 @@ export const learnFollowed = (given: Case): PagingProfile =>
 
 /**
  * Returns the paging profile after a walk. If the first walk over an envelope has several pages and no repeated row,
- * its page 1 was full.
+ * page 1 was a full page. The profile then records its length.
  */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
@@ -125,8 +125,8 @@ export function learnWalked(given: Case): PagingProfile {
 }
 
 /**
- * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as its full
- * page, but another page of this run was longer. Rows had moved when the profile was learned.
+ * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as the profile's
+ * full page, but another page of this run was longer. Rows had moved when the profile was learned.
  */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
@@ -195,7 +195,8 @@ export const isLacking = (given: Case): boolean =>
 
 /**
  * Returns whether a bare array may hide rows at one instant, which can't be cut. Two walks show this. In the first,
- * page 2 repeated page 1. In the second, with a smaller page size, page 2 does so again or there are fewer rows.
+ * page 2 repeated page 1. In the second, with a smaller page size, page 2 repeats page 1 again, or fewer distinct rows
+ * are returned than in the first.
  */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&

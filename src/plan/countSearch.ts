@@ -6,7 +6,7 @@ import type { Instant } from '../instant.ts'
 
 /** A range of creation time that was requested. `rows`: the number of stored rows that were in the responses for it. */
 export interface CreationRange {
-  /** Lower bound; undefined: none. */
+  /** Lower bound; undefined if the range has none. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number

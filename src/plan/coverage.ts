@@ -1,4 +1,4 @@
-/** Compares the configuration of earlier requests with the present one. The result is which rows to read again (§3). */
+/** Compares the configuration of earlier requests with the present one. Finds the rows to read again (contract §3). */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 

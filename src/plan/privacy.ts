@@ -54,7 +54,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns other fields (snake_case) that fill the same column (spec §2, event row). Its rule also covers them. */
+/** Returns other fields (snake_case) that fill the same column (spec §2, event row). The column's rule covers them. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 

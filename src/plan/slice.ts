@@ -25,7 +25,7 @@ export interface WalkTerms {
   readonly pageSize: number
   /** Rows modified at this time or later are young: further rows with such times may still appear. */
   readonly youngFrom: Instant
-  /** The time at which a span without a lower bound is cut in two. */
+  /** The report's `start`. A span without a lower bound is cut in two at this time. */
   readonly floor: Instant
   readonly loadRowsMax: number
   readonly walkAttemptsMax: number
@@ -36,7 +36,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The result of the search for the last page: counted pages, or parts to cut a span that is too long for one load. */
+  /** The result of the search for the last page: counted pages or, if they fill more than a load, parts of the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk

@@ -8,7 +8,7 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
 const SPARSE_GROWTH = 3
-/** A heap is assumed after this many slices with too many rows, if the last of them is as short as `#goodLength`. */
+/** A heap is assumed after this many slices with too many rows, if the last is no longer than usual (`#goodLength`). */
 const HEAP_FAILURES = 3
 /** After more than this many slices with too many rows and no total, `shorterLength` limits the next slice's length. */
 const HINTED_FAILURES_MAX = 3

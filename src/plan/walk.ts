@@ -202,7 +202,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended without repeated rows, or each page has all rows because paging is ignored. */
+  /** Returns whether the walk ended, and no row was repeated or each page has all rows as paging is ignored. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

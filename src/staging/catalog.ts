@@ -131,7 +131,8 @@ export class ObjectCatalog {
   }
 
   /**
-   * Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages, since scans refer to nodes.
+   * Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages, because a scan refers to the
+   * trie's nodes.
    */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {

@@ -61,7 +61,7 @@ export class ItemFields {
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/** Number of bytes of a collection's lines on the previous page: the size of the buffer for the next page. */
+/** Number of bytes of a collection's lines on the previous page. The buffer for the next page is a quarter larger. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {

@@ -247,7 +247,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether the number is below 0.0001 and not 0. DuckDB's JSON and text forms of such a number differ. */
+  /** Returns whether the number is between -0.0001 and 0.0001 but not 0. DuckDB's JSON and text forms of it differ. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

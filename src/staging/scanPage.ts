@@ -241,7 +241,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Parses a row's or element's members. Sets `#lastNode` to the trie's last node, and adds key values to `found`. */
+  /** Parses the members of a row or element. Sets `#lastNode` to the last member's node. Adds key values to `found`. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes

@@ -1,4 +1,4 @@
-/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so long windows fit in memory. */
+/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so each load fits in memory. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -28,7 +28,7 @@ export interface PageTimes {
 /** The values that all rows of a page have in common: its times, and values that come from the request. */
 export interface StagedPage extends PageTimes {
   readonly index: number
-  /** The values of columns that come from the request, by column. Example: `{ currency: 'EUR' }`. */
+  /** The values of columns that come from the request, by column. Example: `{ target_currency: 'EUR' }`. */
   readonly asked: Readonly<Record<string, string | number>>
 }
 
