@@ -5,24 +5,16 @@
  */
 import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import type { LakePlace } from '../warehouse/database/lake.ts'
+import type { Config, Limits } from '../config/shape.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import type { Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
 
-export interface ReaderSettings {
-  readonly published: string
-  /** The lake that is read in place of the published copy. */
-  readonly lake?: LakePlace | undefined
-  /** DuckDB's limit of memory, such as `1GB`. */
-  readonly memory: string
-  /** Maximum size of all temporary files together, such as `10GB`. */
-  readonly disk: string
-  /** Time limit (ms) of one statement. */
-  readonly timeMs: number
-  readonly threads?: number | undefined
+/** A lake is read in place of the published copy. */
+export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
+  readonly limits: Pick<Limits, 'queryMemory' | 'queryDisk' | 'queryTimeMs' | 'warehouseThreads'>
 }
 
 export interface Reader extends AsyncDisposable {
@@ -35,8 +27,11 @@ export interface Reader extends AsyncDisposable {
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
-/** Returns a reader of the newest published copy. Several statements of one reader run one after the other. */
-export function openReader(settings: ReaderSettings): Reader {
+/**
+ * Returns a reader of the newest published copy, which opens nothing before its first statement. Several statements of
+ * one reader run one after the other.
+ */
+export function openReader(config: ReaderConfig): Reader {
   let current: { readonly state: string; readonly process: Promise<ReaderProcess> } | undefined
   const close = async () => {
     const ending = current?.process
@@ -45,7 +40,7 @@ export function openReader(settings: ReaderSettings): Reader {
   }
   const ask = async (request: Request, options: Omit<AskOptions, 'limitMs'>): Promise<unknown> => {
     const result = request.do === 'write' ? request.result : undefined
-    const state = `${await stateOf(settings)} ${result}`
+    const state = `${await stateOf(config)} ${result}`
     const isUsable =
       current?.state === state &&
       (await current.process.then(
@@ -53,8 +48,8 @@ export function openReader(settings: ReaderSettings): Reader {
         () => false,
       ))
     if (!isUsable) await close()
-    current ??= { state, process: start(settings, result) }
-    return (await current.process).ask(request, { ...options, limitMs: settings.timeMs })
+    current ??= { state, process: start(config, result) }
+    return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
   }
   return {
     query: (sql, take, signal) => ask({ do: 'query', sql }, { take, signal }) as Promise<readonly string[]>,
@@ -64,7 +59,7 @@ export function openReader(settings: ReaderSettings): Reader {
 }
 
 /** Returns a text that changes with each publication; empty for a lake. Throws WAREHOUSE_MISSING without a copy. */
-async function stateOf({ published, lake }: ReaderSettings): Promise<string> {
+async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {
     const { dev, ino } = await stat(published, { bigint: true })
@@ -76,8 +71,8 @@ async function stateOf({ published, lake }: ReaderSettings): Promise<string> {
   })
 }
 
-async function start(settings: ReaderSettings, result: string | undefined): Promise<ReaderProcess> {
-  const { published, lake, memory, disk, threads, timeMs: limitMs } = settings
+async function start({ published, lake, limits }: ReaderConfig, result: string | undefined): Promise<ReaderProcess> {
+  const { queryMemory: memory, queryDisk: disk, warehouseThreads: threads, queryTimeMs: limitMs } = limits
   const file = lake === undefined ? await realpath(published) : published
   const process = await ReaderProcess.start(file, { memory, isLake: lake !== undefined })
   const own = path.join(process.folder, path.basename(file))

@@ -352,7 +352,10 @@ const ARGUMENT_BYTES_MAX = 131_072
 
 /** Runs a statement on the published copy in a reader process of its own. */
 async function readOnce(): Promise<unknown> {
-  await using reader = openReader({ published: at('published.duckdb'), memory, disk: memory, timeMs: 60_000 })
+  await using reader = openReader({
+    published: at('published.duckdb'),
+    limits: { queryMemory: memory, queryDisk: memory, queryTimeMs: 60_000 },
+  })
   return await reader.query('SELECT 1', () => Promise.resolve(true))
 }
 

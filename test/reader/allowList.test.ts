@@ -51,7 +51,7 @@ const STATEMENTS = 2_000
 const SECRET = 'the-secret-of-another-file'
 
 it('two thousand statements from the list of functions read, write and end nothing', { tags: 'long' }, async () => {
-  await using world = await aReader({ timeMs: 10_000 })
+  await using world = await aReader({ queryTimeMs: 10_000 })
   let requests = 0
   const server = createServer((_, response) => {
     requests += 1

@@ -123,7 +123,7 @@ describe('a reader', () => {
 })
 
 it('a statement takes no more disk than its limit', async () => {
-  await using world = await aReader({ memory: '64MB', disk: '16MB' })
+  await using world = await aReader({ queryMemory: '64MB', queryDisk: '16MB' })
   const wide = 'SELECT hash(range) AS a, hash(a) AS b, hash(b) AS c, hash(c) AS d FROM range(10000000) ORDER BY a'
   await expect(world.reader.query(wide, async () => false)).rejects.toMatchObject({
     ...refused(/max_temp_directory_size/),
@@ -133,7 +133,7 @@ it('a statement takes no more disk than its limit', async () => {
 })
 
 it('a statement that takes longer than its limit is ended, and the next one runs', async () => {
-  await using world = await aReader({ timeMs: 4_000 })
+  await using world = await aReader({ queryTimeMs: 4_000 })
   const endless = world.ask('SELECT count(*) FROM range(1000000000) a, range(1000) b')
   await expect(endless).rejects.toMatchObject(refused(/longer than 4 s/))
   expect(await world.ask('SELECT 1').catch(() => world.ask('SELECT 1'))).toBe('[[1]]')
@@ -172,7 +172,8 @@ it('a process that reads ends with the process that asked, and leaves no folder'
   await using world = await aReader()
   const script = `
     import { openReader } from '${ROOT}/src/reader/reader.ts'
-    const reader = openReader({ published: '${world.folder}/published.duckdb', memory: '256MB', disk: '1GB', timeMs: 60000 })
+    const limits = { queryMemory: '256MB', queryDisk: '1GB', queryTimeMs: 60000 }
+    const reader = openReader({ published: '${world.folder}/published.duckdb', limits })
     await reader.query('SELECT count(*) FROM range(1000000000) a, range(1000) b', async () => true)`
   const child = spawn(process.execPath, ['--input-type=module-typescript', '-e', script], { stdio: 'ignore' })
   await until(async () => (await world.processes()).length > 0)

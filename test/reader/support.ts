@@ -3,11 +3,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { reportOf } from '../../schema/index.ts'
-import { openReader, type ReaderSettings } from '../../src/reader/reader.ts'
+import { openReader, type ReaderConfig } from '../../src/reader/reader.ts'
 import { jsonOf } from '../../src/warehouse/database/cells.ts'
 import { aWarehouse, loadRows } from '../support/warehouse.ts'
 
-export async function aReader(settings: Partial<ReaderSettings> = {}) {
+export async function aReader(given: Partial<ReaderConfig['limits']> = {}) {
   const opened = await aWarehouse()
   const published = join(opened.folder, 'published.duckdb')
   const publish = async (from = 1) => {
@@ -16,7 +16,8 @@ export async function aReader(settings: Partial<ReaderSettings> = {}) {
     await opened.warehouse.publish(published)
   }
   await publish()
-  const reader = openReader({ published, memory: '256MB', disk: '64MB', timeMs: 60_000, ...settings })
+  const limits = { queryMemory: '256MB', queryDisk: '64MB', queryTimeMs: 60_000, ...given }
+  const reader = openReader({ published, limits })
   return {
     folder: opened.folder,
     publish,

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
-import { readerOf } from '../../wiring/reader.ts'
+import { openReader } from '../../reader/reader.ts'
 import { type Format, printerOf } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
@@ -20,7 +20,7 @@ export async function query(shell: Shell, sql: string, options: QueryOptions): P
   const { out, stop, cwd } = shell
   const { config, format, limit } = options
   const output = outputOf(options)
-  await using reader = readerOf(config)
+  await using reader = openReader(config)
   if (format === 'parquet') {
     const rows = await writeResult(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
