@@ -5,6 +5,7 @@
  */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
+import { LETTER_N, NEWLINE, QUOTE, TAB } from './bytes.ts'
 import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
@@ -22,10 +23,6 @@ export interface CollectionPage {
   lines(pageIndex: number): Buffer
 }
 
-const TAB = 0x09
-const NEWLINE = 0x0a
-const QUOTE = 0x22
-const NULL = 0x6e
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
@@ -125,7 +122,7 @@ class Collection implements CollectionPage {
     const out = this.#out
     const { bytes } = this.#json
     let from = fields.from(id)
-    if (from === 0 || bytes[from] === NULL) return at + ABSENT.copy(out, at)
+    if (from === 0 || bytes[from] === LETTER_N) return at + ABSENT.copy(out, at)
     out[at] = TAB
     let to = fields.to(id)
     if (bytes[from] === QUOTE && !fields.isEscaped(id)) {

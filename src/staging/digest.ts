@@ -1,4 +1,5 @@
 /** Computes the digest (not cryptographic) of a collection for its row. A changed item changes the digest. */
+import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './bytes.ts'
 import { writeDigits } from './digits.ts'
 
 export interface Digest {
@@ -8,7 +9,6 @@ export interface Digest {
 }
 
 const POSITIVE = 0x7fffffff
-const OPEN_OBJECT = 0x7b
 const IN_OBJECT = Buffer.from('{"~":')
 /** Maximum length of a digest as JSON: two numbers of up to ten digits, brackets, a comma and the object around it. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
@@ -17,12 +17,12 @@ export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
   let end = at
   if (isObject) end += IN_OBJECT.copy(out, end)
-  out[end] = 0x5b
+  out[end] = OPEN_ARRAY
   end = writeDigits(out, end + 1, first)
-  out[end] = 0x2c
+  out[end] = COMMA
   end = writeDigits(out, end + 1, second)
-  out[end] = 0x5d
-  if (isObject) out[++end] = 0x7d
+  out[end] = CLOSE_ARRAY
+  if (isObject) out[++end] = CLOSE_OBJECT
   return end + 1
 }
 

@@ -1,7 +1,6 @@
 /** Writes whole numbers as ASCII digits into a buffer. Making a string for each of a page's numbers is too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
-
-const ZERO = 0x30
+import { ZERO } from './bytes.ts'
 
 /** Number of digits of the largest safe integer. */
 export const DIGITS_MAX = 16

@@ -3,6 +3,21 @@
  * position of a token and return the position after it. The parser also finds values that DuckDB's reader would reject
  * or change: lone surrogates, numbers with more digits than a double can store, and very small numbers.
  */
+import {
+  BACKSLASH,
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  DOT,
+  MINUS,
+  NINE,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+  ZERO,
+  LETTER_U,
+} from './bytes.ts'
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { MalformedJson } from './malformedJson.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
@@ -21,14 +36,6 @@ const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
-
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const LETTER_U = 0x75
-const MINUS = 0x2d
-const DOT = 0x2e
-const ZERO = 0x30
-const NINE = 0x39
 
 /** For each byte value: 1 if JSON strings may contain it without an escape, else 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
@@ -123,10 +130,9 @@ export class JsonBytes {
       case QUOTE:
         this.kind = Kind.text
         return this.string(at)
-      case 0x7b:
-        return this.object(at, depth)
-      case 0x5b:
-        return this.array(at, depth)
+      case OPEN_OBJECT:
+      case OPEN_ARRAY:
+        return this.#nested(at, depth)
       case 0x74:
         return this.#literal(at, 'true', Kind.boolean)
       case 0x66:
@@ -291,55 +297,39 @@ export class JsonBytes {
     return at + word.length
   }
 
-  array(at: number, depth = 0): number {
-    this.#checkDepth(at, depth)
+  /** Parses an array or an object whose first byte is at `at`. */
+  #nested(at: number, depth: number): number {
+    if (depth > DEPTH_MAX) throw this.malformed(at, `no more than ${DEPTH_MAX} levels of nesting`)
+    const isObject = this.bytes[at] === OPEN_OBJECT
+    const close = isObject ? CLOSE_OBJECT : CLOSE_ARRAY
     let marked = 0
     let i = this.skipSpace(at + 1)
-    if (this.bytes[i] === 0x5d) i += 1
-    else {
-      for (;;) {
-        i = this.skipSpace(this.value(i, depth + 1))
-        marked |= this.kind & Kind.marked
-        const c = this.bytes[i]
-        if (c === 0x5d) break
-        if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an array')
-        i = this.skipSpace(i + 1)
-      }
-      i += 1
+    while (this.bytes[i] !== close) {
+      if (isObject) i = this.colon(this.string(i))
+      i = this.next(this.value(i, depth + 1), close, isObject ? 'an object' : 'an array')
+      marked |= this.kind & Kind.marked
     }
-    this.kind = Kind.array | marked
-    return i
+    this.kind = (isObject ? Kind.object : Kind.array) | marked
+    return i + 1
   }
 
-  object(at: number, depth = 0): number {
-    this.#checkDepth(at, depth)
-    let marked = 0
-    let i = this.skipSpace(at + 1)
-    if (this.bytes[i] === 0x7d) i += 1
-    else {
-      for (;;) {
-        i = this.colon(this.string(i))
-        i = this.skipSpace(this.value(i, depth + 1))
-        marked |= this.kind & Kind.marked
-        const c = this.bytes[i]
-        if (c === 0x7d) break
-        if (c !== 0x2c) throw this.malformed(i, 'a comma or the end of an object')
-        i = this.skipSpace(i + 1)
-      }
-      i += 1
-    }
-    this.kind = Kind.object | marked
+  /**
+   * Parses what follows a member or an element of `whole`: a comma, or the byte `close`. Returns the position of the
+   * next member or element, or of `close`.
+   */
+  next(at: number, close: number, whole: string): number {
+    let i = this.skipSpace(at)
+    if (this.bytes[i] === close) return i
+    if (this.bytes[i] !== COMMA) throw this.malformed(i, `a comma or the end of ${whole}`)
+    i = this.skipSpace(i + 1)
+    if (this.bytes[i] === close) throw this.malformed(i, 'a value behind the comma')
     return i
   }
 
   /** Parses the colon after a name. Returns the position of the value. */
   colon(at: number): number {
     const i = this.skipSpace(at)
-    if (this.bytes[i] !== 0x3a) throw this.malformed(i, 'a colon')
+    if (this.bytes[i] !== COLON) throw this.malformed(i, 'a colon')
     return this.skipSpace(i + 1)
-  }
-
-  #checkDepth(at: number, depth: number): void {
-    if (depth > DEPTH_MAX) throw this.malformed(at, `no more than ${DEPTH_MAX} levels of nesting`)
   }
 }

@@ -6,6 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
 import type { Secret } from '../secret.ts'
+import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface PrivacyPlan {
@@ -15,13 +16,6 @@ export interface PrivacyPlan {
   readonly hashKey: Secret | undefined
 }
 
-const COMMA = 0x2c
-const QUOTE = 0x22
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const NULL_LETTER = 0x6e
 const NULL = Buffer.from('null')
 /** Maximum number of values in the cache of hashes. The cache is emptied when it is full. */
 const REMEMBERED_MAX = 10_000
@@ -112,8 +106,7 @@ class PageEdits {
 
   /** Applies the rules to an item's fields. An item that is no object has no fields, so the whole item is replaced. */
   #item(rules: ObjectRules, at: number): number {
-    if (this.#bytes[at] !== OPEN_OBJECT)
-      return this.#bytes[at] === NULL_LETTER ? this.#json.value(at) : this.#withhold(at)
+    if (this.#bytes[at] !== OPEN_OBJECT) return this.#bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
     return this.#members(at, (name, value) => {
       const rule = ruleOf(rules, name)
       return rule === undefined ? this.#json.value(value, 2) : this.#apply(rule, value)
@@ -123,7 +116,7 @@ class PageEdits {
   /** Replaces the value by its hash (`hash`) or by null (`drop`). A null stays, because it reveals nothing. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
-    if (this.#bytes[at] === NULL_LETTER) return end
+    if (this.#bytes[at] === LETTER_N) return end
     this.#replace(at, end, rule === 'drop' ? NULL : this.#hash(this.#sent(at, end)))
     return end
   }
@@ -150,9 +143,7 @@ class PageEdits {
     while (this.#bytes[i] !== CLOSE_OBJECT) {
       const nameEnd = json.string(i)
       const name = JSON.parse(this.#bytes.toString('utf8', i, nameEnd)) as string
-      i = json.skipSpace(take(name, json.colon(nameEnd)))
-      if (this.#bytes[i] === COMMA) i = json.skipSpace(i + 1)
-      else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of an object')
+      i = json.next(take(name, json.colon(nameEnd)), CLOSE_OBJECT, 'an object')
     }
     return i + 1
   }
@@ -161,11 +152,7 @@ class PageEdits {
     const json = this.#json
     if (this.#bytes[at] !== OPEN_ARRAY) return json.value(at)
     let i = json.skipSpace(at + 1)
-    while (this.#bytes[i] !== CLOSE_ARRAY) {
-      i = json.skipSpace(take(i))
-      if (this.#bytes[i] === COMMA) i = json.skipSpace(i + 1)
-      else if (this.#bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of an array')
-    }
+    while (this.#bytes[i] !== CLOSE_ARRAY) i = json.next(take(i), CLOSE_ARRAY, 'an array')
     return i + 1
   }
 }

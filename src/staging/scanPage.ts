@@ -3,6 +3,7 @@
  * line for DuckDB. The result also contains the envelope (spec §2) and the rejected rows. All other rows are loaded.
  */
 import { isUtf8 } from 'node:buffer'
+import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
 import { ChildLines, type CollectionPage, ItemFields } from './childLines.ts'
 import { digestOf } from './digest.ts'
@@ -73,13 +74,6 @@ export const EMPTY_PAGE: ScannedPage = {
   lines: () => Buffer.alloc(0),
 }
 
-const QUOTE = 0x22
-const COMMA = 0x2c
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const NULL_LETTER = 0x6e
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Scans a page. Throws `MalformedJson` when the bytes are not the JSON of the report. */
@@ -159,14 +153,10 @@ class PageScan {
       i = json.colon(nameEnd)
       if (name === 'items') {
         hasItems = true
-        if (this.#bytes[i] === NULL_LETTER) nullItems = i
+        if (this.#bytes[i] === LETTER_N) nullItems = i
         i = nullItems === i ? json.value(i) : yield* this.#items(i)
       } else i = this.#envelopeField(name, i)
-      i = json.skipSpace(i)
-      if (this.#bytes[i] === COMMA) {
-        i = json.skipSpace(i + 1)
-        if (this.#bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
-      } else if (this.#bytes[i] !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of the envelope')
+      i = json.next(i, CLOSE_OBJECT, 'the envelope')
     }
     if (!hasItems) throw json.malformed(at, 'an envelope with items')
     // Some services send null for an empty list. Without a total, null could also mean that the service failed.
@@ -192,18 +182,15 @@ class PageScan {
     let sliceEnd = at + SLICE_BYTES
     if (this.#bytes[at] !== OPEN_ARRAY) throw json.malformed(at, 'an array of rows')
     let i = json.skipSpace(at + 1)
-    if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
-    for (;;) {
-      i = json.skipSpace(this.#row(i))
+    while (this.#bytes[i] !== CLOSE_ARRAY) {
+      i = json.next(this.#row(i), CLOSE_ARRAY, 'the rows')
       this.#rows += 1
       if (i > sliceEnd) {
         sliceEnd = i + SLICE_BYTES
         yield
       }
-      if (this.#bytes[i] === CLOSE_ARRAY) return i + 1
-      if (this.#bytes[i] !== COMMA) throw json.malformed(i, 'a comma or the end of the rows')
-      i = json.skipSpace(i + 1)
     }
+    return i + 1
   }
 
   #row(at: number): number {
@@ -264,12 +251,7 @@ class PageScan {
         if (node !== likely) json.dropSplices(spliced)
         json.splices.push({ at: i, remove: nameEnd - i, insert: field.stagedNameJson })
       }
-      i = this.#member(field, nameEnd, found)
-      const c = bytes[i]
-      if (c === COMMA) {
-        i = json.skipSpace(i + 1)
-        if (bytes[i] === CLOSE_OBJECT) throw json.malformed(i, 'a field behind the comma')
-      } else if (c !== CLOSE_OBJECT) throw json.malformed(i, 'a comma or the end of a row')
+      i = json.next(this.#member(field, nameEnd, found), CLOSE_OBJECT, 'a row')
     }
     this.#lastNode = node
     return i + 1
@@ -292,7 +274,7 @@ class PageScan {
       if (found === undefined) this.#id = whole
       else found.push(whole ?? this.#bytes.toString('utf8', at, end))
     }
-    return json.skipSpace(end)
+    return end
   }
 
   readonly #keyFields: (boolean | undefined)[] = []
@@ -322,14 +304,9 @@ class PageScan {
 
   #list(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
-    const bytes = this.#bytes
     let i = json.skipSpace(at + 1)
-    while (bytes[i] !== CLOSE_ARRAY) {
-      i = json.skipSpace(this.#item(field, elements, i))
-      if (bytes[i] === COMMA) {
-        i = json.skipSpace(i + 1)
-        if (bytes[i] === CLOSE_ARRAY) throw json.malformed(i, 'an element behind the comma')
-      } else if (bytes[i] !== CLOSE_ARRAY) throw json.malformed(i, 'a comma or the end of a collection')
+    while (this.#bytes[i] !== CLOSE_ARRAY) {
+      i = json.next(this.#item(field, elements, i), CLOSE_ARRAY, 'a collection')
     }
     return i + 1
   }

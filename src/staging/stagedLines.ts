@@ -3,6 +3,7 @@
  * bytes) keep digits and characters that DuckDB would lose, and put a digest in place of each collection.
  */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
+import { BLANK, CLOSE_OBJECT, COMMA, NEWLINE } from './bytes.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
@@ -15,9 +16,6 @@ export interface StagedRow {
   readonly firstSplice: number
 }
 
-const CLOSE_OBJECT = 0x7d
-const COMMA = 0x2c
-const NEWLINE = 0x0a
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
 /** Maximum number of bytes before and after a row in its line: ordinal and shape with their names, and a line break. */
@@ -76,6 +74,6 @@ export class StagedLines {
 
 function skipBlank(bytes: Buffer, from: number): number {
   let i = from
-  while (bytes[i] === 0x20) i += 1
+  while (bytes[i] === BLANK) i += 1
   return i
 }

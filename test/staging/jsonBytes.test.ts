@@ -29,7 +29,7 @@ it('nobody looks behind the last byte of a page: the engine would read it slowly
       const text = JSON.stringify(page, undefined, indent) + behind
       const { bytes, highest } = watched(text)
       const json = new JsonBytes(bytes, '~')
-      expect(json.skipSpace(json.array(0))).toBe(bytes.length)
+      expect(json.skipSpace(json.value(0))).toBe(bytes.length)
       expect(highest()).toBe(bytes.length - 1)
     }),
   )
