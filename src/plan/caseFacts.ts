@@ -89,8 +89,9 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page but may lack rows: page 2 has no new row, and no response with as
- * many rows was proven complete. A service that ignores page numbers and shortens each response looks like this.
+ * Returns whether page 1 seems to be the only page but may lack rows: page 2 has no new row, or no response with as
+ * many rows was proven complete. A service that ignores page numbers and shortens each response looks like this. It may
+ * have begun to do so after it returned longer responses.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -98,8 +99,8 @@ export const mayHideRows = (given: Case): boolean => {
   const isShown = stage === 'page 2' && walk.freshOnLastPage === 0
   const isOnly = isArrayStart(given) && (isShown || countOf(given)?.number === 1)
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  const isNew = walk.firstRows > 1 && walk.firstRows >= profile.wholeRows && !isSurelyLast
-  return isOnly && isNew && isWide(given)
+  const isNew = isShown || walk.firstRows >= profile.wholeRows
+  return isOnly && isNew && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
 /** Returns parts of a slice with a heap. Undefined for any other slice, because `SpanQueue` chooses where to cut it. */

@@ -158,7 +158,7 @@ const BARE_ARRAY: readonly Rule[] = [
     apply: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
   },
   {
-    name: 'Page 1 of several rows seems to be the only page, no whole response was longer, and the span is divisible',
+    name: 'Page 1 of several rows seems to be the only page, page 2 was read or no whole response was longer, and the span is divisible',
     verdict: 'probe narrower spans',
     argued: SINGLE,
     apply: (c) => mayHideRows(c) && c.seen.found.narrower === undefined && probe('narrower spans'),

@@ -33,11 +33,12 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
-/** Returns the profile after a page with `rows` rows that was followed by a page with new rows. */
+/** Returns the profile after a page with `rows` rows, when other rows existed that this page lacked. */
 export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),
   longestPageRows: Math.max(profile.longestPageRows, rows),
+  wholeRows: Math.min(profile.wholeRows, rows),
 })
 
 /** Returns the profile after a page with `rows` rows that was certainly the last one. */

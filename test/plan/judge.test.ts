@@ -127,14 +127,17 @@ describe('the first page of a bare array', () => {
 
   it('is not taken for all there is where the service cuts shorter than before, and what was learnt goes', () => {
     fc.assert(
-      fc.property(paging, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
+      fc.property(services, fc.array(questions, { maxLength: 12 }), questions, (service, before, asked) => {
         const known = afterAll(service, before)
         const lowered = { ...service, cutsAt: Math.max(2, Math.floor(service.cutsAt / 2)) }
-        const more = { ...asked, doubts: true, rows: lowered.cutsAt + 1 + asked.rows }
+        // A service that ignores page numbers is found out by narrower requests, so only by spans that may be cut.
+        const isUnpaged = service.behind === 'first again'
+        const mayCut = asked.mayCut || isUnpaged
+        const more = { ...asked, mayCut, doubts: true, rows: lowered.cutsAt + 1 + asked.rows }
         const { concluded, claim, profile } = read(pagesOf(lowered, more), more, known)
         expect(concluded).not.toBe('all')
         const learnt = { fullPageRows: lowered.cutsAt, longestPageRows: lowered.cutsAt }
-        if (claim === 'all unless clamped') expect(profile).toMatchObject(learnt)
+        if (claim === 'all unless clamped' && !isUnpaged) expect(profile).toMatchObject(learnt)
       }),
     )
   })

@@ -58,6 +58,15 @@ describe.each(ARRAYS)('%s', (report) => {
     expect(await differencesOf(tide, report)).toEqual([])
   })
 
+  it('arrive whole when page numbers are ignored and responses are cut after a longer one was whole', async () => {
+    await using tide = await aLeanTide(60, [])
+    await tide.sync(report)
+    spread(tide, report, { rows: 40, minutes: 3 })
+    tide.sandbox.setFaults(['ignore-page', 'clamp-silent:30'])
+    await tide.sync(report)
+    expect(await differencesOf(tide, report)).toEqual([])
+  })
+
   it('at one instant that a limit hides end in WALK_UNSTABLE, and arrive afterwards', { tags: 'long' }, async () => {
     await using tide = await aLeanTide(100, ['ignore-page', 'clamp-silent:30'])
     await tide.sync(report)

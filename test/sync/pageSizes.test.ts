@@ -62,7 +62,7 @@ describe.each(ARRAYS)('%s, from a service that raises the page size', (report) =
 })
 
 it.each(['', 'unordered'])(
-  'a service that does not page at all is asked for one page more each time (%s)',
+  'a service that does not page at all is asked for one page more and for narrower spans each time (%s)',
   { tags: 'long' },
   async (order) => {
     await using tide = await aLeanTide(243, 20, ['raise:10000', 'ignore-page', ...(order === '' ? [] : [order])])
@@ -74,7 +74,7 @@ it.each(['', 'unordered'])(
     tide.sandbox.requests.clear()
     await tide.sync('events')
     expect(await differencesOf(tide, 'events')).toEqual([])
-    expect(asked(tide, 'events')).toBe(2)
+    expect(asked(tide, 'events')).toBeLessThanOrEqual(6)
     const proofs = await tide.warehouse.rows('SELECT DISTINCT proof FROM tidemark.windows')
     expect(proofs).toEqual([{ proof: 'single' }])
   },
