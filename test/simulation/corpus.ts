@@ -68,5 +68,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   },
   { seed: 3_013, found: 'a budget whose stamp went back between two reads was marked as deleted' },
   { seed: 3_646, found: 'an event whose stamps went back before `start` was marked as deleted by two reconciles' },
+  { seed: 673, found: 'rows behind a limit were lost that began after a longer response was proven to be whole' },
+  { seed: 631, found: 'the same as 673, for events' },
   { seed: 5_029, found: 'once broke the engine, or the simulation itself' },
 ]

@@ -98,6 +98,8 @@ export class Tally {
 /** Whether a fault is to come about now; counts it when it does. `off` once the seed comes to its quiet end. */
 export class FaultSource {
   off = false
+  /** Faults of this seed that begin with a later run. */
+  readonly later = new Set<Fault>()
   readonly drawn: ReadonlySet<Fault>
   readonly tally: Tally
   readonly #chance: Chance
@@ -109,7 +111,7 @@ export class FaultSource {
   }
 
   has(fault: Fault): boolean {
-    return !this.off && this.drawn.has(fault)
+    return !this.off && this.drawn.has(fault) && !this.later.has(fault)
   }
 
   strikes(fault: Fault, probability: number): boolean {

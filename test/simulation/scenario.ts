@@ -81,6 +81,11 @@ export interface Scenario {
   readonly clamp: number | undefined
   /** Rows to which every response is cut while page numbers are ignored; undefined: as many as asked for. */
   readonly hiddenLimit: number | undefined
+  /**
+   * The first run in which page numbers are ignored. If it is 1, the first run (0) has seen full pages, so a shortened
+   * response looks like a last page.
+   */
+  readonly ignoresPagesFromRun: 0 | 1
   /** Whether a service that counts pages from 0 refuses a page 1 that it does not have. */
   readonly isStrict: boolean
   /** Whether some enquiries are shown later than any window asks for, and only counts show them. */
@@ -192,10 +197,13 @@ function drawHidden(seed: number, faults: ReadonlySet<Fault>) {
     chance.happens(0.7),
     chance.happens(0.25),
   ]
+  const isLater = chance.happens(0.6)
   const hiddenLimit = mayCut && cuts ? limit : undefined
   // Totals that lie end the comparison of counts; with a filter there is none.
   const isCounted = !faults.has('totalLies') && !faults.has('questionChanged')
-  return { hiddenLimit, isStrict, showsBeyond: showsBeyond && isCounted }
+  // A backfill does not test whether pages have become shorter (docs/PROOFS.md, "single").
+  const ignoresPagesFromRun: 0 | 1 = hiddenLimit !== undefined && isLater && !faults.has('backfill') ? 1 : 0
+  return { hiddenLimit, ignoresPagesFromRun, isStrict, showsBeyond: showsBeyond && isCounted }
 }
 
 function drawReports(chance: Chance, faults: ReadonlySet<Fault>): Simulated[] {

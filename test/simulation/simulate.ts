@@ -128,6 +128,8 @@ class Simulation {
     if (this.#faults.strikes('clockAhead', 1)) this.#clock.skewMs = 47 * 60_000
     if (this.#faults.strikes('clockBehind', 1)) this.#clock.skewMs = -5 * HOUR_MS
     for (const [number, plan] of this.#scenario.runs.entries()) {
+      if (number < this.#scenario.ignoresPagesFromRun) this.#faults.later.add('pageNumberIgnored')
+      else this.#faults.later.delete('pageNumberIgnored')
       this.#pass(plan)
       if (number === 1 && this.#faults.strikes('shapeSwitched', 1)) this.#switchShape()
       const before = this.#scenario.runs[number - 1] ?? plan
