@@ -505,7 +505,11 @@ it.each([
     const rows = {
       wrong: { name: 'stamped an hour ahead', stamp: minutes(70), observed: minutes(10) },
       // Both are observed within settle. Otherwise the version that was requested later would be newer in any case.
-      late: { name: 'changed before that was seen, shown later', stamp: minutes(8), observed: plusMs(minutes(10), 9_000) },
+      late: {
+        name: 'changed before that was seen, shown later',
+        stamp: minutes(8),
+        observed: plusMs(minutes(10), 9_000),
+      },
     }
     for (const each of order) {
       const { name, stamp, observed } = rows[each]
