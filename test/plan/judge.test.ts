@@ -96,10 +96,10 @@ function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'
 
 const conclusions: Partial<Record<string, string>> = { proven: 'all', read: 'walk on', 'read again': 'walk again' }
 
-const servicesOf = (...behind: Behind[]) =>
-  fc.record({ cutsAt: fc.integer({ min: 2, max: 60 }), behind: fc.constantFrom(...behind) })
-const paging = servicesOf('empty', 'last again', 'refused')
-const services = servicesOf('empty', 'last again', 'refused', 'first again')
+const services = fc.record({
+  cutsAt: fc.integer({ min: 2, max: 60 }),
+  behind: fc.constantFrom<Behind>('empty', 'last again', 'refused', 'first again'),
+})
 const questions = fc.record({
   rows: fc.integer({ min: 0, max: 150 }),
   rowsAsked: fc.constant(40),
