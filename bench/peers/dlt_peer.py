@@ -11,7 +11,7 @@ from dlt.sources.rest_api import rest_api_source
 
 from wire import PAGE_ROWS, PATH, dump, timed, token
 
-task, url, folder = sys.argv[1:4]
+task, url, folder, loader = sys.argv[1:5]
 FILE = f"{folder}/dlt.duckdb"
 
 
@@ -50,8 +50,8 @@ if task == "sync":
     pipeline = dlt.pipeline(
         "bench", destination=dlt.destinations.duckdb(FILE), dataset_name="main_rows", pipelines_dir=f"{folder}/dlt"
     )
-    # dlt's default format (INSERT statements) needs 7.9 GB of memory for 30,000 events, too much for 100,000.
-    timed(lambda: pipeline.run(source(), loader_file_format="parquet"))
+    # dlt's default format, `insert_values`, needs 7.9 GB of memory for 30,000 events: see `rowsMax` in peers.ts.
+    timed(lambda: pipeline.run(source(), loader_file_format=loader))
 else:
     held = duckdb.connect(FILE, read_only=True)
     count = "(SELECT count(*) FROM main_rows.events__{} c WHERE c._dlt_parent_id = e._dlt_id)"

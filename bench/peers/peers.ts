@@ -25,6 +25,8 @@ export interface Runner extends AsyncDisposable {
 
 export interface Peer {
   readonly name: string
+  /** Maximum number of rows that the program can sync with the memory of a usual machine; undefined: any number. */
+  readonly rowsMax?: number
   /** Returns why the program can't run on this machine; undefined if it can. */
   prepare(): Promise<string | undefined>
   open(url: string, folder: string): Promise<Runner>
@@ -57,16 +59,18 @@ const tidemark: Peer = {
   },
 }
 
-/** Returns the program whose adapter is `<name>_peer.py` in this folder. */
-function inPython(name: string): Peer {
-  const python = join(ENVIRONMENTS, name, 'bin', 'python')
+/** Returns the program whose adapter is `<program>_peer.py` in this folder. */
+function inPython({ name, program, option = '', rowsMax }: PythonPeer): Peer {
+  const python = join(ENVIRONMENTS, program, 'bin', 'python')
   const carryOut = async (...words: string[]): Promise<readonly string[]> => {
-    const { stdout } = await run(python, [join(HERE, `${name}_peer.py`), ...words], { maxBuffer: OUTPUT_BYTES_MAX })
+    const adapter = join(HERE, `${program}_peer.py`)
+    const { stdout } = await run(python, [adapter, ...words, option], { maxBuffer: OUTPUT_BYTES_MAX })
     return stdout.trim().split('\n')
   }
   return {
     name,
-    prepare: () => environment(name, python),
+    ...(rowsMax === undefined ? {} : { rowsMax }),
+    prepare: () => environment(program, python),
     open: (url, folder) =>
       Promise.resolve({
         sync: async () => JSON.parse((await carryOut('sync', url, folder)).at(-1) ?? '{}') as PeerRun,
@@ -92,4 +96,17 @@ async function environment(name: string, python: string): Promise<string | undef
   }
 }
 
-export const peers: readonly Peer[] = [tidemark, inPython('dlt'), inPython('airbyte')]
+interface PythonPeer {
+  readonly name: string
+  readonly program: string
+  /** The last argument of the adapter. */
+  readonly option?: string
+  readonly rowsMax?: number
+}
+
+export const peers: readonly Peer[] = [
+  tidemark,
+  inPython({ name: 'dlt', program: 'dlt', option: 'parquet' }),
+  inPython({ name: 'dlt (insert_values)', program: 'dlt', option: 'insert_values', rowsMax: 10_000 }),
+  inPython({ name: 'airbyte', program: 'airbyte' }),
+]

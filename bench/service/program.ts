@@ -4,12 +4,13 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { baseRows, type Flavour } from './baseRows.ts'
 import { EventTable } from './eventTable.ts'
 
 const PAGE_ROWS_MAX = 1_000
 
-const [, , flavour = 'none', rows = '10000', port = '0'] = process.argv
+const [, , flavour = 'none', rows = '10000', port = '0', latencyMs = '0'] = process.argv
 const table = new EventTable(baseRows(flavour as Flavour), Number(rows))
 const counters = { requests: 0, rows: 0, bytes: 0 }
 
@@ -52,6 +53,7 @@ async function answer(request: IncomingMessage): Promise<Buffer[]> {
 
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const body = await answer(request)
+  if (latencyMs !== '0') await sleep(Number(latencyMs))
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytesOf(body) })
   response.cork()
   for (const piece of body) response.write(piece)

@@ -13,8 +13,11 @@ export interface Service extends AsyncDisposable {
   counters(): Promise<{ readonly requests: number; readonly bytes: number }>
 }
 
-export async function startService(flavour: Flavour, rows: number): Promise<Service> {
-  const child = fork(PROGRAM, [flavour, String(rows)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+/** Starts the service. It waits for `latencyMs` before it sends each response. */
+export async function startService(flavour: Flavour, rows: number, latencyMs = 0): Promise<Service> {
+  const child = fork(PROGRAM, [flavour, String(rows), '0', String(latencyMs)], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
   const url = `http://127.0.0.1:${port}`
   const post = async <T>(path: string, body: unknown): Promise<T> =>
