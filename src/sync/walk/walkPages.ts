@@ -82,8 +82,6 @@ export class PageWalk {
   /** Reads the pages that the total requires, several at once. If rows may follow, reads further pages. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
-    // If the last page will be full, the page after it is needed too.
-    if (last > 1 && this.walk.totalCount === last * this.walk.pageRows) this.ahead(last + 1)
     await this.#readAtOnce(Array.from({ length: last - 1 }, (_, n) => n + 2))
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
