@@ -18,7 +18,7 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** Times of the locks. The default is `LOCKS` of the store. */
+  /** How long a lock lasts, and how often locks are checked. The default is `LOCKS` (jobs/stores/queues.ts). */
   readonly locks?: LockTimes | undefined
 }
 

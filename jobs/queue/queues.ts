@@ -36,7 +36,10 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** The data of a window's job. A puller checks that its own configuration would send the same requests. */
+/**
+ * The data of the job that reads one window of a backfill. The worker that takes the job checks that its configuration
+ * leads to the same requests as the configuration of the worker that created the job.
+ */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   /** Set if the backfill no longer needs the window. */

@@ -1,4 +1,7 @@
-/** Events: the only report with a soft-delete flag and modification times that include children (spec §2, §4). */
+/**
+ * Events: the only report with a soft-delete flag, and the only one whose modification time also changes when one of
+ * its items changes (spec §2, §4).
+ */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -59,7 +59,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the key at `path` or a list around it. Returns undefined if none has. */
+  /** Returns the variable that set the value at `path`, or the list that contains it. Undefined if no variable did. */
   variableAt(path: Path): string | undefined
 }
 

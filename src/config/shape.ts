@@ -58,7 +58,10 @@ export interface ReportConfig extends Rhythm {
   readonly keepsHistory: boolean
   /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /** Whether incremental runs also request by creation time. Otherwise rows that were never edited may be missed. */
+  /**
+   * Whether incremental runs request rows by their creation time, in addition to the requests by modification time.
+   * Without it, rows that were never edited may be missed.
+   */
   readonly askCreated: boolean
   /** The audited entities; empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]

@@ -26,7 +26,7 @@ export interface ConsoleOptions {
   readonly port: number
   /** The token for the login. If it is undefined, a new token is created. */
   readonly token?: Secret | undefined
-  /** The token for logins that may only look; undefined if there is none. */
+  /** The token for read-only logins; undefined if there is none. */
   readonly viewToken?: Secret | undefined
   /** Addresses or networks of proxies. Their `X-Forwarded-For` names the client. Example: `10.0.0.0/8`. */
   readonly proxies?: readonly string[]

@@ -41,7 +41,7 @@ export async function carryOut<R extends ActingRequest>(
     // TypeScript cannot infer that `request` has the type for the operation of this name.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
-    // Publishes last, so that the published copy contains the order and its result.
+    // The copy is published last, so that its `tidemark.orders` already contains this command and its result.
     return { ...answer, ...(await publish(engine)) }
   } catch (thrown) {
     await end(asSyncError(thrown).code).catch(() => undefined)

@@ -1,6 +1,7 @@
 /**
- * Operations over the owner's local socket, which is in a folder that only the worker's user can enter. The request is
- * one JSON document. The response is lines of JSON: events, then the reply.
+ * Sends operations to the worker that owns the warehouse, and receives them there, over a local socket. The socket is
+ * in a folder that only the worker's user can enter. The request is one JSON document. The response is lines of JSON:
+ * first the events, then the reply.
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -89,18 +89,19 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 seems to be the only page but may lack rows: page 2 has no new row, or no response with as
- * many rows was proven complete. A service that ignores page numbers and shortens each response looks like this. It may
- * have begun to do so after it returned longer responses.
+ * Returns whether page 1 of a bare array seems to be the only page but may lack rows. A service that ignores page
+ * numbers and shortens each response looks like this. If page 2 was read and has no new row, page 1 may lack rows, even
+ * if longer responses were complete before: the service may have begun to shorten its responses. If only page 1 was
+ * read, it may lack rows if no longer response was proven complete.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
-  const isShown = stage === 'page 2' && walk.freshOnLastPage === 0
-  const isOnly = isArrayStart(given) && (isShown || countOf(given)?.number === 1)
+  const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
+  const isOnly = isArrayStart(given) && (hasNothingNewOnPage2 || countOf(given)?.number === 1)
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
-  const isNew = isShown || walk.firstRows >= profile.wholeRows
-  return isOnly && isNew && walk.firstRows > 1 && !isSurelyLast && isWide(given)
+  const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
+  return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
 /** Returns parts of a slice with a heap. Undefined for any other slice, because `SpanQueue` chooses where to cut it. */
@@ -147,8 +148,9 @@ export function learnCounted(given: Case): PagingProfile {
 }
 
 /**
- * Returns the maximum number of rows of a span that is counted by its last page. A larger span is cut into loads. The
- * maximum is twice as high for a span that was planned as one load: its planned number of rows was only an estimate.
+ * Returns the maximum number of rows that a span may have to be read as one slice. The number of its last page shows
+ * how many rows a span of a bare array has. A larger span is cut into several loads. The maximum is twice as high for a
+ * span that was planned as one load, because its planned number of rows was only an estimate.
  */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
@@ -301,8 +303,9 @@ export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
 /**
- * Returns parts of the span, for a service that ends its pages too early. Each part has fewer rows than the walks
- * returned, so the service returns all of its pages.
+ * Returns parts of the span. For services that return no page after a certain number of pages, although more rows
+ * exist. Each part is planned to have fewer rows than the latest walk has read, so the service returns all pages of the
+ * part.
  */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice

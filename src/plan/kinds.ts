@@ -21,7 +21,7 @@ export const Kind = {
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set in addition to another kind if staging has written a number as text, because a double would round it. */
+  /** Set in addition to another kind. Staging wrote the number as text, because a double would round the number. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,

@@ -69,8 +69,8 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#limit = short ?? number
     if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // After a short page, only empty pages or repeats of that page may follow. If a page is repeated, no other page may
-    // be short or empty.
+    // The service is odd if a page with new rows follows a short page. It is also odd if one response repeated the last
+    // page (`#isShown`), and another page is short or empty.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

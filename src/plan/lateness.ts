@@ -1,6 +1,7 @@
 /**
- * Measures late rows. An earlier window contained the modification time of a late row, but the service did not return
- * the row then. The delay shows how far before the mark a window has to begin (product contract §2, overlap).
+ * Measures late rows. A row is late if an earlier window contained its modification time, but the service did not
+ * return it then. The delay of late rows shows how far before the high-water mark a window has to begin (product
+ * contract §2, overlap).
  */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'

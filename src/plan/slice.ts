@@ -49,9 +49,11 @@ export interface Findings {
 }
 
 /**
- * The result of requests for parts of a span. `nothing new`: the first response contains all rows of the parts.
- * `hidden`: it lacks a row. `moved`: unclear, because rows were added meanwhile or too many requests were needed. `one
- * instant`: an instant, which can't be cut, has at least as many rows as the first response.
+ * The result of requests for the parts of a span, compared with the first response, which was for the whole span.
+ * - `nothing new`: the first response contains all rows of the parts.
+ * - `hidden`: the first response lacks a row of a part.
+ * - `moved`: the comparison proves nothing. Rows were added meanwhile, or it would need too many requests.
+ * - `one instant`: one instant has at least as many rows as the first response. An instant cannot be cut into parts.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
@@ -65,7 +67,7 @@ export interface CountedPages {
 
 /** The observations of a slice so far: its walks and the results of its probes (extra requests). */
 export interface Evidence {
-  /** The part of the latest walk that was read. */
+  /** How far the latest walk has read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
   /** Number of the latest walk, from 1. */
   readonly attempt: number

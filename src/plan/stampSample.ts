@@ -64,7 +64,11 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns how the rows are sorted by one of their times. `exact`: ascending, and all times of a row are equal. */
+/**
+ * Returns the order of the rows. `ascending` or `descending`: the rows are sorted by one of their times. `exact`: they
+ * are sorted in ascending order, and the times of each row are equal, so the order is that of every time. `none`:
+ * unsorted.
+ */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length

@@ -202,7 +202,10 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended, and no row was repeated or each page has all rows as paging is ignored. */
+  /**
+   * Returns whether the walk ended and has all rows. If a row was repeated, this is false, unless the service ignores
+   * paging and each page has all rows.
+   */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
@@ -222,8 +225,9 @@ export class Walk {
   }
 
   /**
-   * Returns the refusal of a page that may have rows; undefined if no such page was refused. A page may have rows if
-   * the walk has fewer rows than the total. In reports without totals, it may have rows if the page before it is full.
+   * Returns the service's refusal of a page if that page may have rows. Returns undefined if no page was refused, or if
+   * the refused page is certainly empty. With a total, the page may have rows if the walk has fewer rows than the
+   * total. Without a total, it may have rows if the page before it is full.
    */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked

@@ -90,7 +90,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns the response to a wrong method, or of a fault that replaces the response. Otherwise returns undefined. */
+  /** Returns an error for a wrong method, or the response that a fault sends instead of the report. Else undefined. */
   async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts

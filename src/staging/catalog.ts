@@ -62,7 +62,9 @@ const rootNode = (): TrieNode => ({
 /** The fields of one kind of object: a report's rows, or the elements of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /** The names of the fields by shape number. */
+  /**
+   * The field names of each shape. Objects with the same field names have the same shape; shapes are numbered from 0.
+   */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
@@ -119,8 +121,8 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // If a name contains half a surrogate pair, its bytes must be replaced in every row. The shortcut `likelyNext` skips
-    // that, so such a name does not use it.
+    // If a name contains half a surrogate pair, its bytes must be replaced in every row. The shortcut `likelyNext`
+    // skips that, so such a name does not use it.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }

@@ -7,7 +7,10 @@ import { type ScannedPage, type ScanPlan, slicesOf } from './scanPage.ts'
 
 const tails = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
-/** Scans a page and calls `nextTurn` between slices. Throws `MalformedJson` if the bytes are no JSON of the report. */
+/**
+ * Scans a page and calls `nextTurn` between slices. Throws `MalformedJson` if the bytes are not valid JSON, or if the
+ * JSON contains no rows.
+ */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = tails.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(() => scanSlices(bytes, plan, nextTurn))

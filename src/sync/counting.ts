@@ -103,7 +103,8 @@ class CountComparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // The rows up to `until` are complete, so only newer rows can be missing. The next window reads these.
+    // If the service counts as many rows up to `until` as the warehouse, none of these is missing. The whole totals
+    // then differ only by newer rows, which the next window reads.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'

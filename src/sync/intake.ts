@@ -47,7 +47,10 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
-  /** Keys of deleted rows, found by a second read; undefined if all rows have a deletion flag. */
+  /**
+   * Keys of deleted rows. A second read of the window without deleted rows did not return them. Undefined if no second
+   * read was needed, because each row has a deletion flag.
+   */
   readonly gone?: ChangesLoad['gone']
   /** Audit reports only: the record and the span. The window's entries replace the stored entries of this span. */
   readonly entries?: EntryWindow

@@ -15,7 +15,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 /** Ends pauses that began with another client or other OAuth scopes. Returns the error of each report still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
-  // The pause stays if an operator made it, or if the service refused the report to the present client.
+  // The pause stays if an operator made it, or if the service refused the report to the credentials that are used now.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)

@@ -15,7 +15,10 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** Returns the text of `privacyText` for a report's present rules; undefined if nothing is private. */
+/**
+ * Returns a text that identifies a report's privacy rules. If it differs from a stored text, the rules have changed
+ * since. Undefined if nothing is private.
+ */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 

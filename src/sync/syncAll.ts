@@ -1,4 +1,7 @@
-/** Runs each enabled report once. Audit reports run after those that they follow. A failure stops no other run. */
+/**
+ * Runs each enabled report once. An audit report runs after the report whose records it audits. If a report fails, the
+ * other reports run all the same.
+ */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'

@@ -33,10 +33,12 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar causes a click only when it is released, so holding it is a press. Other keys cause a click at once.
+// The space bar causes a click only when it is released. So a press begins when it goes down. Other keys cause a click
+// at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
 addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
-// A click ends the press. A mouse causes the click when its button is released. A finger causes it a little later.
+// A click ends the press. A mouse causes the click when its button is released, so the press ends at once. A finger
+// causes the click some milliseconds after it was lifted, so the press lasts until then.
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
 // `blur` of the window ends a press. `blur` of an element does not: it occurs when another element is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

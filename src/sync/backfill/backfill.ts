@@ -1,6 +1,7 @@
 /**
  * Runs one backfill: plans and stores its windows, reads several at once (newest first), and loads them. A stopped
- * backfill can continue, because `done` windows are not read again. A backfill moves no mark (product contract §7).
+ * backfill can continue, because `done` windows are not read again. A backfill changes no high-water mark (product
+ * contract §7).
  */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'

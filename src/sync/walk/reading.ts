@@ -112,7 +112,10 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds. Returns a `CutSlice` if the policy allows only one response and it lacks rows. */
+  /**
+   * Reads all rows, without bounds of time. If the policy allows only one response and that response lacks rows,
+   * returns a `CutSlice`.
+   */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -198,7 +201,10 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** `dated`: all rows have a creation time. `undated`: some have none. `unknown`: no total, or it changed each time. */
+/**
+ * Whether all rows of the report have a creation time. `dated`: all have one. `undated`: some have none. `unknown`: the
+ * service sends no total, or the report's total changed during each attempt.
+ */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -17,7 +17,7 @@ import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 /** Minimum number of keys in a range. If there is a row for each key, the file of such a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** A new export makes the ranges wider until the table has at most this number of ranges. */
+/** An export that chooses a width makes the ranges of keys wider until the table has no more ranges than this. */
 const RANGES_WANTED_MAX = 200
 /** If a table has more ranges than this, the export chooses a new width and writes all files of the table again. */
 const RANGES_MAX = 1_000

@@ -29,7 +29,10 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time, from the `newerBy` columns that `columns` has; undefined without any. */
+/**
+ * Returns SQL of a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. Returns
+ * undefined if `columns` contains no column of `newerBy`.
+ */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,

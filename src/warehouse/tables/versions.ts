@@ -86,7 +86,8 @@ export async function switchHistory(
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The open versions end now. If a version begins later than now, it ends when it begins.
+    // The open versions end now. A version that begins later than now ends at its beginning, so that no version ends
+    // before it begins.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })

@@ -127,8 +127,9 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
 }
 
 /**
- * Returns 0 if page 0 has the rows that the walk lacks: other keys or, without keys, as many rows as are missing.
- * Returns 1 if the walk has all keys of page 0. Returns undefined if rows have moved since the walk.
+ * Returns 0 if page 0 has the rows that the walk lacks. If rows have keys, the walk must contain no key of page 0. If
+ * they have no keys, page 0 must have as many rows as the walk lacks. Returns 1 if the walk contains all keys of page
+ * 0. Returns undefined in all other cases, because rows have then moved since the walk.
  */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined
