@@ -36,6 +36,11 @@ describe('after a short page that another one followed', () => {
   it('slices are planned for the longest page that came', () => {
     expect(rowsAPage(known, 50)).toBe(40)
   })
+
+  it('a longer response that was whole before is no evidence that a response of as many rows is whole', () => {
+    expect(sawFullPage({ ...UNKNOWN_PAGING, wholeRows: 60 }, 3).wholeRows).toBe(3)
+    expect(sawFullPage({ ...UNKNOWN_PAGING, wholeRows: 2 }, 3).wholeRows).toBe(2)
+  })
 })
 
 describe('after a page longer than was asked for that another one followed', () => {

@@ -132,6 +132,11 @@ it('a statement takes no more disk than its limit', async () => {
   expect(await world.ask('SELECT 1')).toBe('[[1]]')
 })
 
+it('a statement that needs memory but no disk takes as much memory as its limit allows', async () => {
+  await using world = await aReader({ queryMemory: '512MB', queryDisk: '16MB' })
+  expect(await world.ask('SELECT len(list(range)) FROM range(5000000)')).toBe('[[5000000]]')
+})
+
 it('a statement that takes longer than its limit is ended, and the next one runs', async () => {
   await using world = await aReader({ queryTimeMs: 4_000 })
   const endless = world.ask('SELECT count(*) FROM range(1000000000) a, range(1000) b')
