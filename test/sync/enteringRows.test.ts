@@ -1,6 +1,6 @@
 /**
- * Old spans of bare arrays that a row enters, against assumption A3 of docs/PROOFS.md: its stamp goes back while the pages
- * are read. It moves other rows to pages that were read before.
+ * Old spans of bare arrays whose rows move while their pages are read. Against assumption A3 of docs/PROOFS.md, a row
+ * enters the span, because its stamp goes back. Or a row leaves page 1, or the order of rows changes.
  */
 import { expect, it } from 'vitest'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -32,8 +32,29 @@ function serviceOf(count: number) {
       .map(anEvent)
       .join(',')}]`
   }
-  return { answer, enter: (id: number) => events.set(id, begun - MINUTE_MS) }
+  return {
+    answer,
+    enter: (id: number) => events.set(id, begun - MINUTE_MS),
+    edit: (id: number) => events.set(id, Date.now() - MINUTE_MS),
+    /** Exchanges the places of two events, as a service without an order does. */
+    exchange: (one: number, other: number) => {
+      const [a, b] = [events.get(one) ?? 0, events.get(other) ?? 0]
+      events.set(one, b).set(other, a)
+    },
+  }
 }
+
+/** Reads the events one request after the other, and returns their identifiers. */
+async function idsAfterRun(answer: (asked: Asked) => string): Promise<readonly number[]> {
+  await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: PAGE_ROWS } })
+  const settings = { ...tide.context.settings, concurrency: 1 }
+  const [outcome] = await syncAll({ ...tide.context, settings }, ['events'])
+  expect(outcome?.error).toBeUndefined()
+  const held = await tide.warehouse.rows<{ id: number }>('SELECT event_id AS id FROM events ORDER BY id')
+  return held.map(({ id }) => id)
+}
+
+const idsUpTo = (count: number): readonly number[] => Array.from({ length: count }, (_, n) => n + 1)
 
 it.each([
   ['short', 11],
@@ -49,10 +70,34 @@ it.each([
     if (pageNumber === BEHIND_LAST) isCounted = true
     return given
   }
-  await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: PAGE_ROWS } })
-  const settings = { ...tide.context.settings, concurrency: 1 }
-  const [outcome] = await syncAll({ ...tide.context, settings }, ['events'])
-  expect(outcome?.error).toBeUndefined()
-  const held = await tide.warehouse.rows<{ id: number }>('SELECT event_id AS id FROM events ORDER BY id')
-  expect(held.map(({ id }) => id)).toEqual([...Array.from({ length: count }, (_, n) => n + 1), 100])
+  expect(await idsAfterRun(answer)).toEqual([...idsUpTo(count), 100])
+})
+
+it('no event is lost when one leaves page 1 while the last page is looked for', async () => {
+  const service = serviceOf(11)
+  let isEdited = false
+  const answer = (asked: Asked) => {
+    if (!isEdited && Number(asked.body.pageNumber) > 1) {
+      isEdited = true
+      service.edit(1)
+    }
+    return service.answer(asked)
+  }
+  expect(await idsAfterRun(answer)).toEqual(idsUpTo(11))
+})
+
+it('no event is lost when the order changes between two pages that are read back', async () => {
+  const service = serviceOf(11)
+  let isCounted = false
+  const answer = (asked: Asked) => {
+    const { pageNumber } = asked.body
+    // The last request of the search is for the page behind the last one. Then page 3 is read, with event 8.
+    if (pageNumber === BEHIND_LAST) isCounted = true
+    const isExchanged = isCounted && pageNumber === 2
+    if (isExchanged) service.exchange(5, 8)
+    const given = service.answer(asked)
+    if (isExchanged) service.exchange(5, 8)
+    return given
+  }
+  expect(await idsAfterRun(answer)).toEqual(idsUpTo(11))
 })

@@ -102,16 +102,21 @@ it('a row without a key that a limit hides is among the rejected rows', async ()
 describe('a service that counts pages from 0 and refuses a page that is not there', () => {
   const READ = ['events', 'budgets', 'enquiries'] as const
 
-  it.each([
-    ['one page', 'beyond:404', 500],
-    ['one page', 'beyond:400', 500],
-    ['several pages', 'beyond:404', 5],
-  ])('is read where it has %s (%s, %i rows a page)', { tags: 'long' }, async (_, beyond, pageSize) => {
+  const isRead = async (beyond: string, pageSize: number) => {
     await using tide = await aLeanTide(12, ['from-zero', beyond], pageSize)
     for (let run = 0; run < 2; run += 1) {
       await tide.sync(...READ, 'enquiry_audit_entries')
       expect(await differencesOf(tide, ...READ)).toEqual([])
       for (const report of READ) spread(tide, report, { rows: 1, minutes: 3 })
     }
-  })
+  }
+
+  it('is read where it has one page (beyond:404, 500 rows a page)', () => isRead('beyond:404', 500))
+
+  it.each([
+    ['one page', 'beyond:400', 500],
+    ['several pages', 'beyond:404', 5],
+  ])('is read where it has %s (%s, %i rows a page)', { tags: 'long' }, (_, beyond, pageSize) =>
+    isRead(beyond, pageSize),
+  )
 })
