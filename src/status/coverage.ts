@@ -6,7 +6,7 @@ import { formatInstant, type Instant } from '../instant.ts'
 import { type ReadSettings, CHANGES, parseChanges, type Coverage, nextCoverage } from '../plan/coverage.ts'
 import { gapsIn, type Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
-import { privacyTextOf } from '../sync/privacy.ts'
+import { readSettingsOf } from '../sync/privacy.ts'
 
 export const Report = z.enum(reportNames)
 export const time = z.iso.datetime({ precision: 6 }).describe('UTC, to the microsecond')
@@ -98,19 +98,14 @@ const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
 
 /** Returns the range to read again because the configuration changed; null if there is none. */
 function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
-  const { name, start, filters, expand, enabled } = config.reports[report]
-  const { perRecord, window } = reportOf(name)
+  const { start, enabled } = config.reports[report]
+  const { perRecord, window } = reportOf(report)
   const stored: Coverage = {
     asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
     because: parseChanges(row.because),
   }
-  const wanted = {
-    start,
-    filters: perRecord === undefined ? filters : {},
-    expand,
-    columns: privacyTextOf(config, name),
-  }
+  const wanted = readSettingsOf(config, report)
   const { refillUntil, because } = enabled ? nextCoverage(stored, wanted, row.read_until ?? undefined) : stored
   if (refillUntil === undefined) return null
   const records = perRecord === undefined ? null : row.records

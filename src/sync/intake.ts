@@ -19,7 +19,7 @@ import type { EntryWindow } from '../warehouse/load/inputTables.ts'
 import type { ChangesLoad, LoadInput, LoadResult, RereadLoad } from '../warehouse/load/loadInput.ts'
 import { addFigures, noFigures } from './reportOutcome.ts'
 import { loadRules } from './privacy.ts'
-import type { WalkContext } from './context.ts'
+import type { Loader, WalkContext } from './context.ts'
 import type { FetchedPage } from './walk/pageSource.ts'
 
 export interface IntakeOptions {
@@ -181,28 +181,17 @@ export class Intake implements AsyncDisposable {
   }
 
   async #load(one: OneLoad): Promise<void> {
-    const { signal, observe = unobserved } = this.#context
+    const { signal, warehouse, observe = unobserved } = this.#context
     signal.throwIfAborted()
     const input = this.#inputOf(one)
     const { report, segment } = input
     const result = await observe({ what: 'load', report: report.name }, async (note) => {
-      const loaded = await this.#loaded(input)
+      const loaded = await loadStaged(warehouse, input)
       note({ rows: loaded.rows, inserted: loaded.inserted, updated: loaded.updated, rejected: loaded.rejected })
       return loaded
     })
     this.#count(result)
     for (const file of segment === undefined ? [] : filesOf(segment)) await rm(file, { force: true })
-  }
-
-  async #loaded(input: LoadInput): Promise<LoadResult> {
-    try {
-      return await this.#context.warehouse.load(input)
-    } catch (error) {
-      // If a file is missing, `checkSegment` throws STAGED_MISSING in place of the database's error.
-      if (input.segment !== undefined && FILE_ERRORS.includes(asSyncError(error).code))
-        await checkSegment(input.segment)
-      throw error
-    }
   }
 
   #count(result: LoadResult): void {
@@ -212,6 +201,16 @@ export class Intake implements AsyncDisposable {
     const { late = 0, latenessMs = 0 } = result.late ?? {}
     const schemaChanges = result.changes.length - frozen.length
     addFigures(this.figures, { ...result, schemaChanges, frozen, late, latenessMs })
+  }
+}
+
+/** Executes a load. If a staged file is missing, throws STAGED_MISSING in place of the database's error. */
+export async function loadStaged(warehouse: Loader, input: LoadInput): Promise<LoadResult> {
+  try {
+    return await warehouse.load(input)
+  } catch (error) {
+    if (input.segment !== undefined && FILE_ERRORS.includes(asSyncError(error).code)) await checkSegment(input.segment)
+    throw error
   }
 }
 

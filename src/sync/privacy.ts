@@ -1,6 +1,7 @@
 /** Applies the privacy settings of a report to its pages and to its loads. */
-import type { ReportName } from '../../schema/index.ts'
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
+import type { ReadSettings } from '../plan/coverage.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'
 import { keyPrint, PrivatePages } from '../staging/privatePage.ts'
 import type { ReportConfig } from '../config/config.ts'
@@ -21,6 +22,12 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
  */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
+
+/** Returns the settings that decide which rows and which of their values are read. Audit reports have no filters. */
+export function readSettingsOf(settings: Settings, report: ReportName): ReadSettings {
+  const { start, filters, expand } = settings.reports[report]
+  return { start, filters: isPerRecord(report) ? {} : filters, expand, columns: privacyTextOf(settings, report) }
+}
 
 /** Returns the rules for a load: the contract, `settle`, and whether the original texts are stored. */
 export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({

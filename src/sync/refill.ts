@@ -1,9 +1,9 @@
 /** Reads rows again after a change of the configuration, newest part first. Stores each part, and moves no marks. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
-import { type ReadSettings, nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
+import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
 import { everySlice } from './everything.ts'
-import { privacyTextOf } from './privacy.ts'
+import { readSettingsOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
 
@@ -26,7 +26,7 @@ export async function openCoverage(
   const { warehouse, fence } = context
   const place = { report: config.name, scope, fence }
   const stored = await warehouse.books.coverage(place)
-  const coverage = nextCoverage(stored, presentSettings(context, config.name), mark)
+  const coverage = nextCoverage(stored, readSettingsOf(context.settings, config.name), mark)
   if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
   return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
@@ -41,14 +41,9 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   const { mark } = await warehouse.books.lastWindow(report, scope)
   if (mark !== undefined) return
   const stored = await warehouse.books.coverage({ report, scope })
-  const wanted = presentSettings(context, report)
+  const wanted = readSettingsOf(context.settings, report)
   if (stored !== undefined && stored.asked.columns === wanted.columns) return
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))
-}
-
-function presentSettings({ settings }: SyncContext, report: ReportName): ReadSettings {
-  const { start, filters, expand } = settings.reports[report]
-  return { start, filters, expand, columns: privacyTextOf(settings, report) }
 }
 
 /** Reads the rows again in parts, newest first. The rows neither move the mark nor count as late. */

@@ -342,6 +342,6 @@ async function begunWindow({ warehouse, config }: OpenTide, report: ReportName):
   await warehouse.backfills.begin({ backfillId: ID, report, ...range }, [window], range.until)
   const fence = await warehouse.takeFence({ report, kind: 'backfill', holder: ID })
   const { numberMark } = warehouse
-  const question = questionOf(config.reports[report])
+  const question = questionOf(config, report)
   return { backfillId: ID, report, scope, number: 1, ...range, fence, question, numberMark, profile: UNKNOWN_PAGING }
 }

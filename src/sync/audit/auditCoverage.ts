@@ -6,7 +6,7 @@
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { type ReadSettings, type Coverage, nextCoverage } from '../../plan/coverage.ts'
-import { privacyTextOf } from '../privacy.ts'
+import { readSettingsOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
 /** The audit trails of one followed entity that must be read again. */
@@ -24,19 +24,14 @@ export async function openAuditCoverage(
   subjects: readonly { readonly scopePrefix: string }[],
 ): Promise<ReadonlyMap<string, TrailRefill>> {
   const { warehouse, settings, fence } = context
-  const { start, expand } = settings.reports[report]
-  const columns = privacyTextOf(settings, report)
+  const wanted = readSettingsOf(settings, report)
   const refills = new Map<string, TrailRefill>()
   const prefixes = subjects.map(({ scopePrefix }) => scopePrefix)
   await warehouse.forgetCoverage(report, prefixes)
   for (const scope of prefixes) {
     const place = { report, scope, fence }
     const stored = await warehouse.books.coverage(place)
-    const coverage = auditCoverage(
-      stored,
-      { start, filters: {}, expand, columns },
-      await warehouse.books.lastTrailRead(report, scope),
-    )
+    const coverage = auditCoverage(stored, wanted, await warehouse.books.lastTrailRead(report, scope))
     if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
     if (coverage.refillUntil !== undefined) {
       const done = () => warehouse.recordCoverage(place, { ...coverage, refillUntil: undefined })

@@ -16,7 +16,6 @@ import { type SyncContext, withFence } from '../context.ts'
 import { type PulledWindow, type PullAsk, questionOf } from './handover.ts'
 import { loadPulled } from './loadPulled.ts'
 import { pausedReports } from '../pauses.ts'
-import { privacyTextOf } from '../privacy.ts'
 import type { Pull } from './pullWindow.ts'
 import { storeSettings } from '../refill.ts'
 
@@ -132,10 +131,9 @@ async function pullRequest(context: SyncContext, options: BackfillOptions, windo
   const { warehouse, fence, settings } = context
   if (fence === undefined)
     throw new SyncError('FENCED', `${report}: the backfill has no epoch`, { cure: 'Start it again.' })
-  const config = settings.reports[report]
-  const profile = await warehouse.books.pagingProfile({ report, pageSize: config.pageSize })
+  const profile = await warehouse.books.pagingProfile({ report, pageSize: settings.reports[report].pageSize })
   const { numberMark } = warehouse
-  const question = questionOf(config, privacyTextOf(settings, report))
+  const question = questionOf(settings, report)
   return { backfillId, report, scope, number, since, until, fence, question, numberMark, profile }
 }
 

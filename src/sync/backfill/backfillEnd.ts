@@ -1,6 +1,6 @@
 /** Stores the end of a backfill. Its figures are sums over all of its windows, also those read before a restart. */
 import type { ReportName } from '../../../schema/index.ts'
-import { assert, asSyncError, errorCodes, SyncError } from '../../errors.ts'
+import { asSyncError, errorCodes, SyncError } from '../../errors.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import type { Instant } from '../../instant.ts'
 import type {
@@ -13,6 +13,7 @@ import type {
 import type { RunRecord } from '../../warehouse/books/books.ts'
 import { pauseAfter } from '../pauses.ts'
 import type { SyncContext } from '../context.ts'
+import type { NamedBackfill } from './backfillRequest.ts'
 
 export interface BackfillOutcome {
   readonly backfillId: string
@@ -46,13 +47,13 @@ export const wasCancelled = (report?: ReportName): SyncError =>
   })
 
 export interface BackfillEnd {
-  readonly options: { readonly backfillId: string; readonly report: ReportName }
+  readonly options: Omit<NamedBackfill, 'goesOn'>
   readonly startedAt: Instant
 }
 
 /** Stores the end of the backfill and of its run in one transaction. Returns the outcome. */
 export async function recordEnd(context: SyncContext, { options, startedAt }: BackfillEnd): Promise<BackfillOutcome> {
-  const { backfillId, report } = options
+  const { backfillId, report, from: since, to: until } = options
   const { backfills } = context.warehouse
   const figures = await backfills.figures(backfillId)
   const failures = await failuresOf(context, backfillId)
@@ -61,9 +62,7 @@ export async function recordEnd(context: SyncContext, { options, startedAt }: Ba
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...figures } as const
   const failed = failures.length === 0 ? undefined : windowsFailed({ backfillId, report, failures, figures })
   await backfills.end({ ...run, ...(failed && { error: errorRecord(failed) }) }, context.fence)
-  const book = await backfills.book(backfillId)
-  assert(book !== undefined, `backfill ${backfillId} has ended but is in no book`)
-  return outcomeOf(context, book)
+  return { backfillId, report, range: { since, until }, state, figures, failures }
 }
 
 /** Returns the outcome of a backfill. Its figures are sums over all of its windows. */

@@ -13,9 +13,9 @@ import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
 import { type Segment, checkSegment, stagedMissing } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/loadInput.ts'
-import type { Loader } from '../context.ts'
+import type { Loader, SyncSettings } from '../context.ts'
+import { privacyTextOf } from '../privacy.ts'
 import type { ReportName } from '../../../schema/index.ts'
-import type { ReportConfig } from '../../config/config.ts'
 import type { Instant } from '../../instant.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
 
@@ -167,8 +167,9 @@ export interface PullAsk {
 }
 
 /** Returns a hash of the request and privacy settings. A hash reveals no filters, which may contain personal names. */
-export function questionOf({ pageSize, expand, filters, askCreated }: ReportConfig, privacy?: string): string {
+export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
+  const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacy])
+  const asked = JSON.stringify([pageSize, expand.toSorted(), sorted, askCreated, privacyTextOf(settings, report)])
   return createHash('sha256').update(asked).digest('hex').slice(0, 16)
 }

@@ -3,28 +3,30 @@
  * that the window is proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
  */
 import { reportOf } from '../../../schema/index.ts'
-import { asSyncError } from '../../errors.ts'
 import { joinProfiles, isSameProfile } from '../../plan/pagingProfile.ts'
 import { catalogFrom } from '../../staging/catalog.ts'
 import { stagedMissing } from '../../staging/spool.ts'
 import type { BackfillLoad } from '../../warehouse/load/loadInput.ts'
 import { followersOf } from '../followers.ts'
 import { checkStaged, discardPulled, type PulledWindow, stagedSegment, questionOf } from './handover.ts'
-import { loadRules, privacyTextOf } from '../privacy.ts'
+import { loadStaged } from '../intake.ts'
+import { loadRules } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
 /** Loads the window. Removes its files, even after an error. Throws STAGED_MISSING, FENCED, and errors of loads. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
-  const { settings } = context
+  const { settings, warehouse, client, clock, signal } = context
   const { staging } = settings
   const { report } = pulled.ask
   try {
-    if (pulled.ask.numberMark !== context.warehouse.numberMark)
-      throw stagedMissing('it was pulled for another warehouse')
-    const question = questionOf(settings.reports[report], privacyTextOf(settings, report))
-    if (pulled.ask.question !== question) throw stagedMissing('it was pulled with another configuration')
+    if (pulled.ask.numberMark !== warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    if (pulled.ask.question !== questionOf(settings, report))
+      throw stagedMissing('it was pulled with another configuration')
     await checkStaged(staging, pulled)
-    for (const input of loadsOf(context, pulled)) await loadOne(context, pulled, input)
+    for (const input of loadsOf(context, pulled)) {
+      signal.throwIfAborted()
+      await loadStaged(warehouse, { ...input, now: clock.now(), serviceNow: client.serviceNow() })
+    }
     await storeProfile(context, pulled)
   } finally {
     await discardPulled(staging, pulled)
@@ -38,9 +40,7 @@ async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile
   await warehouse.learnPagingProfile({ report, pageSize: settings.reports[report].pageSize, fence }, profile)
 }
 
-type OneLoad = Omit<BackfillLoad, 'now' | 'serviceNow'>
-
-function loadsOf({ settings }: SyncContext, pulled: PulledWindow): OneLoad[] {
+function loadsOf({ settings }: SyncContext, pulled: PulledWindow): Omit<BackfillLoad, 'now' | 'serviceNow'>[] {
   const { ask, loads, rows, pages } = pulled
   const report = reportOf(ask.report)
   const catalog = catalogFrom(report, pulled.catalog)
@@ -58,19 +58,4 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow): OneLoad[] {
     ...(segment === undefined ? {} : { segment: { ...stagedSegment(settings.staging, pulled, segment), catalog } }),
     ...(index === loads.length - 1 ? ending : { closes: [] }),
   }))
-}
-
-async function loadOne(
-  { warehouse, client, clock, signal, settings }: SyncContext,
-  pulled: PulledWindow,
-  input: OneLoad,
-): Promise<void> {
-  signal.throwIfAborted()
-  try {
-    await warehouse.load({ ...input, now: clock.now(), serviceNow: client.serviceNow() })
-  } catch (error) {
-    // DuckDB's error does not show whether a file is missing, so `checkStaged` throws STAGED_MISSING in that case.
-    if (asSyncError(error).code === 'LOAD_REFUSED') await checkStaged(settings.staging, pulled)
-    throw error
-  }
 }

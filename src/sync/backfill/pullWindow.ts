@@ -2,7 +2,6 @@
 import { reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { Handover, type PulledWindow, type PullAsk, questionOf } from './handover.ts'
-import { privacyTextOf } from '../privacy.ts'
 import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
@@ -33,7 +32,7 @@ async function pullInto(handover: Handover, context: WalkContext, ask: PullAsk):
   const { report, since, until, backfillId: runId, scope, profile } = ask
   const declaration = reportOf(report)
   const config = context.settings.reports[report]
-  if (questionOf(config, privacyTextOf(context.settings, report)) !== ask.question) throw settingsDiffer(report)
+  if (questionOf(context.settings, report) !== ask.question) throw settingsDiffer(report)
   const clock = await serviceClock(context, declaration, { currency: scope })
   const window = { since, until, clock }
   const reason = { kind: 'backfill' } as const
