@@ -1,6 +1,6 @@
 /** Chooses where to cut a span, from the modification times in a response. A poor choice costs requests, not rows. */
 import type { Instant } from '../instant.ts'
-import type { Span } from './spans.ts'
+import { canSplit, type Span, splitAt } from './spans.ts'
 
 /** A row's modification times, in the order of the report's `newerBy` fields; undefined: the row lacks that time. */
 export type RowStamps = readonly (Instant | undefined)[]
@@ -163,4 +163,13 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
   const sorted = instants.toSorted((a, b) => a - b)
   const [earliest, latest] = [sorted[0], sorted.at(-1)]
   return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
+}
+
+/** Returns two parts with about equally many rows, or else of equal length; undefined if the span can't be cut. */
+export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
+  const { since, until } = span
+  if (!canSplit(span)) return undefined
+  const inside = rows.flat().filter((at): at is Instant => at !== undefined && at >= since && at <= until)
+  const median = inside.toSorted((a, b) => a - b)[Math.floor(inside.length / 2)] ?? Math.floor((since + until) / 2)
+  return splitAt(span, Math.min(Math.max(median, since + 1), until - 1) as Instant)
 }

@@ -19,8 +19,25 @@ import {
   LETTER_U,
 } from './bytes.ts'
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
-import { MalformedJson } from './malformedJson.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
+
+/** The error for bytes that are not the expected JSON. The walk converts it to an error that names report and page. */
+export class MalformedJson extends Error {
+  override readonly name = 'MalformedJson'
+  readonly position: number
+  readonly size: number
+
+  constructor(position: number, size: number, expected: string) {
+    super(`expected ${expected} at byte ${position} of ${size}`)
+    this.position = position
+    this.size = size
+  }
+
+  /** Returns whether the JSON is incomplete, because the response was cut off. */
+  get isCut(): boolean {
+    return this.position >= this.size
+  }
+}
 
 const DEPTH_MAX = 200
 /** A number of up to this many digits does not change when it is converted to a double. */

@@ -78,14 +78,36 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** Scans a page. Throws `MalformedJson` when the bytes are not the JSON of the report. */
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
-  const scan = slicesOf(bytes, plan)
-  let step = scan.next()
-  while (step.done !== true) step = scan.next()
-  return step.value
+  const slices = slicesOf(bytes, plan)
+  let slice = slices.next()
+  while (slice.done !== true) slice = slices.next()
+  return slice.value
+}
+
+/** The last scan of each catalogue. Each scan changes the catalogue's trie, so its pages are scanned one by one. */
+const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
+
+/**
+ * Scans a page and calls `nextTurn` between slices, so that a large page does not delay timers, leases and other
+ * responses. Throws `MalformedJson` if the bytes are not valid JSON, or if the JSON contains no rows.
+ */
+export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
+  const before = lastScans.get(plan.catalog) ?? Promise.resolve()
+  const scan = before.then(async () => {
+    const slices = slicesOf(bytes, plan)
+    let slice = slices.next()
+    for (; slice.done !== true; slice = slices.next()) await nextTurn()
+    return slice.value
+  })
+  lastScans.set(
+    plan.catalog,
+    scan.catch(() => undefined),
+  )
+  return scan
 }
 
 /** Returns a generator that scans the page slice by slice. No other scan may use the catalogue meanwhile. */
-export function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
+function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 

@@ -1,7 +1,7 @@
 /** Reads all rows of a report without time bounds: in its first run, and after some changes of the configuration. */
 import { KeySet } from '../plan/keySet.ts'
 import { splitAt } from '../plan/spans.ts'
-import { WALK_POLICIES } from '../plan/walkPolicy.ts'
+import { WALK_POLICIES } from '../plan/slice.ts'
 import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 

@@ -1,7 +1,7 @@
 /** What one scan makes of a response's bytes: rows, keys, kinds, and what can't be taken. */
 import { describe, expect, it } from 'vitest'
 import { Kind } from '../../src/plan/kinds.ts'
-import { MalformedJson } from '../../src/staging/malformedJson.ts'
+import { MalformedJson } from '../../src/staging/jsonBytes.ts'
 import { linesOf, rowsOf, scan, type ScanGiven, valuesOf } from '../support/pages.ts'
 
 const nested = (depth: number): string => `[{"id":1,"v":${'['.repeat(depth)}${']'.repeat(depth)}}]`

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { has, Kind } from '../../src/plan/kinds.ts'
-import { MalformedJson } from '../../src/staging/malformedJson.ts'
+import { MalformedJson } from '../../src/staging/jsonBytes.ts'
 import { linesOf, rowsOf, scan, valuesOf } from '../support/pages.ts'
 
 /**

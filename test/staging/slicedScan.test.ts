@@ -1,9 +1,9 @@
 /** A page that is scanned in slices: the same as in one go, and others get their turn between them. */
 import { expect, it } from 'vitest'
 import { ObjectCatalog } from '../../src/staging/catalog.ts'
-import { MalformedJson } from '../../src/staging/malformedJson.ts'
+import { MalformedJson } from '../../src/staging/jsonBytes.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
-import { scanInSlices } from '../../src/staging/slicedScan.ts'
+import { scanInSlices } from '../../src/staging/scanPage.ts'
 
 const planWith = (catalog: ObjectCatalog) => ({ answer: 'array', key: ['id'], catalog, numberMark: '~' }) as const
 const pageFrom = (first: number, field: string) =>

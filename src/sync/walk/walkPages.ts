@@ -1,10 +1,9 @@
 /** Reads the pages of one walk over a slice and records them. src/plan/judge.ts decides what the pages prove. */
 import type { Observe } from '../../observe.ts'
-import type { WalkTerms } from '../../plan/slice.ts'
+import type { WalkPolicy, WalkTerms } from '../../plan/slice.ts'
 import type { Question } from '../../plan/question.ts'
 import type { Span } from '../../plan/spans.ts'
 import { Walk } from '../../plan/walk.ts'
-import type { WalkPolicy } from '../../plan/walkPolicy.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'

@@ -4,9 +4,9 @@
  * requests for parts of the span return the missing rows.
  */
 import type { Instant } from '../../../instant.ts'
-import { halvesOf } from '../../../plan/narrower.ts'
 import type { NarrowerFinding } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
+import { halvesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
 import type { ScannedPage } from '../../../staging/scanPage.ts'
 import { stampsOf } from '../stampsOf.ts'
