@@ -243,8 +243,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a backfill records windows as done that it did not load',
     file: 'src/sync/backfill/loadPulled.ts',
-    from: 'for (const input of loadsOf(context, pulled)) await',
-    to: 'for (const { segment: _, ...input } of loadsOf(context, pulled)) await',
+    from: 'for (const input of loadsOf(context, pulled)) {',
+    to: 'for (const { segment: _, ...input } of loadsOf(context, pulled)) {',
   },
   {
     name: 'a slice with too many rows becomes only a little shorter',
