@@ -1,7 +1,4 @@
-/**
- * Chooses the error for a response from its status and its first bytes (spec §7). Secrets are masked in all texts. The
- * file tokenAnswers.ts handles statuses that have another meaning at the token endpoint.
- */
+/** Chooses the error for a response from its status and its first bytes (spec §7). Errors quote no secret. */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
 import { problemsIn } from './problems.ts'
@@ -9,18 +6,16 @@ import type { Redactor } from './redaction.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface RequestContext {
-  /** The requested report; undefined for the token request. */
   report: string | undefined
-  /** The OAuth scope that grants the report; undefined if the specification names none (spec §5, rule 3). */
+  /** The OAuth scope that grants access to the report; undefined if the specification names none (spec §5, rule 3). */
   scope?: string | undefined
   redactor: Redactor
 }
 
-/** True for timeouts, overload and gateway errors: a later attempt may succeed. 501 and 505 are permanent. */
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns the error for an unusable response of a report, else undefined. The caller must handle a 401 first. */
+/** Returns the error for a report's response; undefined for a usable one. The caller must handle a 401 first. */
 export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   if (answer.status === 200) return unusableBody(answer, request)
   if (answer.status === 400) return requestInvalid(answer, request)
@@ -66,7 +61,7 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
     })
   }
   if (!start.startsWith('<') && !/\bhtml\b/i.test(answer.contentType)) return undefined
-  // A body that begins like JSON may contain rows. The error must not quote rows, because columns may be private.
+  // The error quotes no body that begins like JSON, because that body may contain rows with private columns.
   const shown = /^[[{]/.test(start) ? {} : { start: request.redactor.shown(start, SHOWN_START_CHARS_MAX) }
   return failure('ANSWER_NOT_JSON', request, {
     message: 'the answer is a web page, not JSON',

@@ -18,9 +18,9 @@ const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads all bytes in their original, compressed form. Throws ANSWER_TOO_LARGE. */
+/** Reads the bytes as they were sent, still compressed. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
-  // An abort may destroy the stream before it is read. The stream's error is ignored, since `raced` throws the reason.
+  // Without this listener, Node would end the process if an abort destroys the stream.
   body.on('error', () => undefined)
   if (Number(headers['content-length']) > source.bytesMax) {
     body.destroy()
@@ -30,17 +30,16 @@ export async function readBytes({ body, headers }: Dispatcher.ResponseData, sour
   let bytes = 0
   for await (const piece of body as AsyncIterable<Buffer>) {
     bytes += piece.length
-    // Leaving the loop destroys the stream and its connection.
     if (bytes > source.bytesMax) throw tooLarge(source)
     pieces.push(piece)
   }
   return Buffer.concat(pieces, bytes)
 }
 
-/** Returns the decompressed bytes without a byte order mark, which JSON parsers refuse. */
+/** Returns the decompressed bytes without a byte order mark, which `JSON.parse` refuses. */
 export async function bodyOf(sent: Buffer, source: BodySource): Promise<Buffer> {
   let bytes = sent
-  // The encoding that is named last was applied last (RFC 9110 §8.4), so it is removed first.
+  // The header names the encodings in the order in which they were applied (RFC 9110 §8.4).
   for (const encoding of encodingsOf(source).toReversed()) bytes = await decompressed(bytes, encoding, source)
   return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes
 }

@@ -6,7 +6,7 @@ export interface LinkedSignal extends Disposable {
   abort(reason: unknown): void
 }
 
-/** Returns a signal that aborts as soon as a parent aborts. Disposing it removes its listeners from the parents. */
+/** Returns a signal that aborts as soon as a parent aborts. Its disposal removes its listeners from the parents. */
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
@@ -20,7 +20,7 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
 
 /** Returns the result of `work`. Rejects as soon as the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // `work` may reject after the abort, which Node would report as an unhandled rejection.
+  // If `work` rejects after the abort, Node would report an unhandled rejection.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
   const release = onAbort(signal, () => aborted.reject(reasonOf(signal)))

@@ -5,18 +5,17 @@ import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** Maximum number of concurrent requests. The limiter begins with 2 and allows more while the service keeps up. */
+  /** The maximum number of concurrent requests. The limiter begins with 2 and allows more after successes. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** The longest pause (ms) that requests wait for. During a longer pause, they fail with RATE_LIMITED. */
+  /** The longest pause (ms) that requests wait for. During a longer pause, requests fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Disposing of it lets the next request begin. */
+/** The right to send one request. Its disposal lets the next request begin. */
 export interface Permit extends Disposable {
-  /** Reports a success, after which more concurrent requests may be allowed. */
   succeeded(): void
-  /** Reports an overload (429, 5xx, timeout), after which fewer concurrent requests are allowed. */
+  /** Reports an overload (429, 5xx, timeout). The limiter then allows fewer concurrent requests. */
   overloaded(): void
 }
 
@@ -32,7 +31,7 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** Earliest start of the next request (ms, monotonic clock). `requestsPerSecond` and pauses delay it. */
+  /** Earliest start of the next request (ms, monotonic clock). */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
@@ -46,7 +45,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit. Calls of one priority are served in order. Throws RATE_LIMITED during a long pause. */
+  /** Waits for a permit, in the order of calls with this priority. Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
@@ -64,7 +63,7 @@ export class Limiter {
     }
   }
 
-  /** Blocks new requests for `ms` milliseconds. If a longer pause is active, the longer pause stays. */
+  /** Blocks new requests for `ms` milliseconds. A pause that is already longer is not shortened. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
@@ -111,7 +110,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Grants permits after `ms`. Uses `sleep`, as a timer of `after` would let the process end while requests wait. */
+  /** Uses `sleep`, because Node may exit while only a timer of `clock.after` is pending. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -131,7 +130,6 @@ export class Limiter {
   }
 }
 
-/** A pause that is too long for a run to wait for. */
 export interface LongPause {
   readonly waitMs: number
   readonly now: Instant
@@ -149,10 +147,9 @@ const longPauseError = (pause: LongPause): SyncError =>
 /** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After 7 `first` requests in a row, a waiting `behind` request is sent: backfills get at least 1 of 8 requests. */
+/** After 7 `first` requests in a row, one waiting `behind` request is sent, so that backfills continue. */
 const FIRST_IN_A_ROW_MAX = 7
 
-/** A queue with two priorities. No item waits forever. */
 export class FairQueue<T> {
   readonly #items: Record<Priority, T[]> = { first: [], behind: [] }
   #firstInARow = 0
@@ -181,17 +178,14 @@ export class FairQueue<T> {
   }
 }
 
-/** Number of concurrent requests at the start. It is low, since the service has not shown its capacity yet. */
+/** The limiter begins low, because the service has not shown its capacity yet. */
 const INITIAL_LIMIT = 2
 
-/** Limits concurrent requests. The limit grows slowly with successes and is halved when the service is overloaded. */
+/** Limits concurrent requests. Successes raise the limit slowly, and an overload halves it. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /**
-   * While the limit is below this value, each success adds 1 to the limit. From this value on, it adds 1 / limit. When
-   * the limit is halved, this value becomes the new limit.
-   */
+  /** Below this value, each success adds 1 to the limit. From this value on, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
 
@@ -206,19 +200,19 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** Returns how often the limit was halved. A request reads the number at its start and passes it to `overloaded`. */
+  /** The number of times that the limit was halved. A request reads this number at its start. */
   get halvings(): number {
     return this.#halvings
   }
 
-  /** Raises the limit after a success, but only if all permits were in use. Otherwise no higher limit is needed. */
+  /** Raises the limit, but only if all permits were in use: otherwise the present limit is enough. */
   succeeded(wasFull: boolean): void {
     if (!wasFull) return
     const step = this.#limit < this.#slowGrowthFrom ? 1 : 1 / this.#limit
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit, unless it was halved since the request began. That halving was for the same overload. */
+  /** Halves the limit once per overload: requests that began before the last halving have no effect. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1

@@ -1,8 +1,8 @@
-/** Masks secrets in texts of the service, in every encoding. An error page or a JSON body may repeat the request. */
+/** Masks secrets in texts of the service. An error page may repeat the request, with its secrets. */
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Number of newest tokens to mask. Requests in progress use fewer different tokens than this. */
+/** Number of tokens to mask. Requests in progress use fewer different tokens. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi
@@ -31,7 +31,7 @@ export class Redactor {
   }
 
   #masked(text: string): string {
-    // JSON writers escape different characters, so all escapes are decoded first.
+    // A JSON text may contain a secret with escapes, such as `\u002b` for `+`.
     let masked = text.replace(UNICODE_ESCAPE, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     for (const secret of [this.#clientSecret, ...this.#tokens]) {
       for (const spelling of spellingsOf(secret.reveal())) masked = masked.replaceAll(spelling, MASK)

@@ -1,7 +1,4 @@
-/**
- * The client of the reporting service. Each attempt of a read waits for a permit of the limiter, gets a token and sends
- * a POST. The client contains no list of reports: each request contains its path, its body and its parser.
- */
+/** The client of the reporting service. Each request contains its path, body and parser: the client knows no report. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import type { ErrorCode, SyncError } from '../errors.ts'
@@ -25,18 +22,16 @@ export type { ClientLimits } from './limits.ts'
 export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
-/** An event for logs and metrics. It contains names and durations, but no secret, no header and no body. */
+/** An event for logs and metrics. It contains no secret, no header and no body. */
 export type ClientEvent =
-  /** A request failed and is sent again. `report` is undefined for the token request. */
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
-  /** The service responded with 429. For `pauseMs`, no request of this client is sent. */
+  /** The service responded with 429. For `pauseMs`, this client sends no request. */
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
-  /** Another response, such as a 503, had a Retry-After. For `pauseMs`, no request of this client is sent. */
+  /** Another response, such as a 503, had a Retry-After. For `pauseMs`, this client sends no request. */
   | { kind: 'wait requested'; report: string | undefined; pauseMs: number }
   /** The service refused the cached token for this report. A new token is requested (spec §5, rule 4). */
   | { kind: 'token refused'; report: string }
   | { kind: 'token refreshed'; expiresAt: Instant }
-  /** The secret file changed. The next token request uses the new secret. */
   | { kind: 'secret changed' }
   /** Responses have no Date header, so this machine's clock is used. This event is emitted once. */
   | { kind: 'clock is ours' }
@@ -48,7 +43,6 @@ export interface ClientSettings {
   clientSecret: Secret
   /** OAuth scopes to request. Undefined or empty: the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
-  /** Maximum number of concurrent requests. The client begins with 2 and allows more while the service keeps up. */
   concurrency: number
   requestsPerSecond?: number | undefined
   limits?: Partial<ClientLimits> | undefined
@@ -58,13 +52,10 @@ export interface ClientDependencies {
   clock: Clock
   /** Receives events for logs and metrics; must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
-  /** Wraps each request, including token requests, for metrics and traces. */
   observe?: Observe | undefined
   /** The caller's connection pool, which the caller closes; undefined: the client opens its own. */
   dispatcher?: Dispatcher | undefined
-  /** Shares one token with other processes; undefined: this process has its own. */
   tokenStore?: TokenStore | undefined
-  /** Shares pauses with other processes; undefined: this process has its own. */
   sharedPauses?: SharedPauses | undefined
 }
 
@@ -73,12 +64,9 @@ export interface ReportRequest<T> {
   /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
-  /** The OAuth scope that grants this report, for the advice of SCOPE_MISSING. Undefined if the spec names none. */
+  /** The OAuth scope that grants access to this report; undefined if the specification names none. */
   scope?: string | undefined
-  /**
-   * The effect of a 403. `report` (the default): all later reads of this report fail without a request. `request`: only
-   * this request fails, such as the audit of one enquiry that the client may not view (spec §7).
-   */
+  /** `report` (the default): a 403 stops all later reads of this report. `request`: only this read fails (spec §7). */
   forbids?: 'report' | 'request' | undefined
   /** `first` (the default): incremental runs. `behind`: backfills, which get at least one of eight requests. */
   priority?: Priority | undefined
@@ -96,7 +84,7 @@ export interface Answer<T> {
   bytes: number
 }
 
-/** The public methods of the client. A test may pass another object that has these methods. */
+/** The public methods of the client, as a type that tests can implement. */
 export type ReportingClient = Pick<Client, keyof Client>
 
 const REPORTS_PATH = '/reportingapi'
@@ -155,7 +143,6 @@ class Client implements AsyncDisposable {
     })
   }
 
-  /** Sends a request, with retries, and returns the parsed answer. */
   async read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>> {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
@@ -163,7 +150,6 @@ class Client implements AsyncDisposable {
     return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
-  /** Returns the time at which the token expires, and its scopes. Requests a token if none is cached. */
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
     using linked = linkedSignal([signal, this.#closing.signal])
     using _permit = await this.#permit(linked.signal, 'first')
@@ -181,7 +167,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Drops the refusals of the credentials and of `report` (or of all reports). Called after an operator has acted. */
+  /** Drops the refusals of the credentials and of `report` (or of all reports), after an operator has acted. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -189,12 +175,11 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Drops a report's refusal, so that its requests are sent again. Called if another process has ended its pause. */
+  /** Called if another process has ended the report's pause. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
 
-  /** Cancels all requests and closes the connections. */
   async close(): Promise<void> {
     this.#closing.abort(cancelled('the client was closed'))
     await this.#transport.close()
@@ -216,9 +201,8 @@ class Client implements AsyncDisposable {
   }
 
   /**
-   * Sends the request. After a 401, sends it again with a new token, since the old one may have expired (spec §5, rule
-   * 4). The new token may come from another process and may have expired too, so a third one is tried. If the service
-   * refuses a token that was requested after the first refused request was sent, the scope is missing.
+   * After a 401, tries again with a new token (spec §5, rule 4). If the service also refuses a token that was requested
+   * after the first 401, the scope is missing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
@@ -235,7 +219,6 @@ class Client implements AsyncDisposable {
     throw refusal
   }
 
-  /** Gets a token and sends one POST. If the service has refused the report to another request, throws that refusal. */
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
     const refusal = this.#refusals.get(request.report)
     if (refusal !== undefined) throw refusal
@@ -283,7 +266,7 @@ class Client implements AsyncDisposable {
     return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
 
-  /** Waits for a permit. If another process has stored a pause, waits for its end, and then for a new permit. */
+  /** Waits for a permit and, if another process has stored a pause, for the end of the pause. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
       const permit = await this.#limiter.acquire(signal, priority)
@@ -294,7 +277,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** Returns the options of `withRetries`. A 429 or a Retry-After pauses all processes that share their pauses. */
+  /** A 429 or a Retry-After pauses all processes that share their pauses. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

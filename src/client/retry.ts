@@ -5,7 +5,6 @@ import { raced, throwIfAborted } from './cancellation.ts'
 import { type LongPause, pauseEnd, type Permit } from './limiter.ts'
 import type { ClientLimits } from './limits.ts'
 
-/** True if another attempt can't succeed, or if `attempt` was the last attempt that the rules allow. */
 const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
@@ -13,13 +12,11 @@ const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolea
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
-/** True for a 429 and for responses with Retry-After. The whole client pauses after them. */
 const pausesAll = (error: SyncError): boolean => isThrottled(error) || retryAfterMsOf(error) !== undefined
 
 const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefined =>
   typeof retryAfterMs === 'number' ? retryAfterMs : undefined
 
-/** True if the service is overloaded. Fewer concurrent requests are then allowed. */
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
@@ -31,7 +28,7 @@ export function delayMsAfter(
 ): number {
   const requestedMs = retryAfterMsOf(error)
   if (requestedMs === undefined) return backoffMs(attempt, rules, random)
-  // The lower bound keeps `Retry-After: 0` from becoming a tight loop.
+  // The lower bound prevents a tight loop after `Retry-After: 0`.
   return Math.min(Math.max(requestedMs, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
@@ -40,13 +37,11 @@ export function backoffMs(attempt: number, rules: ClientLimits, random: () => nu
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
 
-/** Adds the number of attempts to an error that was retried. */
 function afterAttempts(error: SyncError, attempts: number): SyncError {
   if (error.retry === 'never' || error.code === 'CANCELLED') return error
   return extend(error, attempts === 1 ? '' : ` (${attempts} attempts)`, { attempts })
 }
 
-/** Adds the end of the requested pause to an error. A run does not wait for such a long pause. */
 function afterLongPause(error: SyncError, attempts: number, pause: LongPause): SyncError {
   const hint = `; the next request is not before ${pauseEnd(pause)}`
   return extend(error, hint, { attempts, retryAfterMs: pause.waitMs })
@@ -56,7 +51,7 @@ function extend({ code, message, cure, data, cause, report }: SyncError, additio
   return new SyncError(code, message + addition, { cure, data: { ...data, ...more }, cause, report })
 }
 
-/** True for an error of the token request. That request has its own retries, so this attempt is not repeated. */
+/** True for an error of the token request, which has its own retries. */
 const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {

@@ -1,20 +1,14 @@
 /**
- * Computes a lower bound of the service's clock. The service writes the header `Date` after we send the request and
- * before its response arrives, rounded down to whole seconds. So each response bounds the offset between the service's
- * clock and our monotonic clock:
- *
- *   Date − arrived  ≤  offset  <  Date + 1 s − sent
- *
- * The highest lower bound is kept, so a late response never lowers it. If the upper bound of a later response is below
- * the kept bound, the service's clock was set back (or our monotonic clock drifted). The lower bound of that response
- * then replaces the kept bound. Changes of our wall clock have no effect, because monotonic time does not follow it.
+ * Computes a lower bound of the service's clock. The service writes `Date`, in whole seconds, between the request and
+ * the response. So each response bounds the difference of the service's clock and our monotonic clock (`offset`): `Date
+ * − arrived ≤ offset < Date + 1 s − sent`. The highest lower bound is kept. If it is above the upper bound of a later
+ * response, the service's clock was set back, and the lower bound of that response replaces it.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 
 export interface Observation {
-  /** The Date header; undefined if the response has none. */
   date: Instant | undefined
   /** Times on our monotonic clock at which the request was sent and the head of the response arrived. */
   sentMs: number

@@ -1,13 +1,9 @@
-/**
- * Shares pauses after a 429 or a Retry-After with other processes. Each request checks for a shared pause, but the
- * store is read only once in 250 ms. While the store does not respond, each process has only its own pauses.
- */
+/** Shares pauses after a 429 or a Retry-After with other processes. Requests do not depend on the store. */
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
   /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, the longer pause stays. */
   pause(ms: number): Promise<void>
-  /** Returns how many milliseconds of the stored pause are left; 0 if there is none. */
   remainingMs(): Promise<number>
 }
 
@@ -32,7 +28,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns how many ms of the shared pause are left. For 250 ms after a read of the store, returns 0 at once. */
+  /** Returns the milliseconds until the shared pause ends; 0 if the store was read in the last 250 ms. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -1,6 +1,4 @@
-/**
- * Parses responses of the token endpoint (spec §4, §7). Errors contain names of fields, but not their secret values.
- */
+/** Parses responses of the token endpoint (spec §4, §7). Errors contain names of fields, but not their values. */
 import { z } from 'zod'
 import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'
@@ -44,7 +42,7 @@ export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedT
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
-/** Returns the error for wrong credentials. The client remembers the error, and sends no further token request. */
+/** Returns the error for wrong credentials. After it, the client sends no further token request. */
 export function credentialsRefused(): SyncError {
   return new SyncError(
     'CREDENTIALS_REFUSED',
@@ -60,7 +58,7 @@ function tokenRefusal(answer: RawAnswer, request: RequestContext): SyncError | u
   const data = statusData(answer)
   switch (answer.status) {
     case 200:
-      // For an empty body, the schema reports a missing token (TOKEN_UNUSABLE).
+      // An empty body ends in TOKEN_UNUSABLE, the error for a missing token.
       return answer.bytes.length === 0 ? undefined : unusableBody(answer, request)
     case 400: {
       const { text, problems } = shownProblems(answer, request)
@@ -97,7 +95,7 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
   })
 }
 
-/** Reads a token's scopes; undefined if it has none. Ignores the signature: the scopes are only shown in messages. */
+/** Reads a token's scopes without a check of its signature, because the scopes are only shown in messages. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined

@@ -1,9 +1,4 @@
-/**
- * The token cache (spec §5, rules 1, 4 and 6). A token is cached until shortly before its end and dropped when the
- * service refuses it. All requests that need a token share one token request. A token's lifetime is measured on the
- * monotonic clock, from the moment before its request was sent. After refused credentials, no token request is sent
- * until an operator has acted.
- */
+/** The token cache (spec §5, rules 1, 4 and 6). All requests that need a token share one token request. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { type Instant, plusMs } from '../instant.ts'
@@ -26,7 +21,7 @@ export interface TokenStore {
   write(token: StoredToken): Promise<void>
   /** Deletes this token. If the store has a newer token, the newer token stays. */
   drop(accessToken: Secret): Promise<void>
-  /** Acquires the store's token lock, runs `refresh`, and releases the lock. One process has the lock at a time. */
+  /** Runs `refresh` while this process has the store's token lock. */
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
@@ -48,12 +43,11 @@ export interface Token {
 export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
-  /** Sends a token request to the service, with retries. */
   request: (signal: AbortSignal) => Promise<IssuedToken>
   onRefreshed: (token: Token) => void
 }
 
-/** A token request with the number of callers that wait for it. It is cancelled when no caller waits any more. */
+/** A token request and the number of its callers. It is cancelled if no caller waits for it any more. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -65,7 +59,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True if the refusal of the credentials is in the store. An operator's action in another process may delete it. */
+  /** True if the refusal of the credentials is in the store, where another process may delete it. */
   #refusalIsShared = false
   #issued = 0
 
@@ -73,12 +67,12 @@ export class TokenCache {
     this.#dependencies = dependencies
   }
 
-  /** Returns how many tokens were issued to this client. The higher a token's `issue`, the newer it is. */
+  /** The number of tokens that were issued to this client. The newest token has this number as its `issue`. */
   get issued(): number {
     return this.#issued
   }
 
-  /** Returns a token that does not expire soon. All callers during one token request get its result. */
+  /** Returns a token that does not expire soon. Callers during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
@@ -98,7 +92,7 @@ export class TokenCache {
     if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
-  /** Returns whether another process has deleted the refusal: an operator's action there counts for all processes. */
+  /** Returns whether another process has deleted the refusal, because an operator has acted there. */
   async #isForgiven(): Promise<boolean> {
     if (!this.#refusalIsShared) return false
     this.#refused = (await this.#dependencies.store?.refused?.()) ?? true
@@ -121,7 +115,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Called when no caller waits for a token request: it has settled, or all of its callers were cancelled. */
+  /** Cancels a token request that no caller waits for. The request may have ended before. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -141,10 +135,7 @@ export class TokenCache {
     }
   }
 
-  /**
-   * Runs while this process has the store's token lock. Returns the token that another process has stored meanwhile. If
-   * another process has stored a refusal, throws CREDENTIALS_REFUSED. Otherwise requests a token.
-   */
+  /** While this process waited for the lock, another process may have stored a token or a refusal. */
   async #requestUnderLock(store: TokenStore, signal: AbortSignal): Promise<Token> {
     const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
@@ -160,7 +151,7 @@ export class TokenCache {
     }
   }
 
-  /** Stores the refusal. Ignores an error of the store, so that callers get the error CREDENTIALS_REFUSED. */
+  /** Ignores an error of the store, so that callers get the error CREDENTIALS_REFUSED. */
   async #storeRefusal(store: TokenStore): Promise<void> {
     this.#refusalIsShared = false
     try {
@@ -190,7 +181,7 @@ export class TokenCache {
 
   #keep(token: Token): Token {
     this.#cached = token
-    // Later callers read the cache. They must not join this request, whose token may have expired by then.
+    // Later callers must not join this request, because its token may have expired by then.
     this.#refresh = undefined
     return token
   }

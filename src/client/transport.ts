@@ -19,11 +19,9 @@ export interface Post {
   answerBytesMax: number
 }
 
-/** A response with any status. Its body is decompressed. */
 export interface RawAnswer {
   status: number
   contentType: string
-  /** The host in a redirect's Location; undefined if there is none. */
   redirectHost: string | undefined
   retryAfterMs: number | undefined
   date: Instant | undefined
@@ -55,7 +53,7 @@ export class Transport {
     this.#prefix = settings.baseUrl.pathname.replace(/\/+$/, '')
   }
 
-  /** Sends once. Rejects with SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the abort's reason. */
+  /** Rejects with SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the abort's reason. */
   async post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings
@@ -99,7 +97,7 @@ export class Transport {
     })
   }
 
-  /** Reads the body. If the body of an error response can't be read, returns no bytes, because the status is enough. */
+  /** If the body of an error response can't be read, returns no bytes, because the status is enough. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -139,7 +137,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
       }),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
-    // Uses HTTP/1.1 with one request per connection, so that an abort affects one request only.
+    // Each connection has one request, so that an abort affects one request only.
     allowH2: false,
     pipelining: 1,
   })
@@ -148,10 +146,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 /** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/**
- * Keeps a connection open after an unsolicited `100 Continue` (RFC 9110 §15.2). undici ignores every other 1xx response
- * but closes the connection after a 100. So this function changes 100 to `102 Processing` before undici reads it.
- */
+/** Changes the response 100 to 102: undici closes the connection after an unsolicited 100 (RFC 9110 §15.2). */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {
@@ -165,14 +160,14 @@ function readPastContinue(socket: Socket): void {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** Returns only the host; undefined if it is unknown. Path and query may contain a session or parts of the request. */
+/** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** Later dates in headers are ignored as errors of the sender. An Instant can't represent times after 2255. */
+/** Later dates are errors of the sender. An Instant can't represent times after 2255. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
@@ -193,7 +188,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** Error codes of undici for a wrong call. Such errors are defects of Tidemark, not of the network. */
+/** Error codes of undici for a wrong call, which is a defect of Tidemark and not of the network. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -202,7 +197,6 @@ interface Destination {
   report: string | undefined
 }
 
-/** Converts an error of undici or node:net, usually to SERVICE_UNREACHABLE or SERVICE_TIMEOUT. */
 function connectionError(error: unknown, { host, report }: Destination): SyncError {
   const reason = codeOf(error)
   if (reason === undefined || DEFECTS.has(reason)) return asSyncError(error)
@@ -219,7 +213,6 @@ function connectionError(error: unknown, { host, report }: Destination): SyncErr
   return new SyncError('SERVICE_UNREACHABLE', what, { cure: cureOf(reason), ...details })
 }
 
-/** Returns the error for a response that was not complete after `answerMs` milliseconds. */
 function timeoutError(report: string | undefined, answerMs: number): SyncError {
   return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
     cure: TIMEOUT_CURE,
@@ -238,11 +231,11 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns an error's code, or undefined. If all addresses of a host fail, returns the code of the first error. */
+/** Returns the error's code. If all addresses of a host fail, returns the code of the first error. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
-  // Parser errors may have no code. Their data contains parts of the response, so it is not used.
+  // The data of a parser error contains parts of the response, so it is not used.
   if (error.name === 'HTTPParserError') return 'NOT_HTTP'
   return error instanceof AggregateError ? codeOf(error.errors[0]) : undefined
 }
