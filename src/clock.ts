@@ -3,21 +3,18 @@ import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promis
 import { fromMillis, type Instant } from './instant.ts'
 
 export interface Clock {
-  /** Returns the time of this machine. It may be wrong, so the service's clock decides where a window ends. */
   now(): Instant
-  /** Returns milliseconds that never decrease. Used to measure durations. */
   monotonicMs(): number
-  /** Resolves after `ms`. Rejects with the signal's reason as soon as the signal aborts. */
+  /** Waits for `ms`. Rejects as soon as the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Runs `action` once after `ms`. The returned function cancels it. The timer does not keep the process alive. */
+  /** Runs `action` after `ms`, unless the returned function is called first. Does not keep the process alive. */
   after(ms: number, action: () => void): () => void
-  /** Yields to the event loop. Long computations call this between their steps. */
+  /** Lets other tasks run. Long computations call this function between their steps. */
   nextTurn(): Promise<void>
-  /** Returns a number in [0, 1), uniformly distributed. */
   random(): number
 }
 
-/** Returns the result of `work`. After `ms` milliseconds, returns undefined and aborts the signal passed to `work`. */
+/** Returns the result of `work`. After `ms`, aborts the signal of `work` and returns undefined. */
 export async function within<T>(
   ms: number,
   clock: Pick<Clock, 'after'>,

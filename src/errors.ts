@@ -1,10 +1,6 @@
-/**
- * The complete list of errors. Each error has a code, a message (what happened, and where) and a cure (what a person
- * can do). docs/ERRORS.md describes exactly these codes. Callers switch on `code` or `retry`, never on text. Errors
- * contain names, windows and status codes; never headers, tokens or request objects.
- */
+/** The list of all errors. Callers compare `code` or `retry`, never the message. No error contains a secret. */
 
-/** `never`: the same call fails again until somebody acts. `transient`: the same call may succeed later. */
+/** `never`: the call fails again until somebody acts. `transient`: the call may succeed later. */
 export type Retry = 'never' | 'transient'
 
 const CODES = {
@@ -79,9 +75,8 @@ export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 export interface ErrorDetails {
   /** What a person can do, in one or two sentences. */
   cure: string
-  /** The report that failed, if the error belongs to one. */
   report?: string | undefined
-  /** Plain values for logs and `--json`; never secrets, headers or request objects. */
+  /** Plain values for logs and `--json`; never secrets, headers or requests. */
   data?: Readonly<Record<string, unknown>>
   cause?: unknown
 }
@@ -116,7 +111,7 @@ export class SyncError extends Error {
 /** Returns a thrown value as a SyncError. An unknown error becomes `UNEXPECTED`. */
 export function asSyncError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
-  // If a cleanup fails after an error, Node throws a SuppressedError. Its field `suppressed` has the first error.
+  // If a cleanup fails after an error, Node throws a SuppressedError, whose field `suppressed` is the first error.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   if (thrown instanceof Error && thrown.name === 'AbortError') {
@@ -129,7 +124,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/** Returns whether the error means "too many open files". Without this check, the service would seem unreachable. */
+/** Returns whether the error means "too many open files". Otherwise the service would seem unreachable. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 
@@ -140,7 +135,7 @@ export const filesExhausted = (thrown: unknown): SyncError =>
     cause: thrown,
   })
 
-/** Throws UNEXPECTED when `condition` is false. A failed assertion is a defect of Tidemark. */
+/** Throws UNEXPECTED if `condition` is false. A failed assertion is a defect of Tidemark. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition)
     throw new SyncError('UNEXPECTED', `assertion failed: ${message}`, { cure: 'Please report this defect.' })

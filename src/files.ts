@@ -1,20 +1,16 @@
-/** Replaces files as a whole. After a failure or a power cut, either the old file or the new one exists, complete. */
+/** Replaces whole files. After a failure or a power cut, either the old file or the new file exists, complete. */
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
 
-/** Flushes a file or a folder to the disk. Returns its size in bytes. */
+/** Writes a file or a folder from the cache to the disk. Returns its size in bytes. */
 export async function flush(path: string): Promise<number> {
   await using handle = await open(path, 'r')
   await handle.sync()
   return (await handle.stat()).size
 }
 
-/**
- * Replaces a file. `write` creates the new file under a temporary name in the same folder. The new file is flushed and
- * renamed. Then the folder is flushed, because the folder contains the new name. Returns the result of `write`. After
- * an error, removes the temporary file and throws the error.
- */
+/** Replaces a file: `write` creates a temporary file, which is renamed. After a power cut, one of both is complete. */
 export async function replaceFile<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
   try {
@@ -29,10 +25,7 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   }
 }
 
-/**
- * Removes the temporary files of `replaceFile` that killed processes have left next to a file. Only the process that
- * replaces this file may call it: it would also remove the temporary file of another live process.
- */
+/** Removes the temporary files of `replaceFile`, also of live processes. Only the writer of `file` may call it. */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {

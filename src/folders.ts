@@ -1,10 +1,10 @@
-/** Creates and removes folders. If a folder can't be used, throws an error with a code and a cure for the operator. */
+/** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING with a cure. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { SyncError } from './errors.ts'
 
-/** Error codes that an operator can resolve: no permission, read-only, a file in place of a folder, a missing path. */
+/** Errors that an operator can resolve: no permission, a read-only disk, a file instead of a folder. */
 const MISTAKES = new Set([
   'EACCES',
   'EPERM',
@@ -17,10 +17,10 @@ const MISTAKES = new Set([
   'ELOOP',
   'ENAMETOOLONG',
 ])
-/** Error codes of SQLite for "attempt to write a readonly database" and "unable to open database file". */
+/** SQLite's codes for "attempt to write a readonly database" and "unable to open database file". */
 const SQLITE_MISTAKES = new Set([8, 14])
 
-/** Creates the folder and its parents. Does not use Node's option `recursive`, which never returns under /proc. */
+/** Creates the folder and its parents. Node's option `recursive` is not used, because it hangs under /proc. */
 export function makeFolder(folder: string, mode?: number): void {
   if (isFolder(folder)) return
   const above = dirname(folder)
@@ -33,11 +33,10 @@ export function makeFolder(folder: string, mode?: number): void {
   }
 }
 
-/** Permissions with which only this user may enter a folder, or read and write a file. A umask can only reduce them. */
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder, or changes an existing one, so that only this user can enter. Throws WAREHOUSE_MISSING. */
+/** Creates a folder that only this user can enter, or makes an existing folder private. Throws WAREHOUSE_MISSING. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -47,27 +46,20 @@ export function makePrivateFolder(folder: string): void {
   }
 }
 
-/** Permission bits of all users except the owner of a file. */
-const OTHERS = 0o077
+const OTHER_USERS_BITS = 0o077
 
-/**
- * Returns whether the path is a folder (not a link) that this user owns and that nobody else can enter. For root, the
- * owner may also be the owner of the parent folder, because a worker's folders are next to its warehouse.
- */
+/** Returns whether only this user can enter the folder. For root, the parent folder's owner may own it. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
-  if (found === undefined || !found.isDirectory() || (found.mode & OTHERS) !== 0) return false
-  // Systems without users (Windows) have no `getuid`.
+  if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
+  // Windows has no `getuid`.
   const user = process.getuid?.() ?? found.uid
   return found.uid === user || (user === 0 && found.uid === statSync(dirname(folder)).uid)
 }
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/**
- * Returns whether a file or folder exists. Throws WAREHOUSE_MISSING if this user may not look there. If it returned
- * false instead, the caller would create a second warehouse.
- */
+/** Throws WAREHOUSE_MISSING if this user may not look there: `false` would let the caller create a second warehouse. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
@@ -79,21 +71,21 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns WAREHOUSE_MISSING if a missing permission or a wrong path caused the error, and other errors unchanged. */
+/** Returns WAREHOUSE_MISSING if a missing permission or a wrong path caused the error; else the error itself. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',
     cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
 
-/** Returns WAREHOUSE_MISSING for missing permission on a file that Tidemark created, and other errors unchanged. */
+/** Returns WAREHOUSE_MISSING if this user may not open a file of Tidemark; else the error itself. */
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder. Throws WAREHOUSE_MISSING if another user owns it; for example, a command of root created it. */
+/** Removes a folder. Throws WAREHOUSE_MISSING if it belongs to another user, for example to root. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })
@@ -114,6 +106,6 @@ function asMistake(path: string, thrown: unknown, words: { readonly problem: str
 }
 
 function isMistake({ code, errcode }: Error & { readonly code?: string; readonly errcode?: number }): boolean {
-  // The lowest byte of SQLite's error code is the kind of error; the other bytes are details.
+  // The lowest byte of SQLite's error code is the kind of error.
   return MISTAKES.has(code ?? '') || (errcode !== undefined && SQLITE_MISTAKES.has(errcode % 256))
 }

@@ -1,10 +1,7 @@
-/**
- * A point in time, in whole microseconds since 1970 (UTC), like DuckDB's TIMESTAMPTZ. With milliseconds, rows at the
- * end of a window would be lost. A number contains these microseconds exactly until the year 2255.
- */
+/** Points in time in microseconds. With milliseconds, rows at the end of a window would be lost. */
 declare const instantBrand: unique symbol
 
-/** Microseconds since 1970-01-01T00:00:00Z; always a safe integer. */
+/** Microseconds since 1970-01-01T00:00:00Z; an exact integer until the year 2255. */
 export type Instant = number & { readonly [instantBrand]: 'µs' }
 
 export const MICROS_PER_MS = 1_000
@@ -30,13 +27,10 @@ export const earliest = (...instants: readonly Instant[]): Instant => Math.min(.
 
 export const latest = (...instants: readonly Instant[]): Instant => Math.max(...instants) as Instant
 
-/** Returns the milliseconds from `from` to `to`; negative when `to` is earlier. */
+/** Returns the milliseconds from `from` to `to`; negative if `to` is earlier. */
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
-/**
- * Reads an ISO 8601 date or date-time (spec §4, rule 1). Text without a zone is in UTC. Digits after the microsecond
- * are ignored. Returns undefined for other text.
- */
+/** Parses an ISO 8601 time (spec §4, rule 1). No zone means UTC. Digits after the microsecond are ignored. */
 export function parseInstant(text: string): Instant | undefined {
   const groups = ISO_DATE_TIME.exec(text)?.groups
   if (groups === undefined) return undefined
@@ -47,14 +41,14 @@ export function parseInstant(text: string): Instant | undefined {
   return (ms * MICROS_PER_MS + micros) as Instant
 }
 
-/** Returns the instant as ISO 8601 in UTC with six fractional digits. Requests and messages use this form. */
+/** Returns ISO 8601 in UTC with six fractional digits, for requests and messages. */
 export function formatInstant(instant: Instant): string {
   const wholeSecond = Math.floor(instant / MICROS_PER_SECOND)
   const micros = instant - wholeSecond * MICROS_PER_SECOND
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Returns whether the date exists. `Date.parse` reads 30 February as 1 March, so its result must match the text. */
+/** `Date.parse` reads 30 February as 1 March, so the result must match the text. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -1,4 +1,4 @@
-/** The log on standard error: lines for people on a terminal, else JSON. Masks secrets and fields like `password`. */
+/** The log on standard error: lines for people on a terminal, otherwise JSON. Secrets are masked. */
 import { pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { type Secret, spellingsOf } from './secret.ts'
@@ -8,7 +8,6 @@ export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogLine {
   (message: string): void
-  /** Logs fields and an optional message. The field for an error is `err`. */
   (fields: object, message?: string): void
 }
 
@@ -17,17 +16,17 @@ export interface Log extends Readonly<Record<Exclude<LogLevel, 'silent'>, LogLin
 }
 
 export interface GuardedLog extends Log {
-  /** Masks this secret's text in all later lines of this log and of its children. */
+  /** Masks this secret in all later lines of this log and of its children. */
   guard(secret: Secret): void
 }
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** Receives the lines; standard error by default. */
+  /** Standard error by default. */
   readonly destination?: { write(text: string): unknown }
-  /** If true, the log has lines for people instead of JSON. The default is true on a terminal. */
+  /** True: lines for people. False: JSON. The default is true on a terminal. */
   readonly pretty?: boolean
-  /** Called with each line of level `debug` or higher, as masked JSON, even if `level` is higher than `debug`. */
+  /** Receives each line of level `debug` or higher as masked JSON, even below `level`. */
   readonly keep?: ((line: string) => void) | undefined
 }
 
@@ -46,10 +45,10 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** Paths of the fields that pino masks by name. In deeper fields, only guarded texts are masked. */
+/** Paths of the fields that pino masks by name. In deeper fields, only guarded secrets are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
-/** The minimum length of a masked text. A shorter text may occur in ordinary words. */
+/** A shorter text is not masked, because it may be part of ordinary words. */
 const GUARDED_LENGTH_MIN = 4
 
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
@@ -79,10 +78,9 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   return Object.assign(pino(options, masking), { guard })
 }
 
-/** Returns the number of the line's level, which pino writes at the beginning of the line. */
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Matches user and password in an address of a queue or a proxy. They are masked without a call of `guard`. */
+/** Matches user and password in the address of a queue or a proxy, which nobody passes to `guard`. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {
@@ -98,8 +96,7 @@ interface RunContext {
 
 const runs = new AsyncLocalStorage<RunContext>()
 
-/** Runs `work` as part of the run. The log lines of `work` then contain the run's identifier and report. */
+/** Runs `work` as part of a run. Its log lines contain the run's identifier and report. */
 export const inRun = <T>(context: RunContext, work: () => T): T => runs.run(context, work)
 
-/** Returns the run to which the executing code belongs, or undefined outside of runs. */
 const currentRun = (): RunContext | undefined => runs.getStore()

@@ -1,16 +1,16 @@
-/** The hook for metrics, traces and debug logs. Each run, walk, request and load runs inside a call of `Observe`. */
+/** The hook for metrics, traces and debug logs. Each run, walk, request and load is passed to an `Observe` function. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
 export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
 
-/** Values for a metric or for a span of a trace: names, numbers, codes; never rows, bodies or secrets. */
+/** Names, numbers and codes for metrics and traces; never rows, bodies or secrets. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** Facts that are known when the work begins. `Note` adds the facts that are known only later. */
+  /** Facts that are known at the beginning. `Note` adds later ones. */
   readonly facts?: Facts | undefined
 }
 

@@ -1,8 +1,4 @@
-/**
- * Stores the log lines of runs for `tidemark logs`, as JSON in `.logs` next to the warehouse. There is one file per
- * hour (UTC). With one file per run, there would be half a million files after three months. The number of lines per
- * run and the size of all files are limited.
- */
+/** Stores the log lines of runs for `tidemark logs`. One file per hour avoids half a million files in three months. */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
@@ -10,12 +6,12 @@ import { formatInstant, type Instant } from './instant.ts'
 
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
-/** The maximum number of stored lines per run. Later lines are not stored. */
+/** Maximum number of stored lines per run. */
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
-/** The maximum size of all files in bytes. Above it, the files of the oldest hours are removed. */
+/** If all files together are larger, the oldest are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The maximum number of runs whose lines are counted. Beyond it, the run whose last line is oldest is forgotten. */
+/** With more runs in memory, the counter of the run with the oldest last line is deleted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -43,7 +39,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Stores a log line that has a `runId`. Never throws, because a full disk must not end a run because of its log. */
+  /** Stores a log line that has a `runId`. Never throws, because a full disk must not end the run. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -55,15 +51,12 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True if this process has begun a file for a new hour. Then older files may be due for `trim`. */
+  /** True after this process has begun the file of a new hour. Then older files may be due for `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }
 
-  /**
-   * Removes the files of hours before `before`. If the other files have more than LOGS_BYTES_MAX bytes together, also
-   * removes the oldest of them. Returns the number of removed files.
-   */
+  /** Removes files of hours before `before`, and the oldest files above LOGS_BYTES_MAX. Returns the number of files. */
   async trim(before: Instant): Promise<number> {
     const oldest = `${formatInstant(before).slice(0, 13)}.jsonl`
     let bytes = 0
@@ -84,7 +77,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // Deletes and sets the entry, so that the map is in the order of the last line of each run.
+    // Deletes and sets the entry, so that the map is sorted by the last line of each run.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -93,14 +86,13 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Lets the running code finish first, so that all of its lines are written in one call.
+    // Waits until the running code ends, so that all of its lines are written in one call.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
       this.#pending = ''
       await this.#append(text).catch(async (error: unknown) => {
         if ((error as { code?: unknown }).code !== 'ENOENT') return
-        // The folder was removed; `#append` creates it again.
         this.#file = ''
         await this.#append(text).catch(() => undefined)
       })
@@ -128,7 +120,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of a run, earliest first. Returns none if the files of its hours were removed. */
+/** Returns the lines of a run, earliest first; none if the files were removed. */
 export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -139,10 +131,10 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** pino's number of the level `info`. A run that was skipped logs only at `debug`. */
+/** pino's number of the level `info`. A skipped run logs only at level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run of a report that did something (it has an `info` line). If none did, returns the last run. */
+/** Returns the last run of a report with an `info` line. If there is none, returns the last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
@@ -155,7 +147,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Returns the lines of a file. Ignores a partial line, which remains if its process was killed while writing. */
+/** Ignores a partial line, which remains if a process is killed while it writes. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     try {

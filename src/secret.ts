@@ -7,13 +7,13 @@ export class Secret {
   #value: string
   readonly #source: (() => Promise<string | undefined>) | undefined
 
-  /** `source` reads the secret again, for example from a file that the operator replaces from time to time. */
+  /** `source` reads the secret again, for example from a file that the operator replaces. */
   constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
     this.#source = source
   }
 
-  /** Reads the secret from its source again. Returns true when the secret has changed. */
+  /** Reads the secret from its source again. Returns true if the secret has changed. */
   async readAgain(): Promise<boolean> {
     const now = await this.#source?.()
     if (now === undefined || now === this.#value) return false
@@ -38,10 +38,7 @@ export class Secret {
   }
 }
 
-/**
- * Returns the spellings of a secret that must be masked: plain, in JSON (once and twice), in a URL or form, in HTML,
- * and in Base64. The longest is first, because it may contain others.
- */
+/** Returns the spellings of a secret in text, JSON, URLs, HTML and Base64, longest first: one may contain another. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

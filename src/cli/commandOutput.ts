@@ -5,7 +5,7 @@ import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentPr
 import type { Shell, ExitCode } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
-/** Options that several commands have. A command receives only the options that it declares. */
+/** A command receives only the options that it declares. */
 export interface CommandOptions extends OutputOptions {
   readonly config: Config
 }

@@ -10,12 +10,12 @@ import type { Done, ExitCode, Shell } from './shell.ts'
 interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** The positional argument and its description. Example: `['<run>', 'its identifier']`. */
+  /** Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Hints, and examples that the user can paste. The help prints this text after the options. */
+  /** Hints and examples that the user can paste. The help prints them after the options. */
   readonly examples: string
-  /** Imports the action. The action receives the shell, the positional argument if there is one, and the options. */
+  /** The action receives the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 
@@ -36,7 +36,6 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
   }
 }
 
-/** Loads the configuration that `--config` names, or the default file. Throws CONFIG_INVALID. */
 async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/config.ts')
   return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
@@ -51,7 +50,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** Maximum number of rows that a printed table has without `--limit`. CSV and JSON always have all rows. */
+/** Limit of a printed table without `--limit`. CSV and JSON always have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

@@ -3,17 +3,17 @@ import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
 
-/** Returns the number with thousands separators. Example: `12,345`. */
+/** Returns, for example, `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
-/** Returns the number and the noun. Examples: `1 page`, `12 pages`. */
+/** Returns, for example, `1 page` or `12 pages`. */
 export const counted = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
 
 const MINUTE_S = 60
 const HOUR_S = 3_600
 const DAY_S = 86_400
 
-/** Returns a duration in at most two units. Examples: `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/** Returns at most two units. Examples: `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(ms: number): string {
   const tenths = Math.round(ms / 100) / 10
   if (tenths < 10) return `${tenths} s`
@@ -31,14 +31,13 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** Returns the time in whole seconds for people. JSON output has all digits. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : wholeSeconds(formatInstant(instant))
 
-/** Returns a time in ISO 8601 without its fraction of a second; an empty text for null. */
+/** Removes the fraction of a second from a time in ISO 8601. */
 export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''
 
-/** Replaces the line breaks of a message by spaces. */
+/** Replaces line breaks by spaces. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
@@ -54,7 +53,7 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
 ])
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns a table: a line with the headings, a rule, and the rows. Ends with a line break. */
+/** Returns a table: headings, a rule, and the rows. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),
@@ -74,13 +73,13 @@ export const leftColumns = (...heads: readonly string[]): Column[] => heads.map(
 
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
-/** Returns two lines: the problem with its code, and what to do. Without a problem, returns an empty text. */
+/** Returns two lines: the problem with its code, and what to do. */
 export const problemText = (subject: string, problem: Problem | undefined, state = 'failed'): string =>
   problem === undefined
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject from the beginning of the message, because the caller has already printed the subject. */
+/** Removes the subject from the beginning of the message, because the caller has already printed it. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

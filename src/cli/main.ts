@@ -4,10 +4,10 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** The process ends this many milliseconds after its command, even if connections are still open. */
+/** The process ends this long after its command, even if connections are still open. */
 const LINGER_MS_MAX = 3_000
 
-/** Runs the command in `args`, which are the arguments after the program's name. Never throws. */
+/** Runs the command in `args`, the arguments after the program's name. Never throws. */
 export async function main(args: readonly string[]): Promise<void> {
   const err = outputOf(process.stderr)
   using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })

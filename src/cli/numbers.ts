@@ -2,10 +2,10 @@
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox's port unless another program uses it. With a fixed port, the sandbox's address stays the same. */
+/** With a fixed port, the sandbox's address stays the same. If the port is in use, any other port is used. */
 export const PORT_PREFERRED = 7_800
 
-/** Returns a parser for numbers that match `form` and are at most `max`. Its error contains the description `what`. */
+/** Returns a parser whose error describes the number as `what`. */
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
   return (text) => {
     if (form.test(text) && Number(text) <= max) return Number(text)

@@ -8,7 +8,7 @@ import { styleText } from 'node:util'
 import { createLog } from '../log.ts'
 import { line } from './layout.ts'
 
-/** Runs the command that the arguments name. Prints its failure if there is one, and returns the exit code. */
+/** Runs the command that the arguments name. Prints its failure, and returns the exit code. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -17,27 +17,27 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
     return result.code
   } catch (thrown) {
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return 0
-    // The user has stopped the program, which caused this error. The message about the stop is already printed.
+    // The stop caused this error, and its message is already printed.
     if (shell.stop.signal.aborted) return printStopped(shell, args.includes('--json'))
     const failure = thrown instanceof CommanderError ? usageError(thrown, program, args) : thrown
     return printFailure(shell, failure, args.includes('--json'))
   }
 }
 
-/** Adapts arguments to the parser: adds `--help` if there are none, and `--` before SQL that begins with a comment. */
+/** Adds `--help` if there are no arguments, and `--` before SQL that begins with a comment. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // The parser suggests similar names for an unknown command, but not after `help`. So this leaves `help` out.
+  // The parser suggests similar names for an unknown command, but not after `help`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment (`--`). No option matches, because options contain no white space. */
+/** No option matches, because options contain no white space. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Moves SQL that begins with a comment to the end, behind `--`. Otherwise the parser would read it as an option. */
+/** Without `--` before it, the parser would read SQL that begins with a comment as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -45,7 +45,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser with all commands. The parser calls `done` with the exit code of the command that ran. */
+/** Returns the parser with all commands. It calls `done` with the exit code of the command that ran. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')
@@ -75,7 +75,7 @@ function usageError(error: CommanderError, program: Command, args: readonly stri
 
 const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/** Prints an error to standard error. With `--json`, prints a document to standard output, and logs the error. */
+/** With `--json`, prints a document to standard output and logs the error. */
 function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {
@@ -85,7 +85,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** With `--json`, prints a document about the stop. Otherwise prints nothing: `Stop` has already printed a message. */
+/** Without `--json`, prints nothing, because `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

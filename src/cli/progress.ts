@@ -1,8 +1,4 @@
-/**
- * Shows the progress of runs on standard error. On a terminal, each running report has a line that is redrawn
- * in place. Elsewhere, a line is printed when the run of a report has ended. With `--json`, progress is logged. With
- * `--quiet`, nothing is printed.
- */
+/** Shows the progress of runs on standard error: on a terminal as redrawn lines, with `--json` as log lines. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
@@ -16,7 +12,7 @@ export interface ProgressView extends Disposable {
 }
 
 const REDRAW_MS = 100
-/** Minimum time (ms) between two log lines of a running report. With one line per page, the log would be long. */
+/** With one log line per page, the log would be long. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -82,7 +78,7 @@ export class LiveProgress implements ProgressView {
   }
 }
 
-/** Returns a running report's line. Example: `events       12 pages     6,000 rows     850 rows/s  40 s left`. */
+/** Returns, for example, `events       12 pages     6,000 rows     850 rows/s  40 s left`. */
 export function progressLine({ report, pages, rows, rowsExpected, windows }: Progress, elapsedMs: number): string {
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
   const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
@@ -100,7 +96,7 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
     .trimEnd()
 }
 
-/** Returns how many windows are done and how many have failed. Example: `12 of 40 windows, 1 failed`. */
+/** Returns, for example, `12 of 40 windows, 1 failed`. */
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
@@ -111,13 +107,13 @@ export const silentProgress: ProgressView = {
   [Symbol.dispose]: () => undefined,
 }
 
-/** Returns a view that prints one line for each report when its run has ended. */
+/** Returns a view that prints one line when a report's run has ended. */
 export const lineProgress = (out: Output): ProgressView => ({
   ...silentProgress,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
 })
 
-/** Returns the line of an ended run. Example: `events: done, 12 pages, 6,000 rows in 7.1 s`. */
+/** Returns, for example, `events: done, 12 pages, 6,000 rows in 7.1 s`. */
 export function outcomeLine({ report, state, pages, figures, elapsedMs, offReason, error }: Outcome): string {
   if (state === 'off') return `${report}: off, ${offReason ?? 'not configured'}`
   if (error !== undefined) return `${report}: ${state} after ${duration(elapsedMs)}, ${error.code}`

@@ -15,7 +15,7 @@ export function selectReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Returns the names if all are reports. Throws REPORT_UNKNOWN, which suggests a similar name. */
+/** Throws REPORT_UNKNOWN with a similar name if a name is not a report. */
 export function requireReportNames(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name
@@ -46,7 +46,7 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns a line with what to do if a report is off because a setting is missing. Returns no line otherwise. */
+/** Returns a line about what to do if a report is off because a setting is missing. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

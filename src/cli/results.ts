@@ -1,7 +1,4 @@
-/**
- * Prints the result of a query. A table is for people: it is cut to a readable size. CSV and JSON are for programs:
- * they have all rows with all digits, and are written in pieces so that memory use stays bounded.
- */
+/** Prints the result of a query: a table of readable size for people; CSV and JSON with all rows for programs. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { counted, table } from './layout.ts'
@@ -16,13 +13,13 @@ export interface ResultPrinter {
 export const FORMATS = ['table', 'csv', 'json'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Maximum number of characters in a table cell. Longer texts are cut. */
+/** Longer texts are cut. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one row more than the table shows. If this row exists, the note below the table explains how to print all rows.
+    // Takes one row more than the table shows, to know whether the table must mention further rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -53,7 +50,7 @@ function shownText(cell: Cell): string {
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Escapes line breaks and other control characters, which would break the table. */
+/** Control characters would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -72,7 +69,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Returns a CSV value: an empty field for NULL, and `""` for an empty text, so that programs can distinguish them. */
+/** An empty field is NULL, and `""` is an empty text, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

@@ -1,7 +1,4 @@
-/**
- * The process as a command sees it. Commands write results to `out`, and log and progress to `err`, so that a pipe
- * receives only results.
- */
+/** The process as a command sees it. Only results go to `out`, so that a pipe receives no log or progress. */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 
@@ -21,7 +18,7 @@ export interface Shell {
   readonly cwd: string
   readonly clock: Clock
   readonly stop: Stop
-  /** Whether both input and output are terminals, so that the user can be prompted. */
+  /** True if input and output are terminals, so that the user can be asked. */
   readonly isInteractive: boolean
 }
 

@@ -54,7 +54,7 @@ export function standingsText(standings: readonly Standing[], settings: Config['
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about skipped audit records, rows that are not counted, late rows, and rows with a wrong modification time. */
+/** Returns lines about skipped audit records, uncounted rows, late rows, and rows with a wrong modification time. */
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
@@ -78,10 +78,9 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   return [...lines, `no run notices late rows of: ${unmeasured.map(({ report }) => report).join(', ')}`]
 }
 
-/** Maximum number of gaps that a line lists. The line contains only the number of further gaps. */
 const GAPS_SHOWN = 3
 
-/** Returns for each currency or entity a line with covered time and gaps, and a line with time that is read again. */
+/** Returns two lines for each currency or entity: covered time with its gaps, and time that is read again. */
 function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reading_again: again }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
@@ -114,15 +113,14 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Returns a text with the longest delay of a late row. Example: `one was shown at least 7 min after its stamp`. */
+/** Returns, for example, `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
-/** Returns the advice to raise `overlap`: the name of the setting and its new value. */
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-/** Returns a text about the rows that only the last reconcile found. Returns undefined if there are none. */
+/** Returns a text about rows that only the last reconcile found, or undefined. */
 export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
   missed === null || missed === 0
     ? undefined

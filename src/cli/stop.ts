@@ -1,7 +1,4 @@
-/**
- * Stops the program on request. The first SIGINT, SIGTERM or SIGHUP, or the end of the parent process, aborts one
- * signal that all work listens to. A second signal ends the program at once. Committed rows are safe in both cases.
- */
+/** Stops the program. The first signal, such as SIGINT, aborts all work; the second ends the process at once. */
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -9,7 +6,7 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** A second signal within this time (ms) is ignored: after Ctrl-C, the launcher forwards the signal once more. */
+/** After Ctrl-C, the launcher forwards the signal once more. This second signal within 500 ms is ignored. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -23,7 +20,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** The message to print at a stop if a worker does the work. If undefined, the usual message is printed. */
+  /** Replaces the usual message of a stop while a worker does the work. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
@@ -34,16 +31,16 @@ export class Stop implements Disposable {
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
     process.once('disconnect', this.#onOrphaned)
-    // The channel to the parent process only reports the parent's end. It must not keep this process alive.
+    // The channel only reports the parent's end. It must not keep this process alive.
     process.channel?.unref()
   }
 
-  /** Returns the signal, which aborts with CANCELLED when the user stops the program. */
+  /** Aborts with CANCELLED when the user stops the program. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }
 
-  /** Returns the exit code: 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal and after `endsWell`. */
+  /** 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal and after `endsWell`. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
@@ -53,7 +50,7 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
-  /** Until the result is disposed, a stop prints `words`, because the usual message is wrong while a worker works. */
+  /** A stop prints `words` until the result is disposed. The usual message would be wrong while a worker works. */
   replaceMessage(words: string): Disposable {
     this.#replacement = words
     return { [Symbol.dispose]: () => (this.#replacement = undefined) }
@@ -86,7 +83,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const replacement = this.#replacement
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // The abort erases the progress lines. So the abort must precede the message, or the message would be erased too.
+    // The abort erases the progress lines, so it must precede the message. Otherwise it would erase the message too.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${replacement ?? STOPPING}\n`)
   }

@@ -1,7 +1,4 @@
-/**
- * Sets up log and progress on standard error for a command. If the operation runs in this process, its log lines are
- * also stored for `tidemark logs`. Traces are sent to the address in the standard OpenTelemetry variables.
- */
+/** Opens log, progress and traces for a command. If it runs in this process, its log is stored for `tidemark logs`. */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'
@@ -21,15 +18,14 @@ import { type OutputOptions, openOutputs } from './commandOutput.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly output: OutputOptions
-  /** Called once, as soon as it is known which process executes the operation. */
+  /** Called as soon as it is known which process executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
-  /** Called with each progress event, in addition to the view on standard error. */
   readonly onProgress?: (progress: Progress) => void
 }
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Executes an operation in a worker or in this process and returns its answer. Throws the errors of `perform`. */
+/** Executes an operation in a worker or in this process. Throws the errors of `perform`. */
 export function performFor<R extends ActingRequest>(
   shell: Shell,
   settings: CommandSettings,
@@ -69,7 +65,7 @@ function inWorker(shell: Shell, { output }: CommandSettings): Surroundings {
   }
 }
 
-/** Opens log, run logs and tracing. Closing waits until all spans are sent and all lines are written. */
+/** Closing waits until all spans are sent and all log lines are written. */
 async function ownSurroundings(shell: Shell, { config, output }: CommandSettings): Promise<Surroundings> {
   const { clock, env } = shell
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
@@ -99,7 +95,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
   }
 }
 
-/** Erases the progress lines when the command is stopped, before the message of the stop is printed. */
+/** Erases the progress lines before the message of the stop is printed. */
 const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
 

@@ -1,23 +1,23 @@
-/** Checks single settings. The problem that a check returns never quotes an address, which may contain a password. */
+/** Checks single settings. No message quotes an address, because an address may contain a password. */
 import { isIP, isIPv4 } from 'node:net'
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** Maximum interval in milliseconds: Node's timers wait for at most 2^31 ms (24.8 days). */
+/** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Maximum of `overlap` and `settle`: ten years in ms. An instant plus this time is still an exact integer. */
+/** Maximum of `overlap` and `settle`: ten years. With more, an instant would no longer be an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
 
-/** Returns the problem with the text; undefined if the text is valid. */
+/** Returns what is wrong with the text, or undefined if the text is valid. */
 export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
 
-/** Checks the address of a webhook. It may have a query (`?key=…`), by which many receivers identify the sender. */
+/** Checks the address of a webhook. Many receivers need a query in it, such as `?key=…`. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
 function addressProblem(text: string, example: string, hasForbiddenQuery = false): string | undefined {
@@ -47,12 +47,12 @@ export const fileProblem: Check = (text) => {
   return ADDRESS.test(text) ? 'must be the path of a DuckDB file; addresses are not supported' : undefined
 }
 
-/** Matches an address such as `s3://bucket`. Does not match a Windows drive, which has one letter before the colon. */
+/** Matches an address such as `s3://bucket`, but not a Windows drive such as `C:`. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The path of the SQLite file, or a connection string for PostgreSQL, which may contain a password. */
+  /** The path of the SQLite file, or the connection string of PostgreSQL, which may contain a password. */
   readonly at: string
 }
 
@@ -61,7 +61,6 @@ export function lakeAddress(text: string): LakeAddress | undefined {
   return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
 }
 
-/** Returns the problem with the setting `warehouse`, which must be a DuckDB file or a lake. */
 export const warehouseProblem: Check = (text) => {
   if (lakeAddress(text) !== undefined) return undefined
   if (/^ducklake:/i.test(text)) return 'must be ducklake:sqlite:FILE or ducklake:postgres:CONNECTION'
@@ -70,13 +69,13 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Returns the problem with a directory. Addresses such as `s3://…` are refused, because they were never tested. */
+/** Rejects addresses such as `s3://…`, because Tidemark was never tested with them. */
 export const directoryProblem: Check = (text) =>
   ADDRESS.test(text)
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** Matches the address `quack://HOST:PORT`. An IPv6 host needs brackets: `[::1]`. */
+/** An IPv6 host needs brackets: `quack://[::1]:9494`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>
@@ -85,7 +84,6 @@ export const serveProblem: Check = (text) =>
 export interface ServeAddress {
   readonly host: string
   readonly port: number
-  /** True if only processes of this machine can connect to the host. */
   readonly isLoopback: boolean
 }
 
@@ -103,13 +101,10 @@ export const everyProblem: Check = (text) => {
   return ms > EVERY_MS_MAX ? 'must be at most 24d; write a cron line for anything rarer' : undefined
 }
 
-/** Checks a duration or `never`. */
 export const deletesEveryProblem: Check = (text) => (text === 'never' ? undefined : durationProblem(text))
 
-/** Checks a duration, a cron line or `never`. */
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 
-/** Checks a time zone against the IANA names. Example: `Europe/Paris`. */
 export const timeZoneProblem: Check = (text) => {
   try {
     return Intl.DateTimeFormat('en', { timeZone: text }) && undefined
@@ -124,15 +119,14 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks how long the bookkeeping tables keep entries: at least a day, since runs read the windows of the last day. */
+/** Requires at least one day, because runs read the windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the lag that causes a notice. Rejects 0s, because each mark is a little behind the present. */
+/** Rejects 0s, because each mark is always a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 
-/** Checks the time limit of a statement: at least a second, and at most the maximum of Node's timers. */
 export const queryTimeProblem: Check = (text) => {
   const ms = parseDuration(text)
   if (ms === undefined) return `must be a duration ${DURATION_FORMS}`

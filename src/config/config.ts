@@ -1,4 +1,4 @@
-/** Reads the file, `.env` and the environment once. They become one frozen value, or one error with all problems. */
+/** Reads the file, `.env` and the environment once. Returns one frozen value, or throws one error with all problems. */
 import { Secret } from '../secret.ts'
 import {
   clashingFiles,
@@ -52,7 +52,6 @@ function readYaml({ text, fileLabel }: Sources): YamlFile {
   throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
 }
 
-/** Returns a function that names the source of a setting in messages: a variable, or else a line of the file. */
 function whereOfSettings(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
   return (path) => {
     const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)
@@ -80,10 +79,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Returns the line number of a problem, for sorting. Problems of environment variables are last. */
+/** Sorts the problems of environment variables after the problems of the file. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes a value and all values in it, except URLs and secrets, which can't be frozen. */
+/** Freezes a value and all values inside it. URLs and secrets cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

@@ -1,14 +1,11 @@
-/**
- * Checks cron lines before anything starts: five fields (minute, hour, day of month, month, day of week), or six with
- * seconds first. The scheduler uses the same parser, so a line that passes cannot fail later in a running worker.
- */
+/** Checks cron lines with the parser of the scheduler, so that a running worker never meets a wrong line. */
 import { CronExpressionParser } from 'cron-parser'
 
 interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the words that the field may contain. The parser itself would read MON in the month field as January. */
+  /** Words such as `JAN`. The parser would accept MON in the field of the month and read it as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -25,10 +22,10 @@ const FIELDS: readonly Field[] = [
   { name: 'day of week', min: 0, max: 7, words: DAYS, range: 'SUN-SAT' },
 ]
 
-/** Returns whether the text has five or six fields, as cron lines have. `cronProblem` checks the fields. */
+/** Returns whether the text has as many fields as a cron line. `cronProblem` checks the fields. */
 export const isCron = (text: string): boolean => /^\S+(?: +\S+){4,5}$/.test(text)
 
-/** Returns the problem with a cron line; undefined if it is valid. */
+/** Returns what is wrong with a cron line, or undefined if it is valid. */
 export function cronProblem(line: string): string | undefined {
   const texts = line.split(/ +/)
   for (const [index, field] of FIELDS.slice(-texts.length).entries()) {
@@ -43,12 +40,12 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` for minutes, but the schedule would run at minute 0 only.
+  // The parser accepts `*/90` in the field of the minute, but then runs only at minute 0.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether the cron line ever runs. A fixed current date keeps the result independent of the clock. */
+/** Returns false for 30 February. The fixed date makes the result independent of the clock. */
 function hasNext(line: string): boolean {
   try {
     return CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined

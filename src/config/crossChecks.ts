@@ -1,4 +1,4 @@
-/** Checks that the schema can't do: required settings (in the file or in variables), and conflicts of settings. */
+/** Makes the checks that the schema cannot make: required settings, and settings that exclude each other. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
@@ -13,25 +13,25 @@ const REQUIRED = [
   ['service', 'client_id'],
 ] as const
 
-/** Returns a problem for each required setting that neither the file nor the environment contains. */
+/** Returns a problem for each required setting that is neither in the file nor in the environment. */
 export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
   REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
     where: whereOf(required),
     problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
   }))
 
-/** Returns a problem for each name in TIDEMARK_REPORTS that is not a report. */
+/** Returns a problem for each unknown report in TIDEMARK_REPORTS. */
 export const unknownReports = (env: Environment): readonly Problem[] =>
   (reportsInEnvironment(env) ?? [])
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** Minimum length of the `serve` token if other machines can reach the address and try to guess the token. */
+/** Minimum length of the `serve` token if other machines can connect and try to guess the token. */
 const TOKEN_CHARS_MIN = 16
-/** Minimum length of the `serve` token on a loopback address. DuckDB's extension requires it. */
+/** Minimum length of the `serve` token on a loopback address, required by DuckDB's extension. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Returns the problems with `serve`. This setting needs DuckDB's extensions, and a token that others can't guess. */
+/** Checks `serve`, which needs DuckDB's extensions and a token that is hard to guess. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []
@@ -48,7 +48,7 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/** Returns a problem for each setting that can't be combined with a lake, or that only a lake has. */
+/** Returns a problem for each setting that a lake excludes, and for each setting that only a lake may have. */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
@@ -69,7 +69,7 @@ export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem
 const needsExtensions = (names: string): string =>
   `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
 
-/** Returns a problem if the published copy is the warehouse itself: publishing would overwrite the warehouse. */
+/** Rejects a published copy with the path of the warehouse, because publishing would overwrite the warehouse. */
 export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
   const { warehouse, published } = filesOf(raw, folder)
   if (warehouse !== published) return []

@@ -1,4 +1,4 @@
-/** Defines the environment variables that set keys of the file, and converts their texts to values. */
+/** Defines the environment variables that replace settings of the file. */
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -40,7 +40,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** Variables without a corresponding key in the file. */
+/** These variables have no corresponding setting in the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
@@ -48,22 +48,20 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Variables that are not settings: the launcher reads them, or they are read before the configuration exists. */
+/** Known variables that are no settings. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
-/** Returns the name of the variable that sets the key at a path; undefined if there is none. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that set the value at `path`, or the list that contains it. Undefined if no variable did. */
+  /** Returns the variable that set the value at `path` or the list around it, or undefined if no variable did. */
   variableAt(path: Path): string | undefined
 }
 
-/** Returns the file's settings. Each variable that is set replaces the value of its key. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -75,21 +73,21 @@ export function withEnvironment(fileValue: unknown, env: Environment): MergedSet
   return { value, variableAt }
 }
 
-/** Returns the items of a list in a variable. `EUR, USD` and `EUR USD` are the same list. */
+/** Splits text at commas and spaces: `EUR, USD` and `EUR USD` are the same list. */
 export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).filter((item) => item !== '')
 
-/** Returns the reports in TIDEMARK_REPORTS; undefined if the variable is not set. */
+/** Returns the reports in TIDEMARK_REPORTS, or undefined if the variable is not set. */
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns the variable's value. Text that is not a number stays text. The schema then rejects it with a message. */
+/** Returns text that is not a number unchanged, so that the schema rejects it with a clear message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns the settings with `value` at `path`. Keeps a section that is not a map, so that the schema rejects it. */
+/** Does not replace a section that is not a map, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -111,7 +109,6 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
-/** Returns the names of Tidemark's variables that are set. */
 export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
 
 /** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
@@ -120,7 +117,7 @@ export interface Misspelling {
   readonly meant: string
 }
 
-/** Returns the set variables whose names resemble a variable of Tidemark. Other names may belong to other programs. */
+/** Returns the set variables with names similar to one of Tidemark. All others may belong to other programs. */
 export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that `check` accepts. For other text, the error message is the result of `check`. */
+/** Returns a schema for text that `check` accepts. The error message is the result of `check`. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -14,7 +14,7 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. For limits such as `.min(1)`, issues.ts writes the error messages. */
+/** Returns a schema for whole numbers. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
@@ -39,7 +39,7 @@ export const byteSize = (meaning: string) =>
     .transform((size) => (typeof size === 'number' ? size : (parseByteSize(size) ?? 0)))
     .describe(meaning)
 
-/** An integer. yamlFile.ts reads an integer beyond 2^53 as text to keep all digits, so text is accepted too. */
+/** Accepts text too, because yamlFile.ts reads an integer beyond 2^53 as text to keep all its digits. */
 export const exactInteger = z
   .custom<number | string>(
     (value) => (typeof value === 'string' ? LONG_INTEGER.test(value) : Number.isSafeInteger(value)),

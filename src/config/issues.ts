@@ -1,4 +1,4 @@
-/** Describes the schema's errors for an operator: which key is wrong, what it must be, which key was probably meant. */
+/** Describes errors of the schema for an operator: the wrong key, the allowed values, the key that was meant. */
 import { z } from 'zod'
 import { pathText, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -30,7 +30,6 @@ function unknownKey(path: Path, key: string): string {
   return `${name} is not a setting${hint(key, known)}`
 }
 
-/** Returns the names of the keys that the schema allows in the section at `path`. */
 function keysAt(path: Path): readonly string[] {
   let schema: unknown = RawConfig
   for (const step of path) {
@@ -42,7 +41,6 @@ function keysAt(path: Path): readonly string[] {
   return found instanceof z.ZodObject ? Object.keys(found.shape) : []
 }
 
-/** Returns the schema inside zod's wrappers for optional keys and default values. */
 function unwrapped(schema: unknown): unknown {
   const wrapped = schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault
   return wrapped ? unwrapped(schema.unwrap()) : schema
@@ -56,7 +54,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns the message of an error. Keeps our own messages, which begin with "must", and replaces zod's messages. */
+/** Our own messages begin with "must" and stay unchanged. Messages of zod are replaced. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

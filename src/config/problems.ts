@@ -1,23 +1,22 @@
-/** Problems of a configuration, collected in one error. A problem names keys, never values, which may be secret. */
+/** Collects the problems of a configuration in one error. Problems name keys, never values, which may be secret. */
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
-  /** The line or the variable that has the problem. Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
+  /** Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
   readonly where: string
   readonly problem: string
 }
 
-/** The steps to a setting. Example: `['reports', 'events', 'expand', 2]`. */
+/** Example: `['reports', 'events', 'expand', 2]`. */
 export type Path = readonly (string | number)[]
 
-/** Returns the line or the variable that sets the key at a path, for messages. */
 export type WhereOf = (path: Path) => string
 
 /** Returns a path as text. Example: `reports.events.expand[2]`. */
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the setting at a path of a configuration that was not checked yet; undefined if there is none. */
+/** Returns the value at a path of an unchecked configuration, or undefined. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -25,7 +24,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is given if the folder contains no `tidemark.yaml`. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder if it contains no `tidemark.yaml`. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -1,4 +1,4 @@
-/** The schema of `tidemark.yaml`. Unknown keys are errors. The JSON Schema for editors is made from this schema. */
+/** The schema of `tidemark.yaml`. Unknown keys are errors. The JSON Schema for editors is generated from it. */
 import { z } from 'zod'
 import { reportNames, reports } from '../../schema/index.ts'
 import {
@@ -20,7 +20,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** Minimum rate. With less than one request in 100 seconds, a worker would seem to hang. */
+/** With less than one request in 100 seconds, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -101,7 +101,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns a schema for an amount of memory or disk. The value stays text, since DuckDB parses it. */
+/** The value stays text, because DuckDB parses it. */
 const memory = (usual: string, purpose: string, what = 'Memory') =>
   z
     .string()

@@ -1,4 +1,4 @@
-/** The configuration schema of each report's section. Its keys follow from the report's declaration. */
+/** The schema of each report's section in `tidemark.yaml`. The report's declaration decides which keys it has. */
 import { z } from 'zod'
 import { reports, type Declaration, type ReportName } from '../../schema/index.ts'
 import {
@@ -11,7 +11,7 @@ import {
 } from './checks.ts'
 import { checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
 
-/** The reports whose rows can be audited: all except the audit reports themselves. */
+/** All reports except the audit reports: audit entries are not audited. */
 export const auditableReports: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -62,7 +62,7 @@ const common = {
   exclude_payload: z.boolean().default(false).describe('Keep columns only: no _payload, no _extra'),
 }
 
-/** Returns the schema of one report's section, which has only the keys that the report's declaration supports. */
+/** Returns the schema of one report's section, with only the keys that the report supports. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)
@@ -94,7 +94,7 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A section that the schema of `reportSection` has accepted. It has only keys that the report supports. */
+/** A section that the schema of `reportSection` has accepted. */
 export interface RawReport extends Partial<z.output<z.ZodObject<typeof common>>> {
   readonly enabled: boolean
   readonly reconcile_every?: string

@@ -25,7 +25,7 @@ export interface ResolveContext {
   readonly notifySecret: Secret | undefined
 }
 
-/** Returns the final configuration. The settings in `raw` must be checked already. */
+/** Converts checked settings to absolute paths, milliseconds and bytes. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
   const { folder, env, file } = given.sources
   const { warehouse, published } = filesOf(raw, folder)
@@ -60,14 +60,14 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
   }
 }
 
-/** Returns the absolute paths of warehouse and published copy. By default, the copy is in the warehouse's folder. */
+/** Returns absolute paths. By default, the published copy is in the warehouse's folder. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the local path whose folder contains staging, queue and socket. It is fixed for a lake in PostgreSQL. */
+/** The folder of this path contains staging, queue and socket. A lake in PostgreSQL has a fixed path. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -88,7 +88,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** Returns the service's settings. `missingSettings` has already reported a missing address or client identifier. */
+/** The empty defaults are never used: `missingSettings` has already rejected a missing address or client identifier. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),
@@ -153,7 +153,7 @@ function resolveReport(
   }
 }
 
-/** Removes empty filters. An empty filter means all values (spec §4, rule 3), the same as no filter. */
+/** Removes empty filters: an empty filter means all values (spec §4, rule 3), like no filter. */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
 
@@ -162,11 +162,11 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Returns how often the report is reconciled. Audit reports are never reconciled: audit entries do not change. */
+/** Audit reports are never reconciled, because audit entries do not change. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off: first the operator's decisions, then missing settings. Undefined: it is on. */
+/** Returns why the report is off, or undefined if it is on. The operator's decisions come first. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

@@ -1,7 +1,4 @@
-/**
- * Reads the three secrets of the configuration. Each is in an environment variable or in a file. The file's path is in
- * a setting, or in a variable such as REPORTING_CLIENT_SECRET_FILE. `tidemark.yaml` never contains a secret.
- */
+/** Reads the secrets from environment variables or from files. `tidemark.yaml` never contains a secret. */
 import path from 'node:path'
 import { Secret } from '../secret.ts'
 import { CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET } from './environment.ts'
@@ -9,7 +6,7 @@ import { pathText, valueAt, type Path, type Problem, type WhereOf } from './prob
 import type { RawConfig } from './raw.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
-/** Minimum number of characters of a key. A shorter key could be found by trying all combinations. */
+/** A shorter key could be found by trying all combinations. */
 const KEY_CHARS_MIN = 16
 
 const SETTINGS = {
@@ -28,11 +25,11 @@ type SecretSetting = (typeof SETTINGS)[keyof typeof SETTINGS]
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** The list to which the functions below add problems. After adding a problem, a function returns undefined. */
+  /** The functions below add problems to this list. */
   readonly problems: Problem[]
 }
 
-/** Reads the client secret, which is always required. Returns undefined after adding a problem. */
+/** Reads the client secret, which is always required. Adds a problem and returns undefined if it is missing. */
 export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
   const secret = await readSecret(SETTINGS.client, value, from)
   if (secret === 'none')
@@ -40,7 +37,7 @@ export async function readClientSecret(value: unknown, from: SecretSources): Pro
   return secret
 }
 
-/** Reads the key for hashed columns. It is required if a report hashes a column. Returns undefined without a key. */
+/** Reads the key for hashed columns. Adds a problem if a report hashes a column and there is no key. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key
@@ -48,7 +45,7 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices. It is required for a webhook. Returns undefined without a webhook or secret. */
+/** Reads the secret that signs notices. Adds a problem if there is a webhook without a secret. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
   const secret = await readSecret(SETTINGS.notify, raw, from)

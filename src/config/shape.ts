@@ -7,7 +7,7 @@ import type { Misspelling } from './environment.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
-  /** The number of the kind. A number beyond 2^53 is text, because a JavaScript number would be rounded. */
+  /** A number beyond 2^53 is text, because a JavaScript number would be rounded. */
   readonly entityId: number | string
   readonly follows: ReportName
 }
@@ -18,11 +18,10 @@ export type OffReason =
   | 'no currencies are configured'
   | 'no entities are configured'
 
-/** How often runs are repeated: at an interval, or at the times of a cron line. */
 export interface Rhythm {
-  /** The text of the setting: a duration such as `5m`, or a cron line of five or six fields. */
+  /** A duration such as `5m`, or a cron line. */
   readonly every: string
-  /** `every` in milliseconds; undefined for a cron line. */
+  /** Undefined for a cron line. */
   readonly everyMs?: number
 }
 
@@ -37,11 +36,10 @@ export interface Privacy {
 export interface ReportConfig extends Rhythm {
   readonly name: ReportName
   readonly enabled: boolean
-  /** Why the report is off; undefined if it is on. */
+  /** Undefined if the report is on. */
   readonly offReason?: OffReason
-  /** The time zone in which cron lines are read. */
   readonly timeZone: string
-  /** How often a worker compares the whole report with the service. Undefined if it does so only on request. */
+  /** How often a worker compares the whole report with the service. Undefined: only on request. */
   readonly reconcile?: Rhythm
   /** Minimum time (ms) between two comparisons of the total with the stored rows. 0: in each run. Undefined: never. */
   readonly deletesEveryMs: number | undefined
@@ -49,21 +47,16 @@ export interface ReportConfig extends Rhythm {
   readonly overlapMs: number
   readonly settleMs: number
   readonly start: Instant
-  /** The `expand` flags that requests contain: all flags, unless the settings list some. */
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** What happens to new fields and types: `evolve` changes columns, `freeze` uses `_extra`, `reject` rejects rows. */
+  /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
   readonly contract: SchemaContract
-  /** Whether every version of each row is kept in schema `history`. */
+  /** True if schema `history` keeps every version of each row. */
   readonly keepsHistory: boolean
-  /** Rules by which values are hashed or dropped before they are stored. */
   readonly privacy: Privacy
-  /**
-   * Whether incremental runs request rows by their creation time, in addition to the requests by modification time.
-   * Without it, rows that were never edited may be missed.
-   */
+  /** True if runs also request rows by creation time, because a filter by modification time may miss unedited rows. */
   readonly askCreated: boolean
-  /** The audited entities; empty for all reports except `audit_entries`. */
+  /** Empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
 }
 
@@ -79,29 +72,27 @@ export interface ServiceConfig {
 export interface ConsoleConfig {
   readonly host: string
   readonly port: number
-  /** Addresses or networks of proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
+  /** Proxies whose `X-Forwarded-For` names the client, as addresses or networks. Example: `['10.0.0.0/8']`. */
   readonly proxies: readonly string[]
-  /** The value of `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token at its start. */
+  /** `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token when it starts. */
   readonly token?: Secret | undefined
-  /** The value of `TIDEMARK_CONSOLE_VIEW_TOKEN`, for logins that may only look. */
+  /** `TIDEMARK_CONSOLE_VIEW_TOKEN`, for people who may only look. */
   readonly viewToken?: Secret | undefined
 }
 
 export interface LakeConfig extends LakeAddress {
-  /** The directory of the Parquet files. Ends with a slash. */
+  /** The directory of the Parquet files, with a slash at the end. */
   readonly data: string
   readonly extensions: string | undefined
 }
 
-/** The address at which a worker serves the published copy. */
 export interface ServeConfig extends ServeAddress {
-  /** The value of `TIDEMARK_SERVE_TOKEN`. If it is undefined, the worker creates a token at its start. */
+  /** `TIDEMARK_SERVE_TOKEN`. If it is undefined, the worker creates a token when it starts. */
   readonly token?: Secret
 }
 
-/** Settings of the notices that the worker posts to operators. */
 export interface NotifyConfig {
-  /** The webhook's address. Only its host is printed or logged, because path and query may be secret. */
+  /** Only the host is printed or logged, because path and query may be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -114,33 +105,32 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** Memory that DuckDB may use for loads, as text that DuckDB parses. Example: `1GB`. */
+  /** Text that DuckDB parses. Example: `1GB`. */
   readonly warehouseMemory: string
   readonly queryMemory: string
   /** Maximum size of a reader's temporary files, as text that DuckDB parses. */
   readonly queryDisk: string
-  /** Time limit (ms) of one statement of a reader. */
   readonly queryTimeMs: number
   readonly warehouseThreads?: number
 }
 
 export interface Config {
   readonly service: ServiceConfig
-  /** Absolute path of the file or, for a lake, a local path. Staging, queue and socket are created next to it. */
+  /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
   readonly warehouse: string
-  /** The lake; undefined if the warehouse is a file. */
+  /** Undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
   readonly published: string
-  /** Absolute path of the directory of staged files: the path of the warehouse with `.staging` appended. */
+  /** Absolute path: the path of the warehouse with `.staging` appended. */
   readonly staging: string
-  /** Directory of DuckDB's extensions. Always set if an extension is needed. */
+  /** Directory of DuckDB's extensions. Always set if a setting needs an extension. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long (ms) the bookkeeping tables keep a run and a window. Older runs are deleted; older windows are merged. */
+  /** How long the books keep runs and windows. Older runs are deleted; older windows are merged. */
   readonly historyMs: number
-  /** How long (ms) a rejected row stays listed after the service last sent it. */
+  /** How long a rejected row stays listed after the service last sent it. */
   readonly rejectedKeepMs: number
   /** The key for hashed columns. Always set if a report has such a column. */
   readonly hashKey?: Secret
@@ -149,7 +139,6 @@ export interface Config {
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits
-  /** The sources of the configuration: the file, the set variables, and variables whose names are probably misspelt. */
   readonly source: {
     readonly file?: string
     readonly env: readonly string[]
@@ -158,7 +147,7 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** The file that `--config` names; undefined without that option. */
+  /** The file that `--config` names. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

@@ -10,18 +10,18 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path of the file. Undefined if there is none: then variables must set all required settings. */
+  /** Absolute path. If there is no file, variables must set all required settings. */
   readonly file?: string
   /** The file's name in messages: relative to the working directory if the file is inside it. */
   readonly fileLabel: string
   readonly text: string
-  /** The folder to which relative paths in the configuration refer. */
+  /** Relative paths in the configuration start at this folder. */
   readonly folder: string
-  /** The variables of `.env` and of the real environment, which takes precedence. Empty variables are left out. */
+  /** The variables of `.env` and of the real environment, which has precedence. Empty variables are left out. */
   readonly env: Environment
 }
 
-/** Reads the configuration file and `.env`. Throws CONFIG_INVALID if a file can't be read. */
+/** Reads the configuration file and `.env`. Throws CONFIG_INVALID if a file is unreadable. */
 export async function readSources({ file, env, cwd }: ConfigSources): Promise<Sources> {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
@@ -38,13 +38,13 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns a file's secret without the final line break. If the file is unreadable or empty, returns the problem. */
+/** Returns the secret in a file without the final line break, or a problem if the file is unreadable or empty. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While a secret's file is being replaced, it may be missing or empty. In that case the old secret stays in use.
+  // While an operator replaces the file, it may be missing or empty. Then the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 
@@ -59,7 +59,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME and NAME_FILE set the same secret. If the real environment has either one, `.env` must not set the other.
+  // NAME and NAME_FILE set the same secret. If the real environment has one of them, `.env` must not set the other.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

@@ -1,4 +1,4 @@
-/** Finds the known word that is most similar to a mistyped word, if this known word is similar enough. */
+/** Finds the known word that is most similar to a mistyped word. */
 
 /** At most one letter in three may be mistyped, because a less similar suggestion would confuse the user. */
 const LETTERS_PER_TYPO_MIN = 3
@@ -11,14 +11,14 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return ranked[0]?.candidate
 }
 
-/** Returns `; did you mean "events"?`. If no known word is similar, lists all of them. */
+/** Returns `; did you mean "events"?`, or a list of all known words if none is similar. */
 export function hint(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   if (near !== undefined) return `; did you mean "${near}"?`
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** Returns the word in lower case without separators, so that `pageSize`, `page-size` and `page_size` are equal. */
+/** Makes `pageSize`, `page-size` and `page_size` equal. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
 /** Returns the Levenshtein distance: how many letters must be added, removed or changed. */

@@ -7,21 +7,21 @@ const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
 
-/** Returns a duration in milliseconds; undefined if the text is not a duration. */
+/** Returns milliseconds, or undefined if the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   const [, amount, unit] = DURATION.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return Math.round(Number(amount) * MS_PER[unit as keyof typeof MS_PER])
 }
 
-/** Returns a size in bytes; undefined if the text is not a size. `MB` is 1000² bytes, `MiB` is 1024² bytes. */
+/** Returns bytes, or undefined if the text is not a size. `MB` is 1000² bytes, `MiB` is 1024² bytes. */
 export function parseByteSize(text: string): number | undefined {
   const [, amount, unit] = BYTE_SIZE.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return Math.round(Number(amount) * BYTES_PER[unit as keyof typeof BYTES_PER])
 }
 
-/** The advised overlap is rounded up to a multiple of one of these steps. */
+/** An advised overlap is a multiple of one of these steps. */
 const STEPS_MS = [
   SECOND_MS,
   5 * SECOND_MS,
@@ -33,10 +33,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The step is the largest one that fits at least this many times into the overlap to advise. */
+/** The advised overlap has at least this many steps. */
 const STEPS_MIN = 2
 
-/** Returns the overlap (ms) to advise, or undefined if no row was late by more than half of the present overlap. */
+/** Returns an overlap (ms), or undefined if no row was late by more than half of the present overlap. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
@@ -51,14 +51,14 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/** Returns a duration as the configuration writes it, in the largest unit that divides it. Examples: `90s`, `15m`. */
+/** Returns a duration in the largest unit that divides it. Examples: `90s`, `15m`. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }
 
-/** Returns the overlap to set in place of `overlapMs`, such as `15m`. Returns undefined if `overlapMs` is enough. */
+/** Returns the overlap to set instead of `overlapMs`, such as `15m`, or undefined if `overlapMs` is enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   const advised = advisedOverlapMs(largestLatenessMs, overlapMs)
   return advised === undefined ? undefined : settingDuration(advised)

@@ -1,4 +1,4 @@
-/** Parses YAML into a plain value with each key's line. Errors never quote the text, which may contain a secret. */
+/** Parses YAML with the line of each key. Errors never quote the text, which may contain a secret. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import type { Path } from './problems.ts'
 
@@ -26,7 +26,7 @@ export function parseYaml(text: string): YamlFile {
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
 
-/** Replaces aliases by their values. Returns the text `ALIASES` if an alias is unknown or the result would be huge. */
+/** A short file can become huge through aliases (`*name`). `ALIASES` is returned instead. */
 function plainValueOf(document: Document): unknown {
   try {
     return plain(document.toJS({ maxAliasCount: 100 }))
@@ -35,7 +35,7 @@ function plainValueOf(document: Document): unknown {
   }
 }
 
-/** Removes keys without a value, such as a section whose lines are all comments. Integers beyond 2^53 become text. */
+/** Removes keys without a value, such as a section with only comments. Integers beyond 2^53 become text. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (Array.isArray(value)) return value.map((item) => (item === null ? null : plain(item)))
@@ -71,7 +71,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Returns the parser's message without quotations of the text, which may contain a secret. */
+/** Removes quotations of the text from the parser's message, because the text may contain a secret. */
 function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

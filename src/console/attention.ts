@@ -6,10 +6,7 @@ import { DAY_MS } from '../instant.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/**
- * A report needs attention if its lag exceeds both one hour and `INTERVALS_BEHIND` intervals between its runs. Later
- * runs end a shorter lag without help. For a cron schedule, the interval counts as one day.
- */
+/** A report is behind if its lag exceeds one hour and ten intervals of its runs. Later runs end a shorter lag. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -32,7 +29,7 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
 }
 
-/** The contents of an item. By default, an item is not urgent and has no action. */
+/** An item of the list. By default, it is not urgent and has no action. */
 type Need = Pick<Attention, 'title' | 'why' | 'cure'> & Partial<Pick<Attention, 'urgent' | 'action'>>
 
 interface Context {
@@ -40,7 +37,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** Functions by kind of attention, the worst kind first. Each returns the item to show, or undefined if none is due. */
+/** One function for each kind of attention, the worst kind first. Returns undefined if there is nothing to show. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined
@@ -61,7 +58,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // The mark of an audit report moves forward only when a record changes, so an old mark is not a lag.
+    // The mark of an audit report moves only when a record changes, so an old mark is not a lag.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${spanText(lag)} behind`,
@@ -124,5 +121,5 @@ function spanText(seconds: number): string {
   return `${value} ${name}${value === 1 ? '' : 's'}`
 }
 
-/** Returns a time without its seconds. Example: `2026-11-21 10:22`. */
+/** Example: `2026-11-21 10:22`. */
 const minuteOf = (time: string): string => time.slice(0, 16).replace('T', ' ')

@@ -1,8 +1,4 @@
-/**
- * Where the console reads data and sends commands. In the process that owns the warehouse, the backend is the owner. In
- * other processes, it is the published copy and the queue. When the owner changes, the backend is replaced, and the
- * console stays open.
- */
+/** The source of the console's data: the warehouse in its owner, elsewhere the published copy and the queue. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
@@ -15,19 +11,17 @@ export interface Reader {
 
 export interface ConsoleBackend {
   readonly isOwner: boolean
-  /** Executes an operation. A failure is returned as an answer with `error`, not thrown. */
+  /** Executes an operation. Returns a failure as an answer with `error` and does not throw it. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Runs SELECT statements on the bookkeeping tables, in the warehouse or in the published copy. */
+  /** Reads tables of schema `tidemark`, from the warehouse or from the published copy. */
   readonly books: Reader
-  /** Returns each report's state, as `tidemark status --json` prints it. */
   standings(): Promise<readonly Standing[]>
   /** Returns the active runs of this process; none if it does not own the warehouse. */
   running(): readonly RunningRun[]
-  /** Returns the number of runs that this process has begun since its start; 0 if it does not own the warehouse. */
+  /** Returns the number of runs since the start of this process; 0 if it does not own the warehouse. */
   begun(): number
 }
 
-/** The part of a report's configuration that the console shows. */
 export type ReportSettings = Pick<
   RequestConfig['reports'][ReportName],
   'enabled' | 'every' | 'everyMs' | 'settleMs' | 'overlapMs' | 'start'

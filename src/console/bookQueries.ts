@@ -1,4 +1,4 @@
-/** The console's queries on the bookkeeping tables. Each query returns a limited number of rows, with times as text. */
+/** The console's queries on schema `tidemark`. Each query limits the number of rows and returns times as text. */
 import type { ReportName } from '../../schema/index.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { type ErrorColumns, problemIn } from '../status/standing.ts'
@@ -33,7 +33,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns, for each report, the number of rows of each of its last successful incremental runs, earliest run first. */
+/** Returns the row counts of each report's last successful incremental runs, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -44,10 +44,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/**
- * Returns the mark after each of the last incremental runs. The bookkeeping tables contain only the present mark. So
- * this computes each mark: the end of the run's last window minus settle. Of several currencies, the earliest counts.
- */
+/** Computes the mark after each run: the end of its last window minus settle. Only the present mark is stored. */
 export function marksOver(
   books: Reader,
   report: ReportName,
@@ -66,7 +63,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** Maximum number of characters of a rejected row in a response. Some rows have megabytes. */
+/** Some rejected rows have megabytes. A response contains only their beginning. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows that were not dismissed, newest first, and their total number. */
@@ -83,7 +80,6 @@ export async function rejectedOf(
   return { total: counted?.total ?? 0, rows }
 }
 
-/** Returns backfills, the newest request first. */
 export const backfillsOf = (books: Reader, limit: number): Promise<Backfill[]> =>
   books.rows<Backfill>(`
     SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,

@@ -22,13 +22,13 @@ import { Live } from './live.ts'
 
 export interface ConsoleOptions {
   readonly host: string
-  /** The port to listen on; 0 means any free port. */
+  /** 0 means any free port. */
   readonly port: number
-  /** The token for the login. If it is undefined, a new token is created. */
+  /** The token for the login. If it is undefined, the console creates a token. */
   readonly token?: Secret | undefined
-  /** The token for read-only logins; undefined if there is none. */
+  /** The token for logins that may only look. */
   readonly viewToken?: Secret | undefined
-  /** Addresses or networks of proxies. Their `X-Forwarded-For` names the client. Example: `10.0.0.0/8`. */
+  /** Proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
   readonly proxies?: readonly string[]
   readonly version: string
   readonly clock: Clock
@@ -38,25 +38,25 @@ export interface ConsoleOptions {
   readonly runLogs: string
   /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
-  /** Returns whether the queue's store responds and the roles of this worker have begun their work. */
+  /** True if the queue's store responds and the roles of this worker have begun their work. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
 }
 
 export interface Console extends AsyncDisposable {
   readonly address: string
-  /** The token for the login: the configured token, or the token that was created. */
+  /** The configured token, or the token that the console has created. */
   readonly token: Secret
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Time limit (ms) for a client to send a request. Node checks it only at intervals, by default of 30 seconds. */
+/** Time limit for a client to send a request. By default, Node checks it only every 30 seconds. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** Maximum number of requests per minute and address to a route that needs no login. Each page file is a route. */
+/** Limit for each address and route without a login. Each file of the page is a route. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
-/** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID if the address or the tokens can't be used. */
+/** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
   checkReach(options.host, options)
   const token = options.token ?? newToken()
@@ -100,7 +100,7 @@ async function addRoutes(
   { options, gate, errands }: { options: ConsoleOptions; gate: GateOptions; errands: Errands },
 ): Promise<Live> {
   const { clock, log, backendOf, version } = options
-  // Rejects plain text, which Fastify accepts by default. The page and programs send JSON only.
+  // Rejects plain text, which Fastify accepts by default: everybody sends JSON.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

@@ -1,7 +1,4 @@
-/**
- * Errands: actions that were started in the console. A sync or a backfill may take hours, so the response is an errand,
- * and the page polls the errand's state. Only the newest errands are kept. The warehouse contains the actions' effects.
- */
+/** Errands are actions of the console. An action may take hours, so the page polls its state. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'
@@ -12,7 +9,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** Milliseconds to wait for an action. If the action takes longer, the response is an errand that is still running. */
+/** After this time, the response is an errand that is still running. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -51,7 +48,7 @@ export class Errands {
     return errand
   }
 
-  /** Stops waiting for the results of actions. The actions themselves continue in the worker. */
+  /** Stops waiting for actions, which continue in the worker. */
   close(): void {
     this.#closing.abort()
   }

@@ -1,4 +1,4 @@
-/** Converts errors to responses. A response contains what happened and what to do, but no internals of the program. */
+/** Converts errors to responses with the message and the cure, but no internals of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error as a response. Does not throw it, so that no error handler of a plugin runs. */
+/** Sends the error and does not throw it, so that no plugin's error handler runs. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)
@@ -36,7 +36,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Returns the error for a request that Fastify rejects (too large, no JSON, wrong fields); undefined for defects. */
+/** Returns the error for a request that Fastify rejects (too large, no JSON), or undefined for a defect. */
 function fastifyError({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

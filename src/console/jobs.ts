@@ -1,4 +1,4 @@
-/** Lists the jobs of all queues for the view `Runs`: active, waiting, delayed until the next attempt, and failed. */
+/** Lists the jobs of all queues: active, waiting, delayed until the next attempt, and failed. */
 import { type QueueName, QUEUES } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { type Clock, within } from '../clock.ts'
@@ -13,7 +13,7 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Returns the result of `read`. Throws QUEUE_UNREACHABLE if `read` takes longer than 5 s. */
+/** Returns the result of `read`. Throws QUEUE_UNREACHABLE after 5 s. */
 export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
   const answer = await within(ANSWER_MS_MAX, clock, read)
   if (answer !== undefined) return answer
@@ -22,7 +22,7 @@ export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promi
   })
 }
 
-/** Returns the numbers of jobs, and at most `JOBS_MAX` jobs per queue and state. Active jobs are first. */
+/** Returns the job counts, and at most `JOBS_MAX` jobs per queue and state. Active jobs are first. */
 export async function readJobs(queues: Queues): Promise<Jobs> {
   const depths = await queues.depths()
   const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))
@@ -31,13 +31,13 @@ export async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Returns true for ticks that wait for their time. Each report always has such a tick, so they are not listed. */
+/** Each report always has a tick that waits for its time, so waiting ticks are not listed. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // The list contains undefined for a job that was removed while the jobs were read.
+  // The list contains undefined for a job that was removed during the read.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

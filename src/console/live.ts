@@ -1,7 +1,4 @@
-/**
- * Live progress as server-sent events. The active runs are read every `POLL_EVERY_MS`, and open pages receive the state
- * only if it has changed. So a fast run does not flood the pages, and a slow browser has no backlog.
- */
+/** Sends the active runs to open pages as server-sent events, every 400 ms at most and only if they have changed. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -9,21 +6,21 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** After this time (ms) without an event, a stream receives a comment. Otherwise proxies would close the stream. */
+/** After this time without an event, a stream receives a comment. Otherwise a proxy would close the stream. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
 export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
-  /** Returns false if the login session of the request has ended since the request was accepted. */
+  /** Returns false if the login session of the request has ended in the meantime. */
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
 
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The state that was sent last (JSON). */
+  /** The state that was sent last, as JSON. */
   sent: string
   sentMs: number
 }
@@ -74,14 +71,13 @@ export class Live {
     if (this.#streams.size > 0) this.#cancelTimer = this.#parts.clock.after(POLL_EVERY_MS, () => this.#poll())
   }
 
-  /** Sends the text unless the session has ended or the client is slow. Returns whether the text was sent. */
   #send(stream: Stream, text: string): boolean {
     if (!this.#parts.mayWatch(stream.request)) {
       stream.reply.raw.end()
       this.#streams.delete(stream)
       return false
     }
-    // While a slow client's buffer is full, nothing is sent. Afterwards the client receives the newest state.
+    // A slow client receives nothing while its buffer is full. Afterwards it receives the newest state.
     if (stream.reply.raw.writableNeedDrain) return false
     stream.sentMs = this.#parts.clock.monotonicMs()
     stream.reply.raw.write(text)

@@ -1,4 +1,4 @@
-/** Converts the results of operations, and active runs, into the form of the API and of the live events. */
+/** Converts results of operations and active runs to the form of the API. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
 import { notableFigures } from '../../jobs/runs/runs.ts'
@@ -7,10 +7,10 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Returns only the code, the message and the cure. Errors may have other fields, which are not part of the API. */
+/** Removes all other fields of an error, which are not part of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in an operation's answer. Returns an empty list for an event without outcome. */
+/** Returns the outcomes in an event or in an operation's answer; an empty list if there are none. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome

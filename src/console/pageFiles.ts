@@ -55,7 +55,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // The console itself uses plain HTTP. If a proxy adds TLS, the proxy sets the header Strict-Transport-Security.
+    // The console uses plain HTTP. A proxy that adds TLS also sets the header Strict-Transport-Security.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -48,7 +48,7 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** SQL that reads each stored coverage with its mark and, for an entity, the number of records to read again. */
+/** Reads each coverage with its mark. For an entity, `records` is the number of records to read again. */
 const STATES = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
@@ -58,7 +58,7 @@ const STATES = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Returns the coverage of each currency or entity of every report that was read at least once. */
+/** Returns the coverage of each currency or entity, for every report that was read at least once. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: RequestConfig,
@@ -96,7 +96,7 @@ function scopesOf(asks: ReadConfig, spans: readonly SpanRow[] = [], rows: readon
 const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** Returns the range to read again because the configuration changed; null if there is none. */
+/** Returns the range that must be read again after a change of the configuration, or null. */
 function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
   const { start, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(report)

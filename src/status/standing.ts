@@ -1,4 +1,4 @@
-/** Reads the state of each report from the bookkeeping tables: its mark, its last run, and what prevents new runs. */
+/** Reads the state of each report from the tables of schema `tidemark`: mark, last run, and why it does not run. */
 import { z } from 'zod'
 import { reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
@@ -16,7 +16,6 @@ export const Problem = z.object({
 })
 export type Problem = z.infer<typeof Problem>
 
-/** A report's state, as `tidemark status --json`, the worker and the console return it. */
 export const Standing = z.object({
   report: Report,
   state: z.enum(['done', 'failed', 'stopped', 'running', 'paused', 'off', 'never run']),
@@ -56,7 +55,7 @@ interface Row extends Omit<Standing, 'state' | 'error' | 'advised_overlap' | 'co
 
 const REGISTRY = `[${reportNames.map(text).join(', ')}]`
 
-/** SQL that reads the row of each report in `tidemark.freshness`. A report without such a row has never run. */
+/** A report without a row in `tidemark.freshness` has never run. */
 const STANDINGS = `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
@@ -89,7 +88,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Requ
   })
 }
 
-/** Returns the error in the columns of a run; null if the run did not fail. */
+/** Returns the error of a run, or null if the run did not fail. */
 export const problemIn = ({ code, message, cure }: ErrorColumns): Problem | null =>
   code === null ? null : { code, message: message ?? '', cure: cure ?? '' }
 

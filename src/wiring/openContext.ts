@@ -1,4 +1,4 @@
-/** Opens client and warehouse, in this order. Disposing the result closes them in reverse order. */
+/** Opens the client, then the warehouse. Disposing the result closes them in reverse order. */
 import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -34,7 +34,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // At the end, removes the staging directory, unless other processes may have files there.
+  // Other processes may have files in the staging directory. Only without them is it removed.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -67,11 +67,10 @@ const LOADS_NOTHING = {
 }
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** Maximum number of attempts per request. Default: the default of the client. */
+  /** Maximum number of attempts per request. */
   readonly attemptsMax?: number
-  /** The store through which processes share the token and pauses. Without a store, long pauses are kept in a file. */
+  /** Processes share the token and pauses through this store. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
-  /** Called with each event of the client. The event is also logged. */
   readonly onEvent?: (event: ClientEvent) => void
 }
 
@@ -110,7 +109,6 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   }
 }
 
-/** Hides the client secret, the hash key, the secret of notices and the console's token in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
@@ -118,16 +116,13 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** Returns whether other processes may stage rows in the directory: pullers of a shared queue, or loaders of a lake. */
+/** Returns whether other processes may stage rows: pullers of a shared queue, or loaders of a lake. */
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 
-/**
- * Opens the warehouse, which locks its file, and removes staged rows that a killed process left. If `isShared`, removes
- * only folders older than `STALE_MS`, because the others may belong to live processes.
- */
+/** Opens the warehouse. Removes staged rows of killed processes; if `isShared`, only those older than `STALE_MS`. */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
@@ -143,17 +138,14 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const StoredPause = z.object({
-  /** Digest of the service and the client to which the pause applies. */
+  /** Hash of the service's address and the client: a pause applies only to them. */
   of: z.string(),
-  /** Start of the pause in milliseconds since 1970, on this machine's clock. */
+  /** Milliseconds since 1970 on this machine's clock. */
   fromMs: z.number(),
   untilMs: z.number(),
 })
 
-/**
- * Keeps long pauses (Retry-After) of this service and client (`identity`) in a file next to the warehouse. Without the
- * file, commands that cron starts every few minutes would ignore the pauses. Workers keep pauses in the queue's store.
- */
+/** Keeps long pauses (Retry-After) in a file, so that the next command, for example of cron, obeys them too. */
 function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = identityHash(identity)

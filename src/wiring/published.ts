@@ -36,13 +36,12 @@ async function refuseNewer(database: Database): Promise<Database> {
   }
 }
 
-/** Opens the warehouse itself for reading: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist. True for a lake, because this function does not open the lake. */
+/** Returns whether the warehouse may exist. Returns true for a lake without opening it. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -50,10 +49,7 @@ export interface Newest {
   readonly file: 'warehouse' | 'published'
 }
 
-/**
- * Opens the warehouse. Opens the published copy instead if another process writes the warehouse, or if this user may
- * not open the warehouse. Returns undefined if neither file exists.
- */
+/** Opens the warehouse or, if another process has it open, the published copy. Returns undefined without both files. */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   const isLake = config.lake !== undefined
   try {

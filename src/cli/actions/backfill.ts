@@ -1,4 +1,4 @@
-/** `tidemark backfill`: reads ranges again, in windows, and prints a summary. With `--dry-run`, only prints a plan. */
+/** `tidemark backfill`: reads ranges again and prints a summary. With `--dry-run`, only prints a plan. */
 import { formatInstant, type Instant } from '../../instant.ts'
 import type { AnswerOf, Progress } from '../../operations/contract.ts'
 import { planBackfills } from '../../operations/planBackfills.ts'
@@ -64,7 +64,6 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   })
 }
 
-/** Returns how the user can continue a backfill that this process has stopped. A worker would continue it by itself. */
 function howToContinue({ report, backfillId, windows }: Partial<Progress> = {}): string {
   if (report === undefined || windows === undefined) return 'nothing was read yet; the same command begins again\n'
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`
@@ -101,10 +100,9 @@ function summaryText({ ends, published, publishError }: BackfillAnswer): string 
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** Maximum number of failed windows to print. The table `tidemark.backfill_windows` contains all of them. */
+/** The table `tidemark.backfill_windows` contains all failed windows. */
 const FAILURES_SHOWN = 5
 
-/** Returns lines about windows that failed. If the backfill could not begin, returns a line about the error. */
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
   if (ended === undefined) return [problemText(report, error)]
   if (ended.state === 'done') return []
@@ -167,7 +165,7 @@ const PLAN_COLUMNS: readonly Column[] = [
   ...leftColumns('from', 'to', 'scope'),
   ...rightColumns('rows', 'requests'),
 ]
-/** Maximum number of windows to print for each report of a plan. `--json` prints all windows. */
+/** `--json` prints all windows. */
 const WINDOWS_SHOWN = 20
 
 function planText(plans: readonly BackfillPreview[]): string {

@@ -23,7 +23,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** Maximum number of attempts per request. Runs try more often, but a person waits for the result of a check. */
+/** Runs try more often, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
@@ -52,7 +52,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
   return hasFailed(findings) ? 1 : 0
 }
 
-/** Returns `ok` or a warning, never a failure, because commands work without a console. */
+/** Returns a warning instead of a failure, because commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkReach(host, { token, viewToken })
@@ -64,7 +64,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning for each report whose overlap is too short, or one `ok`. Returns none before the first sync. */
+/** Returns a warning for each report whose overlap is too short, or one `ok`; nothing before the first sync. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -84,7 +84,7 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // Another check already reports a file that can't be read, so only an unexpected error is reported here.
+    // Another check already reports an unreadable file.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
@@ -108,7 +108,7 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
-/** Returns one finding that lists all passed checks, and one finding for each problem. */
+/** Returns one finding for all passed checks, and one for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>
@@ -123,7 +123,7 @@ async function resumeReadable(shell: Shell, config: Config, findings: readonly F
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opening for writing may migrate the warehouse, so the warehouse is opened only if there is a pause to end.
+    // Opening the warehouse may migrate it, so it is opened only if there is a pause to end.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

@@ -17,7 +17,7 @@ import type { WorkerConnection } from '../../operations/worker.ts'
 import { failuresText, hasFailed } from './sync.ts'
 
 const FOLDER = 'data/demo'
-/** Number of events in the demo's service. With this number, the demo takes half a minute. */
+/** With this number, the demo takes half a minute. */
 const ROWS = 300
 const TOKEN_BYTES = 12
 
@@ -35,7 +35,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have read rows before this sync. So the printed table counts all loads since the worker's start.
+  // The worker may have read rows before this sync, so the printed table counts all loads.
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -60,7 +60,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   return 0
 }
 
-/** On a terminal, keeps the demo and its console running until the user presses Ctrl-C. */
+/** On a terminal, the demo and its console run until the user presses Ctrl-C. */
 async function keepRunning({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()
@@ -69,7 +69,7 @@ async function keepRunning({ out, stop }: Shell, console: string, token: string)
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes the files of an earlier demo. Keeps all other files in the folder. */
+/** Removes the files of an earlier demo, and no other files. */
 async function removeOldFiles(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
@@ -79,7 +79,7 @@ async function removeOldFiles(folder: string): Promise<void> {
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
-/** Writes and loads the demo's configuration. Ignores environment variables, which may name the user's real service. */
+/** Ignores environment variables, which may name the user's real service. */
 async function configure(folder: string, url: string, token: string): Promise<Config> {
   const { clientId, clientSecret } = DEMO_CLIENT
   await mkdir(folder, { recursive: true })
@@ -146,7 +146,7 @@ interface ReportLoads extends Readonly<Record<(typeof FIGURES)[number], number>>
   readonly pages: number
 }
 
-/** Returns, for each report, the numbers of pages and rows in the loads after load number `load`. */
+/** Returns the pages and rows of each report in the loads after load number `load`. */
 async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
   await using copy = await openPublished(config)
   const read = await copy.rows<ReportLoads>(`

@@ -31,7 +31,6 @@ export async function exportTables(
   return 0
 }
 
-/** Returns for each report the number of its tables, rows, files, newly written files, and bytes. */
 function linesOf({ manifest, written }: ExportResult) {
   return manifest.reports.map((report) => {
     const tables = manifest.tables.filter((each) => each.report === report)

@@ -29,7 +29,7 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends InitSettings {
   readonly force?: boolean
-  /** False if no request is sent to the service before the settings are written (`--no-try`). */
+  /** False (`--no-try`): the settings are written without a request to the service. */
   readonly try?: boolean
 }
 
@@ -55,7 +55,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID if files would be replaced and the user does not agree. Called before all other prompts. */
+/** Throws USAGE_INVALID if files would be replaced and the user does not agree. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)
@@ -70,7 +70,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tests the settings. Returns the findings, or undefined if a test fails and the user does not want to write files. */
+/** Tests the settings. Returns undefined if a test fails and the user does not want to write files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -90,7 +90,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Loads a configuration from the answers alone. The folder in `cwd` does not exist, so no settings file is read. */
+/** The folder in `cwd` does not exist, so that no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

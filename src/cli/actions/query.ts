@@ -10,7 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** The format of the result. `parquet` is written to the file that `output` names; other formats are printed. */
+  /** `parquet` is written to the file `output`; other formats are printed. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number
@@ -45,7 +45,7 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Writes the result to a temporary file and renames it, so that readers never see a partial file. */
+/** Renames a temporary file, so that readers never see a partial result. */
 async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   try {
     return await replaceFile(file, async (temporary) => {

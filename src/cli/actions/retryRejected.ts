@@ -10,7 +10,7 @@ import { requireReportNames } from '../reportSelection.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again, also those of disabled reports. The command succeeds even if rows are rejected again. */
+/** Loads rejected rows again, also those of disabled reports. Succeeds even if rows are rejected again. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
@@ -63,7 +63,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Returns a line about rows that can't be loaded again, because `exclude_payload` keeps only their fingerprint. */
+/** With `exclude_payload`, only the hash of a rejected row is stored, so it cannot be loaded again. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

@@ -17,7 +17,7 @@ import { performFor } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt'
-  /** The table and the column whose type is changed. Example: `events.custom_code`. */
+  /** Example: `events.custom_code`. */
   readonly retype?: string
 }
 
@@ -28,7 +28,7 @@ export async function schema(shell: Shell, type: string | undefined, options: Sc
   return 0
 }
 
-/** Changes the type of a discovered column. Throws USAGE_INVALID for a type or a column that can't be used. */
+/** Changes the type of a discovered column. Throws USAGE_INVALID for an unusable type or column. */
 async function retype(
   shell: Shell,
   { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },
@@ -54,7 +54,7 @@ async function retype(
   })
 }
 
-/** Returns the published copy's tables. Before the first sync, returns the tables that the first sync will create. */
+/** Before the first sync, returns the tables that the first sync will create. */
 async function readTables(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)

@@ -34,18 +34,18 @@ const documentOf = ({ from, path, standings, ...more }: Status): object => ({ fr
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Returns the message that no worker owns the warehouse. The message lists the workers that have other roles. */
+/** The message lists the workers that have other roles than `load`. */
 async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await listQueueWorkers(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
-  // There is a heartbeat but no owner: the owner was just killed, or all workers run without the role `load`.
+  // A heartbeat without an owner: the owner was just killed, or no worker has the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Lists the workers of a shared queue. Lists none for the embedded queue, because only the owner can open it. */
+/** Lists nothing for the embedded queue, because only the owner can open it. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {
@@ -63,7 +63,6 @@ async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<st
 type WorkerStatus = AnswerOf<'status'>
 type NextTick = WorkerStatus['next'][number]
 
-/** Returns a line about the next run of each report. A paused report has no next run until it is resumed. */
 function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
   const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
@@ -84,7 +83,6 @@ function nextText({ next, running, standings }: WorkerStatus, now: Instant): str
   return `${lines.join('\n')}\n`
 }
 
-/** Returns text about active and waiting runs, the jobs per queue (not `ticks` and `control`), and the console. */
 function activityText({ running, waiting, queues, console, standings }: WorkerStatus): string {
   const runs = running.map(
     ({ runId, report, kind, startedAt, progress }) =>

@@ -67,7 +67,7 @@ function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
-/** Returns the lines below the table: why reports are disabled, what failed, what was rejected, and what to do. */
+/** Returns the lines below the table: disabled reports, failures, rejected rows, and what to do. */
 function notes(answer: SyncAnswer): string {
   const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>
@@ -79,7 +79,7 @@ function notes(answer: SyncAnswer): string {
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
-/** Each function returns a note about a run's figures, or an empty text if the run needs no note. */
+/** Each function returns an empty text if the run needs no note. */
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
@@ -95,14 +95,14 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** Returns a note about fields without a column. Removes line breaks from their names, which the service chooses. */
+/** Removes line breaks from the names of fields, which the service chooses. */
 function frozenText(fields: readonly string[]): string {
   const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${shown}${more}; see tidemark.schema_changes`
 }
 
-/** Returns the text about failed runs and a failed publication, each with what to do. */
+/** Returns the failed runs and a failed publication, each with what to do. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
   const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
   return `${failed.join('')}${problemText('published copy', publishError)}`

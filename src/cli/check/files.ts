@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Checks the lake. A missing lake only causes a warning: the first sync creates it if it can reach the catalogue. */
+/** A missing lake only causes a warning, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)
@@ -82,7 +82,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** Returns a number of bytes as text. Examples: `12.3 MB`, `4.5 GB`. */
+/** Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -90,7 +90,6 @@ const sizeOf = async (file: string): Promise<string> => sizeText((await stat(fil
 
 const MAKES_FILES = constants.W_OK | constants.X_OK
 
-/** Throws WAREHOUSE_MISSING if this user can't write to one of the files or folders. */
 async function requireWritable(...places: readonly (readonly [place: string, rights: number])[]): Promise<void> {
   for (const [place, rights] of places) {
     const refused = await refusalOf(place, rights)
@@ -108,17 +107,17 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** Returns folders of dead processes (staged rows, temporary data). The next owner must be able to remove them. */
+/** The next owner must be able to remove the folders of dead processes. */
 async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
-/** Checks a file that does not exist yet: the nearest existing folder above the file must be writable. */
+/** Checks a file that does not exist yet: the nearest existing folder above it must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
-  // `lstat` also finds a symbolic link without a target. Such a link would prevent the creation of the file.
+  // `lstat` also finds a symbolic link without a target, which would prevent the creation of the file.
   while (lstatSync(folder, { throwIfNoEntry: false }) === undefined) folder = path.dirname(folder)
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
@@ -156,7 +155,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Growth of the warehouse in bytes per day. It is unknown (undefined) in the first `GROWTH_DAYS` days. */
+  /** Bytes per day. Undefined in the first `GROWTH_DAYS` days. */
   readonly growth: number | undefined
 }
 
@@ -171,10 +170,7 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/**
- * Estimates the growth of the warehouse in bytes per day: its size, times the share of the rows inserted in the last
- * `GROWTH_DAYS` days, divided by `GROWTH_DAYS`. Ignores updated rows. Returns undefined for a younger warehouse.
- */
+/** Returns bytes per day: the size times the share of rows inserted in the last `GROWTH_DAYS` days. Ignores updates. */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -183,7 +179,7 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // In a warehouse younger than `GROWTH_DAYS`, the first read of all rows would count as its normal growth.
+  // In a younger warehouse, the first read of all rows would count as normal growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

@@ -8,9 +8,9 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly found: string
-  /** What the operator should do; undefined if there is nothing to do. */
+  /** What the operator should do. */
   readonly cure?: string
-  /** The error code; undefined if no error was thrown. */
+  /** The code of the error, if one was thrown. */
   readonly code?: string
 }
 

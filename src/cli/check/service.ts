@@ -35,7 +35,7 @@ export async function checkService(context: CheckContext): Promise<Finding[]> {
   return [...findings, checkLimit(context.client), checkClock(context.client, clock)]
 }
 
-/** Minimum lifetime (ms) of a token. A shorter lifetime causes a warning, because it needs many token requests. */
+/** A shorter lifetime causes a warning, because it needs many token requests. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: CheckContext): Promise<Finding> {
@@ -87,10 +87,7 @@ function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportNa
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-/**
- * Returns the request for a check: all rows from the report's start to now, without collections. For an audit report,
- * the request names the record 1.
- */
+/** Returns a request for all rows from the report's start to now. For an audit report, it is about record 1. */
 function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
@@ -108,7 +105,7 @@ function questionOf(
   }
 }
 
-/** Returns the service's page size if it is smaller than the requested one; undefined otherwise. */
+/** Returns the service's page size if it is smaller than the requested one. */
 async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
@@ -121,10 +118,10 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** Number of comparisons of pages 1 and 2. Rows may move between two responses, so one equal pair proves nothing. */
+/** Rows may move between two responses, so one equal pair of pages proves nothing. */
 const PAGING_TRIES = 3
 
-/** Returns whether the service ignores page numbers: in all comparisons, page 2 begins with the same row as page 1. */
+/** Returns whether the service ignores page numbers: page 2 always begins with the same row as page 1. */
 async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
@@ -148,7 +145,6 @@ const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding 
     `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamp} for ${name} to end this warning.`,
   )
 
-/** Returns a warning if the service answered a request of these checks with 429 (too many requests), else `ok`. */
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
   const asked = counted(requests, 'request')
@@ -160,7 +156,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** Maximum difference (ms) between the clocks without a warning. With a larger difference, logs are hard to compare. */
+/** With a larger difference of the clocks, logs are hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -176,10 +172,10 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** A printed difference is rounded to this precision (ms): the Date header has whole seconds, and answers take time. */
+/** The Date header has whole seconds and responses take time, so the difference is rounded. */
 const SKEW_GRAIN_MS = 5_000
 
-/** Returns the finding about the clocks. `aheadMs`: how far this machine's clock is ahead of the service's. */
+/** Returns a warning if the clocks differ by more than `SKEW_MS_MAX`. `aheadMs`: our clock minus the service's clock. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)

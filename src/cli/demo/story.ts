@@ -1,12 +1,12 @@
 /** The contents of the demo: its configuration, the changes to the service's rows, and the queries. */
 import { ENTITY_IDS, type World, type WorldChange, type WorldReport } from '../../sandbox/server.ts'
 
-/** Selects the events that the demo changes: the first six that have meeting rooms. */
+/** The demo changes these events: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
 
-/** Changes rows of the service, as its users would, and returns what changed. `events`: keys of events to change. */
+/** Changes rows of the service, as its users would. `events` are the keys of events to change. */
 export function makeChanges(world: World, events: readonly number[]): readonly WorldChange[] {
   const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
   const oldest = (report: WorldReport) => world.liveKeys(report)[0] ?? 0
@@ -54,7 +54,7 @@ ORDER BY entry_number DESC LIMIT 5`,
   },
 ]
 
-/** Returns the text of the demo's configuration file. The secret is in the `.env` of the same folder. */
+/** Returns the demo's configuration file. The secret is in `.env` in the same folder. */
 export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
 service:
   base_url: ${url}

@@ -1,4 +1,4 @@
-/** Starts and ends the demo's worker, `tidemark worker` in its own process. The demo ends it by closing its channel. */
+/** Starts `tidemark worker` in its own process for the demo. The worker ends when its channel to the demo closes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
@@ -15,9 +15,9 @@ interface DemoWorker extends AsyncDisposable {
 }
 
 const POLL_EVERY_MS = 100
-/** Time limit (ms) for the worker's start. The first start takes longest, because it creates the queue's store. */
+/** The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
-/** Time limit (ms) for the worker's end. After this time, the demo kills the worker. */
+/** After this time, the demo kills the worker. */
 const END_MS_MAX = 5_000
 
 /** Starts the worker. Resolves when the worker owns the warehouse and answers requests. */
@@ -26,7 +26,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // Passes only these two variables. Other variables, such as TIDEMARK_WAREHOUSE, would change the configuration.
+    // Other variables, such as TIDEMARK_WAREHOUSE, would change the configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)
@@ -55,7 +55,6 @@ async function awaitOwner(child: ChildProcess, shell: Shell, config: Config): Pr
   })
 }
 
-/** Ends the worker by closing its channel. Kills a worker that has not ended after `END_MS_MAX`. */
 async function endChild(child: ChildProcess, clock: Clock): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')

@@ -16,7 +16,7 @@ export interface InitSettings {
 export interface Answers {
   readonly baseUrl: string
   readonly clientId: string
-  /** The secret itself, or the absolute path of the file that contains it. */
+  /** The secret itself, or the absolute path of its file. */
   readonly secret: Secret | { readonly file: string }
   readonly currencies: readonly string[]
   readonly warehouse: string | undefined
@@ -82,7 +82,7 @@ const PROMPTS = {
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 
-/** Asks the user. Imports the package for prompts only now, so that commands start fast. Throws CANCELLED at Ctrl-C. */
+/** Imports the package for prompts only when it is needed, so that commands start fast. */
 async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
   try {
     return await ask(await import('@inquirer/prompts'))

@@ -32,13 +32,13 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the names of the secret's variables that an existing `.env` sets. `init` would replace their values. */
+/** Returns the variables of the secret that `.env` already sets. `init` would replace their values. */
 export function secretVariablesIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/** Returns the new text of `.env` with the secret or the path of its file. Keeps the other lines of the old text. */
+/** Returns the new text of `.env` with the secret or the path of its file. Keeps all other lines. */
 export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -51,7 +51,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Puts the text into quotes (', " or `) that it does not contain. Throws USAGE_INVALID if `.env` can't hold it. */
+/** Throws USAGE_INVALID if `.env` cannot contain the text in any kind of quotes. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -1,12 +1,8 @@
-/**
- * Addresses and host names of the console. On loopback, a page of another site could reach the console through a name
- * that resolves to 127.0.0.1 (DNS rebinding). So the console accepts only loopback names there. On other addresses,
- * everybody in the network can send requests, so the console requires a long token.
- */
+/** On loopback, the console accepts only loopback host names (against DNS rebinding). Elsewhere it needs a token. */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** Minimum number of characters of a token. A shorter token could be found by trying all combinations. */
+/** A shorter token could be found by trying all combinations. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>
@@ -17,10 +13,7 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/**
- * Throws CONFIG_INVALID if both tokens are equal. If other machines can reach the address, also throws it for a missing
- * `token`, and for any token shorter than `TOKEN_LENGTH_MIN`.
- */
+/** Throws CONFIG_INVALID for equal tokens and, if other machines can connect, for a missing or short token. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -47,6 +40,5 @@ export function isOurName(header: string | undefined, host: string): boolean {
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
-/** Returns the console's URL. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -1,7 +1,4 @@
-/**
- * Checks each request before its route runs. The check uses the matched route and not the text of the URL, because one
- * URL can be written in several ways. Every route without `open` needs a login, also unknown paths and plugins' routes.
- */
+/** Checks each request before its route runs. A route without `open` needs a login, also an unknown path. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -23,14 +20,14 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Identifier of the login session. Empty for open routes, and for programs that send the token. */
     session: string
-    /** True if the login may start actions. False if it may only look. */
+    /** False if the login may only look. */
     mayAct: boolean
   }
 }
 
 export interface GateOptions {
   readonly token: Secret
-  /** A token whose holder may look, but may not start actions. Undefined if none is configured. */
+  /** The token of people who may look, but not start actions. */
   readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
@@ -38,7 +35,7 @@ export interface GateOptions {
   readonly countGuess: CountGuess
 }
 
-/** The page sends this header with its own requests. Forms and images of other sites can't send it. */
+/** The page sends this header with its own requests. Forms and images of other sites cannot send it. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
@@ -54,9 +51,9 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns the error, or 'login' for a redirect to the login page. Returns undefined if the request is allowed. */
+/** Returns 'login' for a redirect to the login page, or undefined if the request is allowed. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
-  // Catches all errors: a thrown error would reach the error handlers of plugins, which could answer the request.
+  // Catches all errors, because the error handler of a plugin could answer a thrown error.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -65,7 +62,6 @@ async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<Sy
   return wantsPage(request) ? 'login' : loginNeededError()
 }
 
-/** Returns true if the request has a login or needs none. Throws CONSOLE_REFUSED and the errors of `checkToken`. */
 async function hasAccess(gate: GateOptions, request: FastifyRequest): Promise<boolean> {
   if (!isOurName(request.headers.host, gate.host)) throw refusedError('its Host header does not name this console')
   const machine = bearerOf(request)
@@ -88,10 +84,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/**
- * Returns what the holder of a token may do. A right token is always accepted: wrong tokens of other people never lock
- * its holder out. Throws CONSOLE_LOGIN_NEEDED for a wrong token, and CONSOLE_LIMITED after too many wrong tokens.
- */
+/** Accepts a right token even after wrong ones. For a wrong token, throws CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
 async function checkToken(
   { token, viewToken, countGuess }: GateOptions,
   request: FastifyRequest,
@@ -108,12 +101,11 @@ async function checkToken(
 
 const TOKEN_BYTES = 24
 
-/** Returns a random token. Used if no token is configured. */
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
-/** Returns whether the guess is the token. Compares digests, because `timingSafeEqual` needs equal lengths. */
+/** Compares hashes, because `timingSafeEqual` needs texts of equal length. */
 export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))
 
 /** Throws CONSOLE_REFUSED unless the request is from the console's own page or from a program with the token. */
@@ -125,7 +117,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether the origin has the host of the request or of `X-Forwarded-Host`, which other sites can't set. */
+/** Returns whether the origin has the host of the request or of `X-Forwarded-Host`, which other sites cannot set. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

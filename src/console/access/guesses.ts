@@ -1,16 +1,16 @@
-/** Limits wrong tokens. Above a limit, the response is an error with the time to wait. A right token always passes. */
+/** Limits wrong tokens: above a limit, a client must wait. A right token is always accepted. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Maximum number of addresses that are counted at once. A further address replaces the one with the oldest guess. */
+/** Beyond this number, a new address replaces the address with the oldest wrong token. */
 const ADDRESSES_MAX = 10_000
 
-/** Counts a wrong token. Returns how many seconds its sender must wait, or 0 while the counts are below the limits. */
+/** Counts a wrong token. Returns how many seconds the client must wait, or 0 below the limits. */
 export type CountGuess = (request: FastifyRequest) => Promise<number>
 
-/** Returns the function that counts wrong tokens, for each address and in total. Needs the plugin for rate limits. */
+/** Returns a counter of wrong tokens for each address and in total. Needs the plugin for rate limits. */
 export function guessCounter(app: FastifyInstance): CountGuess {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [

@@ -1,19 +1,18 @@
-/** Login sessions, stored as digests in memory. A session ends after 12 hours, at logout, or when the process ends. */
+/** Login sessions, stored as hashes in memory. A session ends after 12 hours, at logout, or when the process ends. */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** Maximum number of sessions. A further login ends the oldest session. */
+/** A further login ends the oldest session. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
-/** What the holder of a token may do: change something, or only look. */
 export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The end (ms, monotonic clock) and the access of each session, by the digest of its identifier. Oldest first. */
+  /** Sessions by the hash of their identifier, oldest first. `endsMs` is on the monotonic clock. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
@@ -29,7 +28,7 @@ export class Sessions {
     return id
   }
 
-  /** Returns what the session may do; undefined if it is not open. */
+  /** Returns the access of an open session, or undefined. */
   accessOf(id: string): Access | undefined {
     const { endsMs = 0, access } = this.#open.get(digestOf(id)) ?? {}
     return endsMs > this.#clock.monotonicMs() ? access : undefined

@@ -19,7 +19,7 @@ const DESCRIPTION =
 
 const Failure = z.object({ error: Problem }).meta({ id: 'Failure' })
 
-/** Returns the Fastify instance to which routes are added. Also serves the OpenAPI document of routes with a schema. */
+/** Returns the Fastify instance for the routes. Also serves the OpenAPI document. */
 export async function createApi(app: FastifyInstance, version: string): Promise<Api> {
   await app.register(swagger, {
     openapi: {
@@ -72,10 +72,7 @@ const answer = (description: string, schema: z.ZodType) => ({
   content: { 'application/json': { schema } },
 })
 
-/**
- * Returns the options of a route that responds with this schema.
- * Example: `answers(Run, 'One run', { params: z.strictObject({ run: z.string() }) })`.
- */
+/** Returns the options of a route whose response has this schema. */
 export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   answer: Answer,
   summary: string,
@@ -88,6 +85,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
-/** Returns the operation's name for the OpenAPI document. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
+/** Returns an operation's name for OpenAPI. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

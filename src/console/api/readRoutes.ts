@@ -105,7 +105,7 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
   }
 }
 
-/** Returns a function that calls `read`. Calls during a read share its result. Otherwise slow reads would pile up. */
+/** Calls during a read share its result. Otherwise slow reads would pile up. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))
@@ -113,7 +113,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Returns the active and waiting runs of the owner. Without its answer in time, returns only this process's runs. */
+/** Asks the owner for its active and waiting runs. Without an answer in time, returns this process's runs. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),

@@ -1,4 +1,4 @@
-/** Schemas of the API's answers. The OpenAPI document contains them, and a test compares real answers with them. */
+/** Schemas of the API's responses, also for the OpenAPI document. A test compares real responses with them. */
 import { z } from 'zod'
 import { Report, SpanText, time } from '../../status/coverage.ts'
 import { Problem, Standing } from '../../status/standing.ts'

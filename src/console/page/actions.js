@@ -14,7 +14,7 @@ const POLL_EVERY_MS = 1_000
 
 let onActed = () => {}
 
-/** Calls the listener after each action, so that the page shows the action's effect. @param {() => void} listener */
+/** Calls the listener after each action, so that the page shows the effect. @param {() => void} listener */
 export function whenActed(listener) {
   onActed = listener
 }
@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // If the worker does not respond for a moment, the action still continues there. So keeps the last known state.
+    // The action continues in a worker that does not respond for a moment, so the last known state stays.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

@@ -1,13 +1,13 @@
-/** Requests to the console's API. Requests for actions have a header that pages of other sites cannot send. */
+/** Requests to the console's API. Requests for actions have a header that other sites cannot send. */
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
-/** Milliseconds to wait for an action. Only a dry run takes long, because it sends requests to the service. */
+/** Only a dry run takes long, because it sends requests to the service. */
 const ACT_MS_MAX = 120_000
 
 export const LOST = 'WORKER_LOST'
 
-/** The error of a failed request: its message, its code, and what to do. */
+/** The error of a failed request. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {

@@ -1,4 +1,4 @@
-/** Charts by uPlot in the colours of the page. Each chart has a text with the same facts for screen readers. */
+/** Charts by uPlot. Each chart has a text with the same facts for screen readers. */
 import { duration, grouped, millis, moment } from './format.js'
 import { Component, createRef, html } from './html.js'
 import uPlot from './libraries/uplot.js'
@@ -11,7 +11,7 @@ import { isDark } from './theme.js'
 const HEIGHT = 200
 const tooFew = () => html`<p class="faint">The chart begins with the second run.</p>`
 
-/** Returns the chart of the lag, which grows between runs and falls at each run. @param {readonly MarkPoint[]} marks */
+/** Draws the lag, which grows between runs and falls at each run. @param {readonly MarkPoint[]} marks */
 export function lagChart(marks) {
   if (marks.length < 2) return tooFew()
   const points = marks.flatMap(({ at, mark }, n) => {
@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // Adds a second point just before the run. Otherwise the line would fall slowly over the interval before the run.
+    // A second point just before the run makes the line fall at the run. Otherwise it would fall slowly before.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -98,7 +98,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Returns a function that formats times on the axis as briefly as possible. @param {readonly number[]} seconds */
+/** Shows only as much of each time as the axis needs. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]
@@ -107,7 +107,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns small bars that show the number of rows of the last runs. @param {readonly number[]} rows */
+/** Returns small bars: one for the rows of each of the last runs. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)

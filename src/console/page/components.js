@@ -4,8 +4,7 @@ import { counted, duration, grouped, wordFor } from './format.js'
 import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
-/** @typedef {import('../api/schemas.ts').Attention} Attention */
-/** @typedef {import('../api/schemas.ts').RunningRun} RunningRun */
+/** @import { Attention, RunningRun } from '../api/schemas.ts' */
 /** `{ right: name }` is a column of numbers, aligned right. @typedef {string | { right: string }} Column */
 /** @typedef {{ key: string, cells: readonly Content[] }} Row */
 
@@ -41,7 +40,7 @@ export const section = (id, title, ...content) => html`
 `
 
 /**
- * Returns a table with explicit ARIA roles. On a phone, CSS shows rows as cards, and browsers then drop implicit roles.
+ * Sets ARIA roles, because CSS for phones removes the roles that tables have by default.
  * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
  */
 export const table = ({ caption, columns, rows }) => html`
@@ -97,7 +96,7 @@ function runningRow(run) {
   `
 }
 
-/** Returns the attributes of the progress bar, without a value if the run's size is unknown. @param {RunningRun} run */
+/** A progress bar without a value means an unknown size. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -115,12 +114,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/**
- * Returns the card of a report that needs attention. `links` are shown below the cure.
- * @param {Attention} attention
- * @param {'h2' | 'h3'} heading
- * @param {Content} [links]
- */
+/** Puts `links` below the cure. @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
 export const needCard = ({ report, kind, title, why, cure, action, urgent }, heading, links) => html`
   <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
     <${heading}>${title}<//>
@@ -133,11 +127,7 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
 /** Matches the command `tidemark resume` or `tidemark check` at the end of a cure. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
-/**
- * Returns the text of a cure (what to do about an error). If there is a Resume button, names it before the command.
- * @param {string} cure
- * @param {boolean} hasResumeButton
- */
+/** Names the Resume button, if there is one, before the command. @param {string} cure @param {boolean} hasResumeButton */
 export function cureText(cure, hasResumeButton) {
   const [found, command] = RESUME_COMMAND.exec(cure) ?? []
   if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`

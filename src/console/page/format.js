@@ -11,10 +11,10 @@ const UNITS = /** @type {const} */ ([
 /** @param {number} value */
 export const grouped = (value) => value.toLocaleString('en')
 
-/** Returns the number and the noun. Example: `3 rows`. @param {number} count @param {string} noun */
+/** Returns, for example, `3 rows`. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** Returns a duration in at most two units. Example: `2 h 5 min`. @param {number} seconds */
+/** Returns, for example, `2 h 5 min`. @param {number} seconds */
 export function duration(seconds) {
   if (seconds > 0 && seconds < 1) return `${Math.max(0, Math.round(seconds * 1_000))} ms`
   let left = Math.round(seconds)
@@ -29,13 +29,13 @@ export function duration(seconds) {
   return parts.join(' ')
 }
 
-/** Returns a time in whole seconds. Example: `2026-11-21 10:22:16`. @param {string | null} time */
+/** Returns, for example, `2026-11-21 10:22:16`. @param {string | null} time */
 export const moment = (time) => (time === null ? '–' : time.slice(0, 19).replace('T', ' '))
 
 /** @param {string} time */
 export const millis = (time) => Date.parse(time)
 
-/** Returns how long ago a time was. Example: `12 s ago`. @param {string | null} time */
+/** Returns, for example, `12 s ago`. @param {string | null} time */
 export function ago(time) {
   if (time === null) return 'never'
   const seconds = (nowMs() - millis(time)) / 1_000

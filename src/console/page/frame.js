@@ -63,7 +63,7 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/** Returns the dialog. The pressed button sets its `returnValue`. @param {State['question']} question */
+/** The pressed button sets the dialog's `returnValue`. @param {State['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${
@@ -81,7 +81,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** Moves the focus to `main`. A plain link to `#main` would replace the view in the address. @param {Event} event */
+/** A plain link to `#main` would replace the view in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

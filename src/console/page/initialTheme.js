@@ -1,4 +1,4 @@
-/** Sets light or dark colours before the first paint: the user's earlier choice, or else the system's preference. */
+/** Sets light or dark colours before the first paint: the user's choice, or else the system's. */
 {
   const chosen = localStorage.getItem('theme')
   const prefersDark = matchMedia('(prefers-color-scheme: dark)').matches

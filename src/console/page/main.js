@@ -1,4 +1,4 @@
-/** Entry of the page. Draws the view in the address, and redraws it every few seconds and when a run begins or ends. */
+/** Entry of the page. Draws the view in the address again every few seconds, and when a run begins or ends. */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
@@ -37,14 +37,13 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Returns the address without filters. Equal results mean the same view. @param {Place} place */
+/** Returns the view without its filters. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Requests are numbered, because responses may arrive out of order. `asked`: the number of the newest request. `drawn`:
-// the number of the request whose response is on screen.
+// Responses may arrive out of order. `asked` is the newest request; `drawn` is the request that is on screen.
 let asked = 0
 let drawn = 0
-/** The opening of the current view: the number of its request, and the element that had the focus before. */
+/** `from` is the element that had the focus before the view was opened. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -61,7 +60,6 @@ function refresh() {
   if (!document.hidden) void load()
 }
 
-/** Refreshes the view without an action of the user. The user's selection of text stays, if there is one. */
 function refreshByItself() {
   if (!document.hidden) void load({ keepsSelection: true })
 }
@@ -73,7 +71,7 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // Waits until no element is pressed: a redraw would replace the pressed element, and its click would be lost.
+  // A redraw would replace a pressed element, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
@@ -111,7 +109,6 @@ const failureView = ({ message, cure = '' }) => [
   html`<p>${cure}</p>`,
 ]
 
-/** Returns whether the user has selected text in the view, for example to copy it. */
 function hasSelection() {
   const selection = getSelection()
   return selection !== null && !selection.isCollapsed && byId('main').contains(selection.anchorNode)
@@ -119,7 +116,6 @@ function hasSelection() {
 
 const focusTitle = () => document.getElementById('title')?.focus({ preventScroll: true })
 
-/** Returns whether the user has moved the focus while the view was loading. */
 function hasMovedFocus() {
   const { activeElement: now } = document
   const main = byId('main')
@@ -132,7 +128,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(state, refresh), root)
-  // If the focused element was removed, focuses the title. Otherwise the keyboard would start at the top of the page.
+  // Without this focus, the keyboard would start at the top of the page after the focused element was removed.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 
@@ -149,7 +145,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// If this request fails, the page still shows all buttons. The server checks the permission of each action anyway.
+// If this request fails, the page shows all buttons. The server checks the permission of each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

@@ -15,7 +15,7 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/** Removes the notice after `SHOWN_MS`. In a hidden window, waits until the window is visible. @param {Notice} old */
+/** In a hidden window, the notice stays until the window is visible. @param {Notice} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })
@@ -26,11 +26,7 @@ function removeLater(old) {
 /** @param {unknown} error */
 export const noticeOf = (error) => notice(failureText(error), 'bad')
 
-/**
- * Opens a dialog and returns whether the user confirmed.
- * @param {import('./state.js').Question} question
- * @returns {Promise<boolean>}
- */
+/** Asks the user. @param {import('./state.js').Question} question @returns {Promise<boolean>} */
 export function confirmed(question) {
   change({ question })
   const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))

@@ -7,8 +7,7 @@ import { ago, counted, duration, grouped } from './format.js'
 import { html } from './html.js'
 import { state } from './state.js'
 
-/** @typedef {import('../api/schemas.ts').Overview} Overview */
-/** @typedef {import('../api/schemas.ts').Attention} Attention */
+/** @import { Attention, Overview } from '../api/schemas.ts' */
 
 export const title = () => 'Overview'
 

@@ -9,7 +9,7 @@ export function placeNow() {
   return { view, name: decoded(name), query: new URLSearchParams(query) }
 }
 
-/** Decodes the name. Returns it unchanged if its encoding is invalid, as in an incomplete link. @param {string} name */
+/** Returns a wrongly encoded name unchanged, as in an incomplete link. @param {string} name */
 function decoded(name) {
   try {
     return decodeURIComponent(name)

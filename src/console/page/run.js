@@ -33,7 +33,7 @@ const heading = ({ report, kind, state: ended, run_id: id }) => html`
   </hgroup>
 `
 
-/** The codes of errors after which a report is paused, because the service has refused access. */
+/** After these errors a report is paused, because the service has refused access. */
 const PAUSING = new Set(['REPORT_FORBIDDEN', 'SCOPE_MISSING', 'CREDENTIALS_REFUSED'])
 
 /** @param {string} report @param {NonNullable<Run['error']>} error */
@@ -80,7 +80,6 @@ const logLine = ({ time, level, msg, ...fields }) => html`
   </li>
 `
 
-/** Fields that are the same in every line of a run. */
 const COMMON_FIELDS = new Set(['pid', 'hostname', 'runId', 'report', 'v'])
 
 /** @param {Record<string, unknown>} fields */

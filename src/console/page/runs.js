@@ -5,8 +5,7 @@ import { filters } from './filters.js'
 import { duration, grouped, moment, wordFor, counted } from './format.js'
 import { html } from './html.js'
 
-/** @typedef {import('../api/schemas.ts').Run} Run */
-/** @typedef {import('../api/schemas.ts').Jobs} Jobs */
+/** @import { Jobs, Run } from '../api/schemas.ts' */
 /** @typedef {import('./place.js').Place} Place */
 
 const STATES = ['running', 'done', 'failed', 'stopped']
@@ -17,7 +16,7 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
-  // If the queue can't be read, the view still lists the runs, and shows the error in place of the jobs.
+  // If the queue is unreachable, the view shows the error instead of the jobs.
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))
@@ -64,7 +63,7 @@ export const runsTable = (runs) =>
 
 const JOB_COLUMNS = ['Added (UTC)', 'Queue', 'Job', 'State', { right: 'Tries' }, 'Reason of the last failure']
 
-/** Returns the table of the jobs, or the error that occurred when they were read. @param {Jobs | Error} answer */
+/** Shows the error if the jobs could not be read. @param {Jobs | Error} answer */
 function jobsSection(answer) {
   if (answer instanceof Error) return html`<article class="bad">${failureText(answer)}</article>`
   const { jobs, depths } = answer

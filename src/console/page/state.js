@@ -1,4 +1,4 @@
-/** The state of the page. Every change goes through `change`, which draws the page again. */
+/** The state of the page. `change` draws the page again after each change. */
 import { placeNow } from './place.js'
 
 /** @typedef {import('./html.js').Content} Content */
@@ -8,7 +8,7 @@ import { placeNow } from './place.js'
 
 export const state = {
   place: placeNow(),
-  /** Draws the current view; undefined before its first response. @type {(() => Content) | undefined} */
+  /** Undefined before the first response. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
@@ -16,7 +16,7 @@ export const state = {
   /** False for a login that may only look: the page then has no buttons for actions. */
   mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
-  /** The names of all reports; loaded once, before the first view. @type {readonly string[]} */
+  /** Loaded once, before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 

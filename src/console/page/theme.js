@@ -1,4 +1,4 @@
-/** Light or dark colours. The choice is kept in the browser. */
+/** Light or dark colours. The browser stores the user's choice. */
 const root = document.documentElement
 
 export const isDark = () => root.dataset['theme'] === 'dark'

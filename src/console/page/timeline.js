@@ -1,4 +1,4 @@
-/** Draws covered time and gaps as a band. A text for screen readers and a list with exact times have the same facts. */
+/** Draws covered time and gaps as a band, with the same facts as text for screen readers. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** Minimum width of a span in drawing units. Otherwise a gap of one minute in twenty years would be invisible. */
+/** Otherwise a gap of one minute in twenty years would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 

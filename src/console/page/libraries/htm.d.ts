@@ -1,2 +1,2 @@
-// Types of `libraries/htm.js`. The console serves the package `htm` at that address.
+// Types of `libraries/htm.js`: the console serves the package `htm` there.
 export { default } from 'htm'
