@@ -1,15 +1,12 @@
-/**
- * Divides the time range of a backfill into windows with about equally many rows, or of equal length if the number of
- * rows is unknown. A wrong estimate loses no row, because each window is proven complete by itself.
- */
+/** Divides the time range of a backfill into windows. A poor division costs requests but loses no row. */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** The maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
+/** Maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
 /** Number of windows to plan if there are enough rows. With this many, several workers end at about the same time. */
 const WINDOWS_WANTED = 32
-/** The minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
+/** Minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
 const PAGES_A_WINDOW_MIN = 4
 /** Days per window if the number of rows is unknown. A long range has longer windows: `WINDOWS_WANTED` of them. */
 const DAYS_A_WINDOW = 30
@@ -20,15 +17,12 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/**
- * A part of the backfill's range. `rows[0]` is the number of its rows by modification time. If the backfill also
- * requests rows by creation time, `rows[1]` is their number.
- */
+/** `rows[0]` is the number of rows by modification time, and `rows[1]`, if it is requested, by creation time. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
 
-/** A window of the plan. `rows` is as in `CountedRange`, or undefined if the number of rows is unknown. */
+/** `rows` is as in `CountedRange`, or undefined if the number of rows is unknown. */
 export interface WindowRange extends Range {
   readonly rows: readonly number[] | undefined
 }
@@ -68,7 +62,7 @@ export function windowsByTime({ since, until }: Range): WindowRange[] {
 export interface RequestCosts {
   readonly pageRows: number
   readonly answer: 'envelope' | 'array'
-  /** True if rows have no deletion flag. Each window is then read again without deleted rows, to compare the keys. */
+  /** True if rows have no deletion flag: each window is then read again without deleted rows. */
   readonly readsTwice: boolean
 }
 
@@ -90,14 +84,12 @@ export function requestsFor(
   return readsTwice ? 2 * once : once
 }
 
-/** Returns a part with more than `rowsEach` rows as several parts of equal length, and any other part unchanged. */
 function splitPart(part: CountedRange, rowsEach: number): CountedRange[] {
   const pieces = Math.min(BACKFILL_WINDOWS_MAX, Math.ceil(rowsIn(part) / rowsEach))
   const cut = even(part, pieces)
   return cut.map((span) => ({ ...span, rows: part.rows.map((rows) => Math.round(rows / cut.length)) }))
 }
 
-/** Divides the range into `wanted` parts of equal length, or into one part per microsecond if those are fewer. */
 function even({ since, until }: Range, wanted: number): Range[] {
   const length = until - since
   const count = Math.max(1, Math.min(wanted, length))

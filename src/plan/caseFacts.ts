@@ -19,16 +19,13 @@ const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
 /** Returns whether only page 1 of the first walk was read, and its response has a total (spec §2: an envelope). */
 export const isEnvelopePage1 = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether the first walk has read only page 1, or pages 1 and 2, and page 1 has no total (a bare array). */
+/** Returns whether the first walk over a bare array has read no page after page 2. */
 export const isArrayStart = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/**
- * Cuts a span without a lower bound at `floor`, or at 1970 if the span ends before `floor`. The later part has a lower
- * bound and can be cut again. Returns undefined for other spans.
- */
+/** Cuts a span without a lower bound at `start`, so that the later part has a lower bound and can be cut again. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -51,10 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/**
- * Returns the old and the young part of the span. The rows of the old part can then be counted by the number of its
- * last page. Returns undefined if they may not be counted, or if the old part is shorter than the young one.
- */
+/** Returns the span's old and young part if the rows of the old part may be counted by the number of its last page. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -68,7 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if it also has all rows of page 1: page numbers are then ignored. */
+/** Returns whether page 2 has new rows. If page 2 also has all rows of page 1, the service ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -76,7 +70,7 @@ export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
 export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   if (claim === 'unknown' || claim === 'all') return false
   if (walk.refusal !== undefined) return claim === 'all unless clamped'
-  // Page 2 has as many rows as page 1 and no new row. So it is page 1 again: the service ignores paging.
+  // Page 2 has as many rows as page 1 and no new row, so the service ignores page numbers.
   const isSame = walk.lastRowsSent === walk.firstRowsSent
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
@@ -89,10 +83,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 of a bare array seems to be the only page but may lack rows. A service that ignores page
- * numbers and shortens each response looks like this. If page 2 was read and has no new row, page 1 may lack rows, even
- * if longer responses were complete before: the service may have begun to shorten its responses. If only page 1 was
- * read, it may lack rows if no longer response was proven complete.
+ * Returns whether page 1 of a bare array seems to be the only page but may lack rows, because the service may ignore
+ * page numbers and shorten its responses. If page 2 repeats page 1, this may have begun just now.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -104,7 +96,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns parts of a slice with a heap. Undefined for any other slice, because `SpanQueue` chooses where to cut it. */
+/** Returns parts of a slice with a heap. `SpanQueue` chooses the parts of any other slice. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -116,20 +108,14 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/**
- * Returns the paging profile after a walk. If the first walk over an envelope has several pages and no repeated row,
- * page 1 was a full page. The profile then records its length.
- */
+/** Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was full. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/**
- * Returns the paging profile after two walks agreed. The profile was wrong if the last page is as long as the profile's
- * full page, but another page of this run was longer. Rows had moved when the profile was learned.
- */
+/** Corrects the length of a full page if another page of this run was longer: rows had moved when it was learned. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -147,11 +133,7 @@ export function learnCounted(given: Case): PagingProfile {
   return sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
-/**
- * Returns the maximum number of rows that a span may have to be read as one slice. The number of its last page shows
- * how many rows a span of a bare array has. A larger span is cut into several loads. The maximum is twice as high for a
- * span that was planned as one load, because its planned number of rows was only an estimate.
- */
+/** Returns the maximum number of rows in one slice. Planned loads may be twice as large: their size was an estimate. */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
@@ -167,7 +149,6 @@ export function isCountMet(given: Case): boolean {
   )
 }
 
-/** Returns whether the last two walks are complete (`isWhole`) and have the same rows, and page 0 was not `unclear`. */
 const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =>
   previous !== undefined &&
   found.pageZero !== 'unclear' &&
@@ -188,7 +169,7 @@ export const isShort = (given: Case): boolean => {
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether each page of two walks has the rows of page 1, but every total counts more rows. */
+/** If every total counts more rows, a repeated row shows that each page has the rows of page 1. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
 /** Returns whether rows may be missing, and no further request can return them. */
@@ -196,11 +177,7 @@ export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/**
- * Returns whether a bare array may hide rows at one instant, which can't be cut. Two walks show this. In the first,
- * page 2 repeated page 1. In the second, with a smaller page size, page 2 repeats page 1 again, or fewer distinct rows
- * are returned than in the first.
- */
+/** Returns whether a bare array may hide rows at one instant: page 2 repeats page 1, also with smaller pages. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -212,20 +189,13 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/**
- * Returns whether two walks agree. If every page had the rows of page 1 although every total counts more rows, the
- * walks alone are not enough. Requests for narrower spans must then have returned no other row.
- */
+/** Returns whether two walks agree. If each page is page 1, narrower requests must also have found no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
-/** Returns whether the span can be divided for the probe `narrower spans`, which tests if a response lacks rows. */
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
-/**
- * Returns whether the last allowed walk over a bare array ended at a refused page after a full page. The refused page
- * may have rows, and other page sizes did not help.
- */
+/** Returns whether the last allowed walk over a bare array ended with a full page, and the next page was refused. */
 export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.attempt === terms.walkAttemptsMax &&
   seen.walk.cutOff(profile) !== undefined &&
@@ -239,10 +209,7 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/**
- * Returns the two parts of the span whose totals are requested; empty if the span must not be cut. The parts have no
- * common bound, so no row is counted in both.
- */
+/** Returns two parts without a common instant, so that no row is in both totals; empty if the span must not be cut. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given)) return []
@@ -266,9 +233,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size in rows for the next walk. If page 2 repeats page 1 or is refused after a full page 1, the next
- * walk requests one row less per page. That walk shows whether the service ignores page numbers. If it does, or if rows
- * at one instant were repeated, the walk after it requests all rows on one page. Their order then does not matter.
+ * Returns the page size for the next walk. One row less shows whether the service ignores page numbers. A page with all
+ * rows is used if rows are repeated, because their order then does not matter.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -287,10 +253,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/**
- * Returns whether the total may decide where to cut. If page 1 has fewer rows than an earlier page although the total
- * counts more, the total may be wrong.
- */
+/** Returns whether the total may decide where to cut. It may be wrong if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -302,11 +265,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/**
- * Returns parts of the span. For services that return no page after a certain number of pages, although more rows
- * exist. Each part is planned to have fewer rows than the latest walk has read, so the service returns all pages of the
- * part.
- */
+/** Returns parts with fewer rows than the latest walk has read, for a service that ends its pages at some depth. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

@@ -34,10 +34,7 @@ export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/**
- * Returns the type of a new column for values of these kinds. Returns undefined if no value needs a column: all are
- * null, or are arrays and objects that `_extra` contains.
- */
+/** Returns the type of a new column for values of these kinds; undefined if no value needs a column. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS

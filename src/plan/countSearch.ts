@@ -1,12 +1,8 @@
-/**
- * Finds the ranges of creation time in which the service has more or fewer rows than the warehouse. Since creation
- * times never change, the service's total up to a time can be compared with the number of stored rows up to it.
- */
+/** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
 /** A range of creation time that was requested. `rows`: the number of stored rows that were in the responses for it. */
 export interface CreationRange {
-  /** Lower bound; undefined if the range has none. */
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number
@@ -36,9 +32,7 @@ interface RangeGroup {
   readonly total: number
 }
 
-/**
- * Bisects the ranges. `next()` returns a time. The caller requests the total up to this time and passes it to `saw`.
- */
+/** `next()` returns a time. The caller requests the total up to this time and passes it to `saw`. */
 export class CountSearch {
   /** Ranges whose number of stored rows differs from the service's number. */
   readonly wrong: CreationRange[] = []
@@ -47,7 +41,7 @@ export class CountSearch {
   readonly #rangesMax: number
   #open: RangeGroup[]
 
-  /** `total`: the service's number of rows in all ranges. The search ends when it has found `rangesMax` wrong ranges. */
+  /** `total`: the service's number of rows in all ranges. The search ends after `rangesMax` wrong ranges. */
   constructor(ranges: readonly CreationRange[], total: number, rangesMax: number) {
     this.#ranges = ranges
     this.#rangesMax = rangesMax
@@ -75,7 +69,7 @@ export class CountSearch {
     return from + Math.ceil((to - from) / 2)
   }
 
-  /** Drops groups with as many stored rows as the service has. Moves a single range with another number to `wrong`. */
+  /** Drops groups whose number of stored rows is right. Moves a single range with a wrong number to `wrong`. */
   #settle(): void {
     for (let group = this.#open.at(-1); group !== undefined; group = this.#open.at(-1)) {
       const { from, to, before, total } = group

@@ -1,4 +1,4 @@
-/** Compares the configuration of earlier requests with the present one. Finds the rows to read again (contract §3). */
+/** Finds the rows that must be read again after a change of the configuration (contract §3). */
 import { DAY_MS, earliest, type Instant, minusMs } from '../instant.ts'
 import type { Span } from './spans.ts'
 
@@ -6,11 +6,10 @@ export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** The privacy rules, as text from `privacyText` (src/plan/privacy.ts); undefined: all fields are stored in clear. */
+  /** The privacy rules as text from `privacyText`; undefined: all fields are stored in clear. */
   readonly columns?: string | undefined
 }
 
-/** The settings whose change can require that rows are read again. */
 export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
 
 export type Change = (typeof CHANGES)[number]
@@ -34,7 +33,7 @@ export interface Coverage {
   readonly because: readonly Change[]
 }
 
-/** Returns the settings that differ between `earlier` and `wanted` in such a way that rows must be read again. */
+/** Returns the settings whose change from `earlier` to `wanted` makes it necessary to read rows again. */
 export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < earlier.start ? (['start'] as const) : []),
@@ -48,10 +47,7 @@ export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings)
 export const covers = (earlier: ReadSettings, wanted: ReadSettings): boolean =>
   changesThatNeedMore(earlier, wanted).length === 0
 
-/**
- * Returns the coverage to store for a run with the configuration `wanted`. `earlier`: the coverage of the previous run,
- * which read all rows up to `readUntil`. If the configuration is the same, returns `earlier`.
- */
+/** Returns the coverage to store for a run with the configuration `wanted`. Earlier runs have read to `readUntil`. */
 export function nextCoverage(
   earlier: Coverage | undefined,
   wanted: ReadSettings,
@@ -63,8 +59,7 @@ export function nextCoverage(
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // With fewer flags in `expand`, new rows lack the collections of the removed flags. Stores the present flags, so that
-  // these rows are read again if a flag is added back.
+  // Stores a shorter `expand` too: if a flag is added back, rows that were read without it must be read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }

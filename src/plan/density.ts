@@ -1,4 +1,4 @@
-/** Estimates rows per µs from earlier slices, to choose the next slice's length. A wrong estimate costs only time. */
+/** Estimates rows per µs from earlier slices, to plan the next slice. A wrong estimate costs only requests. */
 
 /** First estimate of the variance of the rows per slice, divided by their mean number. Later slices correct it. */
 const DISPERSION_AT_FIRST = 1.2
@@ -9,7 +9,7 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */
 const RESTART_FACTOR = 3
-/** Keeps the margin of `plannedRows` at one standard deviation or more. A high variance would otherwise reduce it. */
+/** Keeps the margin of `plannedRows` at one standard deviation or more, also if the variance is high. */
 const WORTH_MIN = Math.exp(0.5)
 /** Share of a slice's deviation that is added to the trend. The smaller share is for deviations that may be chance. */
 const TREND_SHARE = 0.25
@@ -17,13 +17,10 @@ const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
 /** The trend before the first slice. It is positive, since most reports have more rows per day towards the present. */
 const TREND_AT_FIRST = 0.03
-/** The maximum change of the density from slice to slice, as a difference of logarithms. */
+/** Maximum change of the density from slice to slice, as a difference of logarithms. */
 const TREND_MAX = 0.35
 
-/**
- * Returns the number of rows to plan for a response of at most `pageRows`, so that a full response is rare.
- * `dispersion`: the variance of the number of rows, divided by its mean. More variance requires a larger margin.
- */
+/** Returns the number of rows to plan for a response of at most `pageRows`, so that a full response is rare. */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(WORTH_MIN, (0.35 * pageRows) / deviation)))
@@ -31,14 +28,13 @@ export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST):
 }
 
 export class Density {
-  /** Rows and microseconds of the slices so far; older slices have less weight. */
   #rows = 0
   #length = 0
   #dispersion = DISPERSION_AT_FIRST
   /** Growth of the density from slice to slice, as a difference of logarithms. */
   #trend = TREND_AT_FIRST
 
-  /** Returns the expected number of rows per microsecond of the next slice; undefined before the first row. */
+  /** The expected number of rows per microsecond of the next slice; undefined before the first row. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }
@@ -47,7 +43,6 @@ export class Density {
     return plannedRows(pageRows, this.#dispersion)
   }
 
-  /** Records that a slice of `length` µs had `rows` rows. */
   saw(length: number, rows: number): void {
     const { rate } = this
     if (rate === undefined) this.guess(0, 0)
@@ -68,7 +63,7 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Scales the earlier rows to the present density, because the rows of the new slice are added to them next.
+    // The rows of the new slice are added next, so the earlier rows are scaled to the present density.
     this.#rows *= Math.exp(this.#trend)
   }
 

@@ -1,7 +1,4 @@
-/**
- * Chooses a row that can be requested without other rows. Its response has one page. So requests for page 0 and page 1
- * show which of them is the first page. The specification leaves this open (§4, rule 2).
- */
+/** Chooses a row to request alone. The page of the response shows whether the service counts pages from 0 or from 1. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 
@@ -17,7 +14,6 @@ export function sharedRows(a: PageRows, b: PageRows): number {
 
 interface Stamp {
   readonly at: Instant
-  /** Index of the row on its page, from 0. */
   readonly row: number
 }
 

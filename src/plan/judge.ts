@@ -1,7 +1,4 @@
-/**
- * Judges the responses for a slice: the first rule of `RULES` that fits decides. docs/PROOFS.md proves each rule in the
- * section that the rule names. For a new kind of service, add a fact to the paging profile and a rule here.
- */
+/** Judges the responses for a slice: the first rule of `RULES` that fits decides. docs/PROOFS.md proves each rule. */
 import {
   splitByAge,
   alwaysFills,
@@ -57,7 +54,6 @@ import {
 import type { Case, Verdict } from './slice.ts'
 import { isFullPage, type PagingProfile, sawLastPage, sawLoweredClamp } from './pagingProfile.ts'
 
-/** Rules that find the number of the first page (0 or 1). */
 const NUMBERING: readonly Rule[] = [
   {
     name: 'The service counts pages from 0, and page 1 was requested first',
@@ -78,7 +74,6 @@ const NUMBERING: readonly Rule[] = [
   },
 ]
 
-/** Rules for the first page of an envelope. */
 const ENVELOPE: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',
@@ -142,7 +137,6 @@ const ENVELOPE: readonly Rule[] = [
   },
 ]
 
-/** Rules for the first two pages of a bare array. */
 const BARE_ARRAY: readonly Rule[] = [
   {
     name: 'Page 1 is empty; or it is below the limit, and the limit is confirmed',
@@ -292,7 +286,6 @@ const BARE_ARRAY: readonly Rule[] = [
   },
 ]
 
-/** Rules for walks that were read to their end. */
 const ENDED_WALK: readonly Rule[] = [
   {
     name: 'The service refuses a page that would contain all rows',

@@ -1,7 +1,4 @@
-/**
- * A set of row keys for walks over millions of rows. Keys that are numbers are stored in one flat table, with 13 to 27
- * bytes per key. Other keys are stored in a Set of strings, which needs about 100 bytes per key.
- */
+/** A set of row keys for walks over millions of rows: a number takes 13 to 27 bytes, and a text about 100 bytes. */
 const EMPTY = Number.NaN
 const LOAD_FACTOR = 0.6
 const SLOTS_AT_FIRST = 1024
@@ -52,7 +49,7 @@ export class KeySet {
   }
 }
 
-/** Returns a hash of the number's upper and lower half, so that consecutive identifiers are spread over the table. */
+/** Hashes both halves of the number, so that consecutive identifiers are spread over the table. */
 function scatter(key: number): number {
   const low = Math.imul(key | 0, 0x9e3779b1)
   const high = Math.imul((key / 4_294_967_296) | 0, 0x85ebca6b)

@@ -5,7 +5,6 @@ export const Kind = {
   boolean: 2,
   /** A whole number that fits 64 bits. */
   integer: 4,
-  /** A whole number beyond 64 bits. */
   bigInteger: 8,
   /** A number with at most nine fractional digits that fits DECIMAL(38,9). */
   decimal: 16,
@@ -17,7 +16,7 @@ export const Kind = {
    */
   exponent: 64,
   text: 128,
-  /** Text that is a complete ISO 8601 date-time in the extended format, of a date that exists. */
+  /** A complete ISO 8601 date-time in the extended format, of a date that exists. */
   dateTime: 256,
   array: 1024,
   object: 2048,

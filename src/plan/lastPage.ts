@@ -1,13 +1,6 @@
-/**
- * Finds the last page of a span without a total: first by leaps to higher numbers, then by halving the distance. The
- * number of the last page limits the number of rows, so a walk with that many rows lacks none (docs/PROOFS.md,
- * "total"). The search has no result if a page after the last one has other rows.
- */
+/** Finds the last page of a span without a total. Its number limits the number of rows (docs/PROOFS.md, "total"). */
 
-/**
- * The content of a requested page. `full`: as many rows as page 1, all new. `short`: fewer rows. `again`: the rows of
- * the short page that was read before; some services return it for all higher numbers. `odd`: anything else.
- */
+/** `full`: as many rows as page 1, all new. `again`: the rows of the short page before. `odd`: a contradiction. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
@@ -19,13 +12,11 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 export class LastPageSearch {
-  /** The highest page number that was found full. */
-  #full = 1
-  /** The highest page number that the last page can have; undefined: not known yet. */
-  #limit: number | undefined
+  #highestFull = 1
+  #highestPossible: number | undefined
   /** The number of a short page whose next page was not requested yet. */
   #short: number | undefined
-  /** True if a page repeated the rows of the last page. The number of the last page is then `#limit` or lower. */
+  /** True if a page repeated the rows of the last page. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -39,7 +30,7 @@ export class LastPageSearch {
     this.#stop = stop
   }
 
-  /** Returns the last page; undefined before the search has ended, or if the pages contradict each other. */
+  /** The last page; undefined before the search has ended, or if the pages contradict each other. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }
@@ -48,40 +39,42 @@ export class LastPageSearch {
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
-    if (this.#limit === undefined) return this.#full === 1 && this.#guess > 1 ? this.#guess : this.#leapTarget
-    const highest = this.#isShown ? this.#limit - 1 : this.#limit
-    if (this.#full === 1 && this.#guess > 1) return Math.max(2, highest - this.#leap + 1)
-    return this.#full + Math.ceil((highest - this.#full) / 2)
+    if (this.#highestPossible === undefined)
+      return this.#highestFull === 1 && this.#guess > 1 ? this.#guess : this.#leapTarget
+    const highest = this.#isShown ? this.#highestPossible - 1 : this.#highestPossible
+    if (this.#highestFull === 1 && this.#guess > 1) return Math.max(2, highest - this.#leap + 1)
+    return this.#highestFull + Math.ceil((highest - this.#highestFull) / 2)
   }
 
   get #leapTarget(): number {
-    const to = this.#full + this.#leap
-    return this.#full < this.#stop ? Math.min(to, this.#stop) : to
+    const to = this.#highestFull + this.#leap
+    return this.#highestFull < this.#stop ? Math.min(to, this.#stop) : to
   }
 
-  /** Records the content of page `number`, which `next` has returned. */
   saw(number: number, sight: Sight): void {
     const short = this.#short
     this.#short = undefined
     if (number !== this.#guess) this.#leap *= LEAP_GROWTH
-    if (sight === 'full') this.#full = number
+    if (sight === 'full') this.#highestFull = number
     if (sight === 'short') this.#short = number
     if (sight === 'again') this.#isShown = true
-    if (sight === 'again') this.#limit = short ?? number
-    if (sight === 'empty' && short === undefined) this.#limit = number - 1
-    // The service is odd if a page with new rows follows a short page. It is also odd if one response repeated the last
-    // page (`#isShown`), and another page is short or empty.
+    if (sight === 'again') this.#highestPossible = short ?? number
+    if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
+    // If the service returns new rows after a short page, or repeats its last page only at times, its end is uncertain.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
-  /** Returns the last page; undefined while its number is uncertain. `short`: a short page before an empty one. */
+  /** `short`: the number of a short page whose next page is empty. */
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
-    if (this.#limit === undefined) return undefined
-    if (this.#isShown) return this.#limit === this.#full + 1 ? { number: this.#limit, isShort: true } : undefined
-    if (this.#short === this.#limit) return { number: this.#limit, isShort: true }
-    return this.#limit === this.#full ? { number: this.#limit, isShort: false } : undefined
+    if (this.#highestPossible === undefined) return undefined
+    if (this.#isShown)
+      return this.#highestPossible === this.#highestFull + 1
+        ? { number: this.#highestPossible, isShort: true }
+        : undefined
+    if (this.#short === this.#highestPossible) return { number: this.#highestPossible, isShort: true }
+    return this.#highestPossible === this.#highestFull ? { number: this.#highestPossible, isShort: false } : undefined
   }
 }

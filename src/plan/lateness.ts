@@ -1,8 +1,4 @@
-/**
- * Measures late rows. A row is late if an earlier window contained its modification time, but the service did not
- * return it then. The delay of late rows shows how far before the high-water mark a window has to begin (product
- * contract §2, overlap).
- */
+/** Measures late rows. A row is late if an earlier window contained its modification time, but did not return it. */
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
@@ -22,10 +18,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/**
- * Returns the time that earlier windows have read; undefined before the first mark. Also undefined while the service's
- * clock is before the end of the previous window. The clock was then set back, so new rows have old modification times.
- */
+/** Returns the time that earlier windows have read; undefined before a mark, or if the service's clock was set back. */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,
@@ -36,7 +29,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns the minimum time (ms) from a late row's modification until the service showed the row. Never negative. */
+/** Returns the minimum time (ms) from a late row's modification until the service showed the row. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */

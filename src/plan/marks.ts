@@ -17,7 +17,7 @@ export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 
     : ['modified_since']
 }
 
-/** The marks of one report and currency during a run. Each load that closes a slice stores them. */
+/** The marks of one report and currency during a run. */
 export interface Marks {
   readonly before: Before
   readonly window: Window

@@ -1,19 +1,16 @@
-/**
- * The paging profile of a report and page size: how the service pages, as its responses have shown (docs/PROOFS.md,
- * appendix A). It is immutable. If a response contradicts the profile, the walk learns it again.
- */
+/** How the service pages a report, as its responses have shown (docs/PROOFS.md, appendix A). It is immutable. */
 export interface PagingProfile {
-  /** Number of the first page. Undefined until a probe has found it; until then page 1 is requested. */
+  /** Number of the first page; undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows on the shortest page that had a next page; undefined if none had. A service may shorten its pages. */
+  /** Rows on the shortest page that had a next page; undefined if none had. */
   readonly fullPageRows: number | undefined
-  /** Number of rows on the longest page so far. Since the service can return this many, a shorter page is not full. */
+  /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
   readonly longestPageRows: number
-  /** Number of rows on the longest page of this run. Not stored: the service may shorten pages between two runs. */
+  /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
-  /** Number of rows of the longest response that was proven complete by requests for parts of its span. */
+  /** Rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
-  /** Audit reports only: whether the page after the last one has rows. Requested if two pages are equal. Not stored. */
+  /** Audit reports only: whether the page after the last one has rows. It is requested if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -47,10 +44,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/**
- * Returns the profile after a page of `rows` rows that has a next page, although earlier such pages had more rows. The
- * service has shortened its pages.
- */
+/** Returns the profile after a page that has a next page but only `rows` rows: the service has shortened its pages. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -90,10 +84,7 @@ export const isCompletePage = (profile: PagingProfile, rows: number, asked: numb
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
-/**
- * Returns whether a full page is known and this page is as long as the longest one. A shorter page can only be followed
- * by rows that were just added.
- */
+/** Returns whether a page is certainly full: full pages are known, and this page is as long as the longest one. */
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
@@ -105,9 +96,8 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * The conclusion from page 1 of a bare array about further rows. `all`: there are none. `all unless clamped`: there are
- * none, unless the service has reduced its page size since the profile was learned. `all if unpaged`: there are none if
- * the service ignores paging; page 2 shows whether it does. `unknown`: page 1 shows nothing.
+ * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: the service may
+ * have shortened its pages. `all if unpaged`: the service may ignore page numbers. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 
@@ -118,10 +108,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/**
- * Returns the claim that page 1 makes about further rows. `checks` is true if the profile may be outdated. The claim is
- * then `all` only if another page of this run was longer, or if page 1 has very few rows (`CLAMP_SHARE_MIN`).
- */
+/** Returns the conclusion from page 1. `checks`: the service may have shortened its pages since the last run. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

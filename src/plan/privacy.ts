@@ -17,12 +17,10 @@ export type ActiveRule = Exclude<ColumnRule, 'keep'>
 /** The first words of the text that replaces a rejected row with private values. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
-/** The rules for the fields of one object, by column. */
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
 
 export interface RowRules {
   readonly row: ObjectRules
-  /** The rules for the items of each collection, by the name of the collection. */
   readonly collections: ReadonlyMap<string, ObjectRules>
   /** Fields whose arrays and objects are stored. Those of other fields are dropped. Undefined: all are stored. */
   readonly nested: ReadonlySet<string> | undefined
@@ -77,7 +75,6 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
 }
 
 export interface NewlyPrivate {
-  /** Names of columns, as `column` or `collection.column`. */
   readonly columns: readonly string[]
   /** The names in `columns` that are hashed. The type of these columns becomes text. */
   readonly hashed: readonly string[]

@@ -17,7 +17,6 @@ export interface Question {
   readonly created?: Bounds
   readonly expand: readonly string[]
   readonly filters: Readonly<Record<string, unknown>>
-  /** The currency, for reports that are requested per currency; else undefined. */
   readonly currency?: string | undefined
   /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
   readonly record?: RecordParameters
@@ -59,7 +58,7 @@ export function bodyOf(
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }
 
-/** Returns the filters. An integer beyond 2^53 is text in the configuration, and is sent as digits without quotes. */
+/** An integer beyond 2^53 is text in the configuration, and is sent as digits without quotes. */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, value]) => {

@@ -5,9 +5,7 @@ import type { Case, Verdict } from './slice.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Rule {
-  /** The condition in words, as in docs/PROOFS.md. */
   readonly name: string
-  /** The verdict in words, as in docs/PROOFS.md. */
   readonly verdict: string
   /** The heading in docs/PROOFS.md of the section that proves the rule. */
   readonly argued: string

@@ -5,19 +5,17 @@ import type { Overfull } from './spanQueue.ts'
 import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 
-/** A part of a span that is proven by itself. */
 export interface Slice {
-  /** The bounds of the slice. Undefined: the slice has no bounds and contains all rows. */
+  /** Undefined: the slice has no bounds and contains all rows. */
   readonly span: Span | undefined
   /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap. Its pages are then walked twice, although its span could still be cut. */
+  /** Set if the slice has a heap (many rows at one instant). Its pages are then walked twice instead of cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /** True if the rows of an old slice without a total may be counted by the number of its last page. */
   readonly mayCount?: boolean
 }
 
-/** The conditions that apply to all slices of a report in one run. */
 export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
@@ -31,7 +29,7 @@ export interface WalkTerms {
 }
 
 export interface WalkPolicy {
-  /** Whether a span may be cut. `never`: rows have no key, so a row on the bound of two parts would count twice. */
+  /** `never`: rows have no key, so a row on the common bound of two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
   /** Whether the stored paging profile is tested before use: the service may clamp its pages to fewer rows now. */
   readonly checksProfile: boolean
@@ -39,17 +37,13 @@ export interface WalkPolicy {
 
 /** The policies of walks, by the reason why rows are read. */
 export const WALK_POLICIES = {
-  /** Incremental runs: rows that changed since the mark. */
   changes: { cuts: 'freely', checksProfile: true },
   /** The first read of a report without bounds: it succeeds only if one response returns everything. */
   'first look': { cuts: 'only one response is wanted', checksProfile: true },
-  /** Rows that are read again: after a change of the configuration, or to compare them. */
   reread: { cuts: 'freely', checksProfile: true },
-  /** All rows, to find those that the warehouse lacks. */
   reconcile: { cuts: 'freely', checksProfile: true },
-  /** A window of a backfill. To save a request per window, the profile is not checked: incremental runs check it. */
+  /** To save a request per window, a backfill does not check the paging profile: incremental runs check it. */
   backfill: { cuts: 'freely', checksProfile: false },
-  /** The audit entries of one record. */
   audit: { cuts: 'never', checksProfile: false },
 } as const satisfies Record<string, WalkPolicy>
 
@@ -58,24 +52,20 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The result of the search for the last page: counted pages or, if they fill more than a load, parts of the span. */
+  /** Counted pages or, if they fill more than a load, parts of the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after the entries that were returned. */
   readonly hidden?: boolean
-  /** The result of requests for parts of the span. It shows whether a response that seems complete lacks rows. */
   readonly narrower?: NarrowerFinding
   /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
   readonly partTotals?: 'add up' | 'differ'
 }
 
 /**
- * The result of requests for the parts of a span, compared with the first response, which was for the whole span.
- * - `nothing new`: the first response contains all rows of the parts.
- * - `hidden`: the first response lacks a row of a part.
- * - `moved`: the comparison proves nothing. Rows were added meanwhile, or it would need too many requests.
- * - `one instant`: one instant has at least as many rows as the first response. An instant cannot be cut into parts.
+ * `hidden`: parts of the span have rows that the response for the whole span lacks. `moved`: unknown, because rows were
+ * added meanwhile or too many requests are needed. `one instant`: an instant has as many rows as that response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
@@ -83,11 +73,9 @@ export interface CountedPages {
   /** The maximum number of rows on all pages, which follows from the number of the last page. */
   readonly total: number
   readonly number: number
-  /** Whether the last page has fewer rows than the others. */
   readonly isShort: boolean
 }
 
-/** The observations of a slice so far: its walks and the results of its probes (extra requests). */
 export interface Evidence {
   /** How far the latest walk has read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
@@ -95,7 +83,6 @@ export interface Evidence {
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined
-  /** What page 1 shows about further rows, according to the paging profile when page 1 was read. */
   readonly claim: Claim
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
@@ -121,7 +108,6 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-/** The pages to read next. The pages that a total requires are read in parallel. */
 export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
 
 export type Verdict =
@@ -132,6 +118,6 @@ export type Verdict =
   /** Starts another walk. With `attempt` 1, the results of all earlier walks and probes of the slice are dropped. */
   | { readonly kind: 'read again'; readonly attempt: number; readonly rowsAsked: number }
   | { readonly kind: 'probe'; readonly what: ProbeName }
-  /** A response contradicts the profile. The profile is reset and learned again. */
+  /** A response contradicts the paging profile, so the length of a full page is learned again. */
   | { readonly kind: 'learn again' }
   | { readonly kind: 'give up'; readonly why: string | undefined }

@@ -10,7 +10,7 @@ const SPARSE = 0.1
 const SPARSE_GROWTH = 3
 /** A heap is assumed after this many slices with too many rows, if the last is no longer than usual (`#goodLength`). */
 const HEAP_FAILURES = 3
-/** After more than this many slices with too many rows and no total, `shorterLength` limits the next slice's length. */
+/** After more slices with too many rows than this, `shorterLength` limits the next slice of a span without a total. */
 const HINTED_FAILURES_MAX = 3
 /** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
 const STUCK_SHARE = 0.8
@@ -24,9 +24,7 @@ export interface Overfull {
   readonly pageRows: number
   /** The parts into which the span must be cut; undefined: the queue chooses them. */
   readonly parts?: readonly Span[] | undefined
-  /** The probable number of rows in each of `parts`. */
   readonly partRows?: readonly number[] | undefined
-  /** The number of rows in the span, if the service returns a total. */
   readonly total?: number | undefined
   /** Modification times of the rows in the response, if they were read. */
   readonly stamps?: readonly RowStamps[] | undefined
@@ -55,26 +53,22 @@ export class SpanQueue {
   readonly #density = new Density()
   #wholeUntil: number
   #pageRows: number
-  /** The ends of the next slices: times in the last response that lacked rows of its span. */
-  #cuts: Instant[] = []
-  /** The earliest modification time in the last response that lacked rows of its span. */
-  #from: Instant | undefined
-  /** The piece that is read now. `#isHead`: it was cut from a longer piece, and the next pending piece is the rest. */
+  #nextEnds: Instant[] = []
+  #earliestStamp: Instant | undefined
+  /** `#isHead`: the present piece was cut from a longer one, and the next pending piece is the rest. */
   #current: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
-  /** Total of the previous slice with too many rows, if the service returns totals. */
-  #totalBefore: number | undefined
+  #lastOverfullTotal: number | undefined
   /** Number of successive slices that were shorter than the one before but had over `STUCK_SHARE` of its rows. */
   #heapSigns = 0
-  /** Number of sparse slices in a row. */
-  #sparse = 0
-  /** Length of the last slice that had neither few nor too many rows. */
+  #sparseInARow = 0
+  /** Length (µs) of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the last slice with too many rows. Many rows are before this time. Undefined after they are proven. */
+  /** End of the last slice with too many rows; undefined after these rows are proven. */
   #overfullEnd: Instant | undefined
-  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried once; later slices end halfway to it. */
+  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried only once. */
   #triedEnd: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
@@ -91,7 +85,7 @@ export class SpanQueue {
     if (piece === undefined || piece.isHeap === true || !canSplit(piece.span)) return piece?.span
     const { span, rows } = piece
     if (span.until <= this.#wholeUntil) return span
-    const cutAt = this.#cuts.shift()
+    const cutAt = this.#nextEnds.shift()
     const planned = cutAt === undefined ? this.#plannedLength(piece, span) : cutAt - span.since
     const length = Math.max(1, Math.floor(planned))
     const [head, rest] = splitAt(span, (span.since + length) as Instant) ?? [span]
@@ -107,43 +101,40 @@ export class SpanQueue {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
-  /** Returns the probable number of rows in the present span; undefined if neither totals nor page numbers show it. */
+  /** The probable number of rows in the present span; undefined if neither totals nor page numbers show it. */
   get rowsExpected(): number | undefined {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  /** Returns whether the present span was cut right after a heap, which is in its last microsecond. */
+  /** Returns whether a heap is in the last microsecond of the present span. */
   get endsInHeap(): boolean {
     return this.#current?.isHeap === true
   }
 
-  /**
-   * Returns whether the span seems to contain a heap, for example of a bulk import. Two walks over the span are then
-   * cheaper than cuts: the last part would be the heap itself and would also need two walks.
-   */
+  /** Returns whether the span seems to contain a heap (many rows at one instant): two walks are cheaper than cuts. */
   seemsHeap(span: Span): boolean {
     if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
     return span.until - span.since <= this.#goodLength
   }
 
-  /** Records that the span was proven and has `rows` rows. `isSingle`: one response proved it. */
+  /** `isSingle`: one response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#leaveOut(rows)
     if (span.since === undefined) return
     const isSparse = rows < this.#pageRows * SPARSE
     if (!isSparse) this.#failures = 0
-    if (!isSparse) this.#totalBefore = undefined
+    if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
-    this.#sparse = isSparse ? this.#sparse + 1 : 0
+    this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
     // A proven span with more rows than a page contained a heap, so its rows do not show the density around it.
     if (rows <= this.#pageRows) {
-      const from = Math.max(span.since, Math.min(this.#from ?? span.since, span.until - 1))
+      const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
       if (!isSparse) this.#goodLength = span.until - from
     }
-    this.#from = undefined
+    this.#earliestStamp = undefined
     if (this.#overfullEnd !== undefined && this.#overfullEnd <= span.until) this.#overfullEnd = undefined
     if (isSparse && this.#overfullEnd !== undefined && this.#pending.at(-1)?.rows === undefined)
       this.#approach(span.until, this.#overfullEnd)
@@ -153,7 +144,7 @@ export class SpanQueue {
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows } = overfull
     this.#pageRows = pageRows
-    this.#cuts = []
+    this.#nextEnds = []
     if (parts !== undefined) {
       this.#divide(overfull, parts)
       return
@@ -177,14 +168,14 @@ export class SpanQueue {
     }
     this.#pending.push(whole)
     const end = (span.since + this.#shorter(length, { since: span.since, hint, total })) as Instant
-    this.#cuts = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
-    this.#from = hint?.from
+    this.#nextEnds = [end, ...(hint?.cuts.slice(1).filter((at) => at > end && at < span.until) ?? [])]
+    this.#earliestStamp = hint?.from
     const { rate } = this.#density
     if (total !== undefined) this.#density.saw(length, total)
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Replaces the span by its parts. If there are two, the second has the total of both until the first is proven. */
+  /** If there are two parts, the second has the total of both until the first is proven. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -197,7 +188,6 @@ export class SpanQueue {
     this.#pending.push(...others.toReversed(), first)
   }
 
-  /** Returns whether the span has far more rows than a page. It is then cut alone, without the rest that follows it. */
   #isFarOver(total: number | undefined): boolean {
     return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
@@ -215,8 +205,8 @@ export class SpanQueue {
     const planned = this.#density.planned(this.#pageRows)
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
-    if (rate !== undefined && this.#sparse === 0) return even / rate
-    const grown = (even / rows) * length * SPARSE_GROWTH ** this.#sparse
+    if (rate !== undefined && this.#sparseInARow === 0) return even / rate
+    const grown = (even / rows) * length * SPARSE_GROWTH ** this.#sparseInARow
     return this.#overfullEnd === undefined ? grown : Math.min(grown, (this.#overfullEnd - span.since) / 2)
   }
 
@@ -242,8 +232,8 @@ export class SpanQueue {
             ? planned / hint.rate
             : shrunk
     // A slice that is shorter than the one before but has nearly as many rows probably contains a heap.
-    const isStuck = total !== undefined && total > (this.#totalBefore ?? Infinity) * STUCK_SHARE
-    this.#totalBefore = total
+    const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
+    this.#lastOverfullTotal = total
     this.#heapSigns = isStuck ? this.#heapSigns + 1 : 0
     if (isStuck) return Math.max(1, Math.floor(Math.min(hinted, length / STUCK_SHRINK)))
     const bounded = total === undefined && this.#failures > HINTED_FAILURES_MAX ? Math.min(hinted, shrunk) : hinted
@@ -257,13 +247,10 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /**
-   * Ends the next slice halfway between `from` and `to`, because many rows are known to be before `to`. Once, the slice
-   * ends at `to` instead: if there are no rows in between, halving alone would need many requests.
-   */
+  /** Ends the next slice halfway to `to`, because many rows are before `to`. Ends it at `to` once, to save requests. */
   #approach(from: Instant, to: Instant): void {
-    const leaps = this.#sparse >= 2 && this.#triedEnd !== to
+    const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to
-    this.#cuts = [(leaps ? to : from + Math.floor((to - from) / 2)) as Instant]
+    this.#nextEnds = [(leaps ? to : from + Math.floor((to - from) / 2)) as Instant]
   }
 }

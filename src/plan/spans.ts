@@ -1,7 +1,4 @@
-/**
- * Spans of time: how they are cut, which time they cover, and which gaps remain.
- * Bounds are inclusive (spec §4, rule 1): no row is between two parts, and two spans with a common instant have no gap.
- */
+/** Spans of time: how they are cut, and which time they cover. Bounds are inclusive (spec §4, rule 1). */
 import { type Instant, minusMs, latest } from '../instant.ts'
 
 export interface Span {
@@ -11,13 +8,10 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/**
- * Factors for the length of the next slice after 1, 2, … slices in a row with too many rows. Used if the service
- * returns no total. The last factors are extreme, because all rows may be at one instant.
- */
+/** Factors for the next slice's length after 1, 2, … slices with too many rows. All rows may be at one instant. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
-/** Returns whether the span is longer than one instant. */
+/** Returns whether the span has a lower bound and at least one instant between its bounds. */
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
   span?.since !== undefined && span.until - span.since >= 2
 
@@ -53,10 +47,7 @@ export function shorterLength(length: number, failures: number): number {
 
 const lowerOf = ({ since }: Span): number => since ?? Number.NEGATIVE_INFINITY
 
-/**
- * Merges spans that overlap or touch. The result covers the same time with the fewest spans, earliest first. Leaves out
- * spans that end before they begin, such as a slice that begins after the service's clock.
- */
+/** Merges spans that overlap or touch, earliest first. Leaves out spans that end before they begin. */
 export function merged(spans: readonly Span[]): Span[] {
   const islands: Span[] = []
   const real = spans.filter((span) => lowerOf(span) <= span.until)
@@ -79,10 +70,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/**
- * Returns the end of the time that the spans cover from `from` on without a gap; `from` itself if no span contains it.
- * If `from` is undefined, the covered time begins with the earliest span.
- */
+/** Returns the end of the time that the spans cover without a gap from `from`, or from the earliest span, on. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

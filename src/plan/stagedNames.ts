@@ -1,9 +1,6 @@
 /** Names and limits that the writer of staged lines has in common with the SQL that reads these lines. */
 
-/**
- * Staging writes two fields first into every row: its ordinal and its shape. Fields of the service with these names are
- * renamed.
- */
+/** Staging writes these two fields first into every row. Fields of the service with these names are renamed. */
 export const ORDINAL_FIELD = '#'
 export const SHAPE_FIELD = '$'
 

@@ -33,10 +33,7 @@ const HEAP_SHARE = 0.95
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Shares of the planned rows to aim for if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/**
- * Share of the planned rows to aim for if the response is unsorted. The span may then have far more rows than the
- * response.
- */
+/** The small share is for an unsorted response: the span may have far more rows than the response. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
@@ -64,11 +61,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/**
- * Returns the order of the rows. `ascending` or `descending`: the rows are sorted by one of their times. `exact`: they
- * are sorted in ascending order, and the times of each row are equal, so the order is that of every time. `none`:
- * unsorted.
- */
+/** Returns `exact` if the rows are in ascending order of all of their times, and `ascending` if of one of them. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -92,7 +85,6 @@ function heapOf(sorted: readonly Instant[]): Instant | undefined {
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-/** Returns the number of rows of the sample that the next slice should contain. */
 function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
@@ -110,11 +102,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/**
- * Returns the time at which page `later` begins, if pages are sorted by one of the rows' modification times. They are
- * sorted if all rows of `later` are later than all rows of `first`. Returns undefined if they are not sorted, or if the
- * time is not inside the span.
- */
+/** Returns the time at which page `later` begins, if all of its rows are later than all rows of page `first`. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -127,10 +115,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/**
- * Returns the parts of the span in which rows after the last page would be. The parts are later than both pages or, if
- * the newest rows come first, earlier. There are two parts if rows have two different times.
- */
+/** Returns the parts of the span after both pages, or before both pages if the newest rows come first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -148,10 +133,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/**
- * Returns two ranges: of the rows' earliest times in the span (`entered`), and of their latest times (`gone`). The
- * ranges differ because a row may have several times.
- */
+/** Returns the range of the rows' earliest times in the span (`entered`), and that of their latest times (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

@@ -7,7 +7,6 @@ export interface WalkPage {
   readonly pageNumber: number
   readonly rowCount: number
   readonly keys: readonly (number | string)[]
-  /** Texts of the rows that have no key. */
   readonly keyless?: readonly string[]
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
@@ -17,17 +16,12 @@ export interface WalkPage {
   readonly refusal?: SyncError | undefined
 }
 
-/**
- * The proof that a window is complete; stored in `tidemark.windows.proof`. `single`: one response has all rows.
- * `total`: the walk has as many different keys as the total that is on every page, or as the number of the last page
- * allows. `agreed`: two complete walks have the same keys.
- */
+/** The argument that a walk has missed no row (docs/PROOFS.md), stored in `tidemark.windows.proof`. */
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
   /** True if rows have a key. Audit entries have none. */
   readonly keyed: boolean
-  /** The page size that this walk requests, in rows. */
   readonly rowsAsked: number
   /** The page size that walks request normally, in rows. */
   readonly rowsUsual: number
@@ -37,7 +31,7 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** Number of rows so far. A row that is twice on one page counts once, because it did not move between pages. */
+  /** A row that is twice on one page counts once, because it did not move between pages. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
@@ -53,7 +47,6 @@ export class Walk {
   lastRowsSent = 0
   mostRows = 0
   page2Repeats = false
-  /** The first error with which the service refused a page. */
   refusal: SyncError | undefined
   readonly #kind: WalkKind
   readonly #totals = new Set<number>()
@@ -72,12 +65,12 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** Returns the total if all pages have the same total, else undefined. */
+  /** The total, if all pages have the same one. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
 
-  /** Returns the lowest total on any page; 0 if no page has one. */
+  /** The lowest total on any page; 0 if no page has one. */
   get leastTotal(): number {
     return this.#totals.size === 0 ? 0 : Math.min(...this.#totals)
   }
@@ -135,11 +128,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /**
-   * Records a page that repeats the previous one: some services return the last page for all higher numbers. With a
-   * total, its rows do not count as `repeats` if the pages before have all rows. Without a total, they count only if
-   * page 2 repeats page 1, because the service may then ignore page numbers.
-   */
+  /** A service may return its last page for all higher numbers: the rows of such a page do not count as `repeats`. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -149,21 +138,17 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** Returns the number of the last page, computed from the total after page 1 was read. */
+  /** The number of the last page, computed from the total after page 1 was read. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
-  /**
-   * Returns whether the walk has exactly as many rows as the total, which is the same on all pages, and no row was
-   * repeated. False if two rows without a key have the same text on different pages, as they may be the same row.
-   */
+  /** Returns whether all pages have the same total, no row is on two pages, and there are as many rows as the total. */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Returns whether the walk has exactly `total` different rows. */
   hasExactly(total: number): boolean {
     return this.#keylessAgain === 0 && this.distinct === total
   }
@@ -173,7 +158,6 @@ export class Walk {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
 
-  /** Returns whether both walks have the same keys, and the same rows without a key. */
   agreesWith(other: Walk): boolean {
     if (this.rows !== other.rows || this.distinct !== other.distinct) return false
     if (this.keys.size !== other.keys.size || this.#keyless.size !== other.#keyless.size) return false
@@ -181,11 +165,7 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /**
-   * Returns the number of rows on a full page: the requested number, or the number on the shortest page that had a next
-   * page. If a page of this run was longer, the second number is wrong: rows had moved, and a short last page seemed to
-   * have a next one.
-   */
+  /** If a page of this run was longer than `fullPageRows`, rows had moved when `fullPageRows` was learned. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.rowsUsual) return rowsAsked
@@ -202,10 +182,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /**
-   * Returns whether the walk ended and has all rows. If a row was repeated, this is false, unless the service ignores
-   * paging and each page has all rows.
-   */
+  /** Returns whether the walk ended and no row was on two pages. If the service ignores paging, rows may repeat. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
@@ -224,11 +201,7 @@ export class Walk {
     )
   }
 
-  /**
-   * Returns the service's refusal of a page if that page may have rows. Returns undefined if no page was refused, or if
-   * the refused page is certainly empty. With a total, the page may have rows if the walk has fewer rows than the
-   * total. Without a total, it may have rows if the page before it is full.
-   */
+  /** Returns the service's refusal of a page, but only if that page may have rows that the walk lacks. */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
     const mayFollow =

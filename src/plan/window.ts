@@ -32,22 +32,20 @@ export const CLOCK_GRAIN_MS = 1_000
 /** The assumed maximum time from a request to its response: a year of expanded rows may take a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
-/** The previous window, and how long ago it was. */
 export interface Before {
   readonly mark: Instant | undefined
   /** The end of the previous window: the service's clock when that window was computed. */
   readonly until?: Instant | undefined
-  /** Milliseconds since that window's run began, by our clock. A wrong clock can only make the next window longer. */
+  /** Milliseconds since the previous run began, by our clock. */
   readonly agoMs?: number | undefined
 }
 
 export const FIRST: Before = { mark: undefined }
 
 /**
- * Returns the next incremental window: from the mark minus `overlap` to the service's clock. The window ends at the
- * present: a row with an edit every few seconds is only ever returned with its newest time (product contract §5.5). If
- * the service's clock was set back, changes have times before the mark. The overlap then counts from the time that this
- * clock would have shown at the start of the previous run. So no row is between two windows (§5.1).
+ * Returns the next incremental window. It ends at the present, because the service returns a row that is edited every
+ * few seconds only with its newest time (product contract §5.5). If the service's clock was set back, the window begins
+ * earlier (§5.1).
  */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
