@@ -1,4 +1,4 @@
-/** Descriptions of the columns in schema `tidemark`, by name. A description in a table's migration takes precedence. */
+/** Describes columns of the tables in schema `tidemark`, unless the migration of the table describes them. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   absent: 'Rows of the table that the service did not return',
   applied_at: 'When this layout was applied to this warehouse',

@@ -1,7 +1,4 @@
-/**
- * Builds dbt's `sources.yml` as a plain value: all tables with descriptions, columns, tests and freshness. The tests
- * pass after each load. Only references between reports may fail until both reports are loaded, so they only warn.
- */
+/** Builds the content of dbt's `sources.yml`: all tables with their columns, tests and freshness. */
 import type { BookTable, ColumnEntry, WarehouseColumns } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
@@ -14,7 +11,7 @@ export interface DbtInput {
   readonly books: readonly BookTable[]
   /** Tables and views of schema `history`; empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** The interval of each enabled report in milliseconds; undefined for a report with a cron schedule. */
+  /** Milliseconds between the runs of each enabled report; undefined for a report with a cron schedule. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -90,7 +87,7 @@ function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {
 const CHILD_KEY = CHILD_COLUMNS[0]?.name ?? ''
 const NEVER_NULL = ['is_deleted', '_observed_at', '_load_id']
 
-/** dbt only warns about a table without changes for a week, which can be normal. `runTable` detects runs that fail. */
+/** A table without changes for a week can be normal, so dbt only warns. */
 const CHANGE_FRESHNESS: Section = { warn_after: { count: 7, period: 'day' } }
 
 interface OwnColumn {
@@ -109,7 +106,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** If the column is the key of another report, returns a test that each value exists there. Otherwise returns []. */
+/** Returns a test that the other report's table contains each value. dbt only warns until both are loaded. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -135,7 +132,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Returns SQL that combines the key columns into one value, because dbt's tests accept only one column. */
+/** Combines the key columns into one SQL value, because dbt's tests accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 
@@ -173,7 +170,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Returns a dbt table of the report's runs. dbt reports it as stale if no run succeeded for several intervals. */
+/** Declares the report's runs as a dbt table, so that dbt reports missing runs as stale data. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {
@@ -191,5 +188,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Returns the text with broken template markers. The name of a field may contain them, and dbt would execute them. */
+/** Breaks template markers such as `{{`, because dbt would execute a marker in the name of a field. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

@@ -1,7 +1,4 @@
-/**
- * Builds the data dictionary as Markdown. A test compares docs/TABLES.md with the dictionary of an empty warehouse. The
- * dictionary of a real warehouse also lists the columns that this warehouse discovered.
- */
+/** Builds the data dictionary as Markdown. A test compares docs/TABLES.md with the dictionary of an empty warehouse. */
 import { BOOK_COLUMNS } from './books.ts'
 import { reports } from './index.ts'
 import type { Declaration, Deletes } from './report.ts'
@@ -14,10 +11,9 @@ export interface ColumnEntry {
   readonly comment: string
 }
 
-/** The columns of a warehouse, by the name of their table (of a report or a collection). */
+/** The columns of the tables of reports and collections, by table name. */
 export type WarehouseColumns = ReadonlyMap<string, readonly ColumnEntry[]>
 
-/** A table or view of schema `tidemark`. */
 export interface BookTable {
   readonly name: string
   readonly comment: string
@@ -38,7 +34,7 @@ const SHAPES =
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
   '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
-/** Returns the dictionary. Each chapter function returns blocks of Markdown: headings, paragraphs, lists and tables. */
+/** Returns the dictionary as Markdown. With `stored`, the dictionary also lists the columns of that warehouse. */
 export function dictionary(books: readonly BookTable[], stored?: WarehouseColumns): string {
   const blocks = [
     '# Tables',
@@ -131,7 +127,7 @@ function historyChapter(): string[] {
 const indexRow = ({ name, key, children }: ReportTable): string =>
   `[${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length}`
 
-/** Questions of readers, each with the table of `tidemark` that answers it. */
+/** Questions of people who query the tables, each with the table of schema `tidemark` that answers the question. */
 const QUESTIONS = [
   ['How complete is a report, and why not more?', 'freshness'],
   ['Which rows could not be stored, and why?', 'rejected_rows'],
@@ -190,11 +186,11 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** Returns a Markdown table. In `head` and in each row, ` | ` separates the cells. */
+/** In `head` and in each of `rows`, ` | ` separates the cells of the Markdown table. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')
 }
 
-/** Escapes bars and replaces line breaks. A field's name may contain them, but the cell of a Markdown table may not. */
+/** Escapes bars and replaces line breaks in a field's name, because they would break the Markdown table. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

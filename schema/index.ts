@@ -1,4 +1,4 @@
-/** The registry, with one line per report. To add a report, add a file in `reports/` and a line here. */
+/** Lists all reports. To add a report, add a file in `reports/` and a line here. */
 import type { Declaration } from './report.ts'
 import { auditEntries } from './reports/auditEntries.ts'
 import { automatedBookings } from './reports/automatedBookings.ts'
@@ -30,7 +30,7 @@ export const isReportName = (name: string): name is ReportName => byName.has(nam
 
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
-/** Returns whether each record of the report needs its own request. The records are changed rows of other reports. */
+/** Returns true for an audit report that needs a separate request for each record. */
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
 export type { Declaration } from './report.ts'

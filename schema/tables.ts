@@ -1,4 +1,4 @@
-/** Derives a report's table and child tables. The DDL and the data dictionary are made from them. */
+/** Derives a report's table and child tables from its declaration. */
 import type { Collection, Declaration, FieldType } from './report.ts'
 
 export type DuckType =
@@ -19,7 +19,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column. `sources` are the fields that fill it: several if row shapes have different names for it. */
+/** A documented column. `sources` are the names of its field, which differ between row shapes. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
@@ -36,7 +36,7 @@ export interface ChildTable {
 export interface ReportTable {
   readonly name: string
   readonly comment: string
-  /** Columns that the request fills: the requested currency or record. */
+  /** Columns for values that are in the request and not in the row: the requested currency or record. */
   readonly asked: readonly Column[]
   readonly fields: readonly FieldColumn[]
   readonly key: readonly string[]
@@ -65,7 +65,7 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   column('_row_hash', 'UBIGINT', 'Fingerprint of the row as sent. An equal row is not written again'),
 ]
 
-/** Columns of the tables in schema `history`, in addition to the columns of the report's table. */
+/** Columns that only the tables in schema `history` have. */
 export const VERSION_COLUMNS: readonly Column[] = [
   column('_valid_from', 'TIMESTAMPTZ', 'Service time at which this version was first seen'),
   column('_valid_to', 'TIMESTAMPTZ', 'Service time at which the next version was seen; null: the present version'),
@@ -77,14 +77,14 @@ export const CHILD_COLUMNS: readonly Column[] = [
   column('_payload', 'JSON', 'The item as it was sent'),
 ]
 
-/** The column with the number of an audit entry within its record. Tidemark assigns it: entries have no identifier. */
+/** Tidemark numbers the audit entries of a record, because entries have no identifier. */
 export const ENTRY_NUMBER = column(
   'entry_number',
   'BIGINT',
   'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
 )
 
-/** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. Acronyms are one word. */
+/** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -112,7 +112,7 @@ export function wireKey(report: Declaration): readonly string[] {
   return report.key.flatMap((column) => byColumn.get(column) ?? [])
 }
 
-/** Returns the fields that the specification documents, including those of other row shapes. */
+/** Returns the names of all documented fields, including the names in other row shapes. */
 export function documentedFields(report: Declaration): ReadonlySet<string> {
   return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
 }
@@ -121,7 +121,7 @@ export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** Returns the columns of the row's own fields, without the deletion flag, which fills the column `is_deleted`. */
+/** Omits the deletion flag, because it fills the system column `is_deleted`. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

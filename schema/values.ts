@@ -1,15 +1,15 @@
-/** The values that each column type accepts. Other values are misfits. docs/TABLES.md and a test use this list. */
+/** Lists which values each column type accepts. Other values are misfits. docs/TABLES.md and a test use this list. */
 import type { DuckType } from './tables.ts'
 
 type Example = `${string} → ${string}`
 
 export interface ValueRule {
-  /** The reason of a misfit. It completes the sentence "the value is …" about a value that the type does not accept. */
+  /** Completes the sentence "the value is …" about a value that the type does not accept. */
   readonly misfit: string
   readonly takes: string
-  /** Accepted values. Before the arrow is the service's JSON. After it is the value as DuckDB prints it (in UTC). */
+  /** Before the arrow is an accepted JSON value. After the arrow is the value as DuckDB prints it (in UTC). */
   readonly examples: readonly Example[]
-  /** Examples of values, as JSON, that the type does not accept. */
+  /** JSON values that the type does not accept. */
   readonly misfits: readonly string[]
 }
 
@@ -90,6 +90,6 @@ export const VALUES: Readonly<Record<ColumnType, ValueRule>> = {
 /** The types that an operator can choose for a column (`tidemark schema --retype`). */
 export const chosenTypes = (Object.keys(VALUES) as ColumnType[]).filter((type) => type !== 'JSON')
 
-/** Returns the two parts of an example: the value as sent, and the value as stored. */
+/** Splits an example into the JSON value and the stored value. */
 export const partsOf = (example: Example): [sent: string, stored: string] =>
   example.split(' → ') as [sent: string, stored: string]

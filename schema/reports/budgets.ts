@@ -1,7 +1,4 @@
-/**
- * Budgets. Each request names the currency of the amounts. Deleted rows can be included but have no flag (spec §2, §3),
- * so each window is read with and without them; the difference is the deleted rows.
- */
+/** Budgets. Rows have no deletion flag, so each window is read with and without deleted rows (spec §2, §3). */
 import { dateTime, decimal, defineReport, integer, manyOf, string } from '../report.ts'
 
 export const budgets = defineReport({

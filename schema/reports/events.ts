@@ -1,7 +1,4 @@
-/**
- * Events: the only report with a soft-delete flag, and the only one whose modification time also changes when one of
- * its items changes (spec §2, §4).
- */
+/** Events: the only report with a deletion flag. A change of an item changes the modification time (spec §2, §4). */
 import { boolean, dateTime, defineReport, integer, many, one, string } from '../report.ts'
 
 export const events = defineReport({

@@ -1,4 +1,4 @@
-/** The ASCII bytes that JSON and lines of staged rows consist of. */
+/** The ASCII bytes with a meaning in JSON and in staged lines. */
 export const TAB = 0x09
 export const NEWLINE = 0x0a
 export const BLANK = 0x20

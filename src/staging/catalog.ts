@@ -1,14 +1,10 @@
-/**
- * Records the fields of a load's rows, the kinds of their values, and the shapes of the rows. A shape is the set of
- * fields in a row: an absent field keeps the stored value, a null replaces it. A trie contains the field names in the
- * order of the rows. If a row has the fields of the previous row, the scan only compares the bytes of each name.
- */
+/** Records the fields of a load's rows, the kinds of their values, and which sets of fields (shapes) the rows have. */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A trie with more nodes than this is dropped: its field names are probably data, as in a map by identifier. */
+/** A larger trie is dropped, because its field names are probably data, as in a map by identifier. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -19,13 +15,13 @@ export interface CatalogField {
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
-  /** The catalogue of a collection's elements; undefined for other fields, and for undeclared collections. */
+  /** The catalogue of a collection's items; undefined if the field is no declared collection. */
   readonly elements: ObjectCatalog | undefined
-  /** The kinds of those elements of a collection that are no objects; 0 if all are objects. */
+  /** The kinds of the collection's items that are no objects; 0 if all items are objects. */
   elementKinds: Kinds
 }
 
-/** A catalogue as plain values, for a load in another process. Fields are in the order of their first occurrence. */
+/** A catalogue as plain values, so that another process can load the rows. */
 export interface CatalogText {
   readonly fields: readonly {
     readonly name: string
@@ -40,11 +36,11 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** The name of a field that occurs twice on the path to this node, so that its rows are rejected; else undefined. */
+  /** The name of a field that the row contains twice, so that the row is rejected; else undefined. */
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The child that followed this node in the previous row. This child is compared first. */
+  /** The node after this one in the previous row. The scan compares its name first. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -59,12 +55,10 @@ const rootNode = (): TrieNode => ({
   shape: undefined,
 })
 
-/** The fields of one kind of object: a report's rows, or the elements of one collection. */
+/** The fields of one kind of object: a report's rows, or the items of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /**
-   * The field names of each shape. Objects with the same field names have the same shape; shapes are numbered from 0.
-   */
+  /** The field names of each shape. Two objects with the same field names, in any order, have the same shape. */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
@@ -80,7 +74,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from `toText`, with staged names and shape numbers. It has no trie, so only loads use it. */
+  /** Restores a catalogue from the result of `toText`. It has no trie, so a scan must not use it. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -111,7 +105,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node for `quoted` (the name's bytes with its quotes) after `from`. Adds a new node for a new name. */
+  /** Returns the trie node for the field name `quoted` after the node `from`, and adds a missing node. */
   step(from: TrieNode, quoted: Buffer): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -121,21 +115,17 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // If a name contains half a surrogate pair, its bytes must be replaced in every row. The shortcut `likelyNext`
-    // skips that, so such a name does not use it.
+    // The shortcut `likelyNext` skips replacements. A name with half a surrogate pair needs one in every row.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }
 
-  /** Returns the number of the shape that ends at `node`. The same fields in another order have the same number. */
+  /** Returns the number of the shape of a row whose last field is `node`. */
   shapeAt(node: TrieNode): number {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /**
-   * Drops a trie that is too large. Fields, kinds and shapes stay. Call it between pages, because a scan refers to the
-   * trie's nodes.
-   */
+  /** Drops a trie that is too large. Call it between two pages, because a scan refers to the trie's nodes. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()
@@ -185,7 +175,7 @@ export class ObjectCatalog {
 
 const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
 
-/** Returns the name as text. Half a surrogate pair is no character, so it stays as the six characters of its escape. */
+/** Keeps the escape of half a surrogate pair as six characters, because half a pair is no character. */
 function nameFrom(quoted: string): string {
   const name = JSON.parse(quoted) as string
   if (name.isWellFormed()) return name

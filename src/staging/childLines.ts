@@ -1,8 +1,4 @@
-/**
- * Writes the items of a page's collections as lines, with one file for each collection. A line contains the row's
- * ordinal, the position in the collection, the original item, and the values of its fields, separated by tabs. So
- * DuckDB need not parse the item again. JSON strings contain no tabs or line breaks, so nothing has to be quoted.
- */
+/** Writes the items of each collection as lines of tab-separated values, so that DuckDB need not parse JSON. */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
 import { LETTER_N, NEWLINE, QUOTE, TAB } from './bytes.ts'
@@ -13,7 +9,6 @@ import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonByt
 /** `none`: no item has an identifier. `unique`: each has one, distinct in its row. `unsure`: the load must check. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
-/** The items of one collection in one page. */
 export interface CollectionPage {
   readonly field: string
   readonly rows: number
@@ -31,7 +26,7 @@ const COMPARED_MAX = 16
 /** Up to this number of bytes, a loop is faster than `copy`. */
 const COPIED_MAX = 32
 
-/** The byte positions of the fields of the item being parsed. If a field occurs twice, its first position counts. */
+/** Byte positions of the fields of one item. If an item contains a field twice, the first position is kept. */
 export class ItemFields {
   count = 0
   readonly #from = new Int32Array(ITEM_FIELDS_MAX)
@@ -43,7 +38,7 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** Records the position of a field's value. `end` is negative if the value contains escapes. */
+  /** Records the position of a field's value. A negative `end` means that the value contains escapes. */
   record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -52,13 +47,13 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** Returns the first byte's position of a field's value; 0 if the item does not have the field. */
+  /** Returns the position of the field's value; 0 if the item does not have the field. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/** Number of bytes of a collection's lines on the previous page. The buffer for the next page is a quarter larger. */
+/** Number of bytes of the collection's lines on the previous page. It predicts the buffer size for the next page. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
@@ -69,7 +64,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** `#rowOf` contains the row number of each item on the page, and `#starts` contains the position of its line. */
+  /** For each item, `#rowOf` contains its row number on the page, and `#starts` the position of its line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -110,10 +105,7 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /**
-   * Writes the value of one field of an item. A text without escapes is written without its quotes. Any other value is
-   * written as it was sent. Returns the position after the value.
-   */
+  /** Writes a text without escapes without its quotes, and any other value as the service sent it. */
   #field(
     id: number,
     at: number,
@@ -153,7 +145,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // The number of identifiers of the removed items is unknown, so the page's other items are `unsure` too.
+      // The number of identifiers of the removed items is unknown, so the load must check the identifiers.
       this.#unsure = true
     }
   }
@@ -181,11 +173,10 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** These splices insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
+  /** Each splice inserts a backslash before a lone surrogate, because DuckDB's reader rejects lone surrogates. */
   readonly loneSurrogates: readonly Splice[]
 }
 
-/** Collects the items of all collections in one page. */
 export class ChildLines {
   readonly #json: JsonBytes
   readonly #byField: (Collection | undefined)[] = []

@@ -1,4 +1,4 @@
-/** Computes the digest (not cryptographic) of a collection for its row. A changed item changes the digest. */
+/** Computes a digest (not cryptographic) that replaces a collection in its row. A changed item changes the digest. */
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './bytes.ts'
 import { writeDigits } from './digits.ts'
 
@@ -10,7 +10,7 @@ export interface Digest {
 
 const POSITIVE = 0x7fffffff
 const IN_OBJECT = Buffer.from('{"~":')
-/** Maximum length of a digest as JSON: two numbers of up to ten digits, brackets, a comma and the object around it. */
+/** Two numbers of up to ten digits, brackets, a comma and the object around them. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
 /** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
@@ -45,7 +45,7 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
   return { first: mixBits(first) & POSITIVE, second: mixBits(second) & POSITIVE, isObject }
 }
 
-/** Mixes one word into the state in the same way as MurmurHash3. Returns the new state. */
+/** Mixes one word into the state as MurmurHash3 does. */
 function mixWord(state: number, word: number, factor: number): number {
   const scrambled = Math.imul(word, factor)
   const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)
@@ -53,7 +53,7 @@ function mixWord(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** Returns the state with its bits mixed, so that each one influences the whole result (MurmurHash3's finalizer). */
+/** MurmurHash3's finalizer: each bit of `state` influences all bits of the result. */
 function mixBits(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)

@@ -1,17 +1,16 @@
-/** Writes whole numbers as ASCII digits into a buffer. Making a string for each of a page's numbers is too slow. */
+/** Writes whole numbers as ASCII digits into a buffer, because a string for each number of a page is too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 import { ZERO } from './bytes.ts'
 
-/** Number of digits of the largest safe integer. */
 export const DIGITS_MAX = 16
 
-/** Writes `value` at `at` and returns the position after it. The caller has reserved `DIGITS_MAX` bytes. */
+/** Writes `value` at `at` and returns the position after it. The caller must reserve `DIGITS_MAX` bytes. */
 export function writeDigits(out: Buffer, at: number, value: number): number {
   let digits = 1
   for (let power = 10; power <= value; power *= 10) digits += 1
   let rest = value
   let i = at + digits - 1
-  // JavaScript divides numbers of more than 31 bits slowly, so such a number is divided once into two smaller ones.
+  // JavaScript divides numbers of more than 31 bits slowly, so such a number is split into two smaller ones.
   if (rest > 0x7fffffff) {
     const upper = Math.floor(rest / 1e8)
     let lower = rest - upper * 1e8

@@ -1,8 +1,4 @@
-/**
- * Parses JSON in bytes: finds the end and the kind of each value without building the value. Functions take the
- * position of a token and return the position after it. The parser also finds values that DuckDB's reader would reject
- * or change: lone surrogates, numbers with more digits than a double can store, and very small numbers.
- */
+/** Parses JSON in bytes without building the values. Finds values that DuckDB's reader would reject or change. */
 import {
   BACKSLASH,
   CLOSE_ARRAY,
@@ -21,7 +17,7 @@ import {
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
-/** The error for bytes that are not the expected JSON. The walk converts it to an error that names report and page. */
+/** Thrown for bytes that are not the expected JSON. */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson'
   readonly position: number
@@ -33,20 +29,20 @@ export class MalformedJson extends Error {
     this.size = size
   }
 
-  /** Returns whether the JSON is incomplete, because the response was cut off. */
+  /** True if the JSON is incomplete, because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }
 }
 
 const DEPTH_MAX = 200
-/** A number of up to this many digits does not change when it is converted to a double. */
+/** A number with more digits than this can change when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** Maximum exponent (power of ten) with which a double surely stores a number of `DOUBLE_DIGITS` digits. */
+/** A double surely stores a number of `DOUBLE_DIGITS` digits if its power of ten is not larger than this. */
 const DOUBLE_POWER_MAX = 290
-/** DuckDB writes a double that is smaller than this, but not zero, with an exponent. */
+/** DuckDB writes a smaller double, except zero, with an exponent. */
 const DOUBLE_PLAIN_MIN = 1e-4
-/** Whole numbers of up to this many digits fit 64 bits. */
+/** A whole number of up to this many digits surely fits 64 bits. */
 const INT64_SURE_DIGITS = 18
 /** Maximum numbers of digits in DECIMAL(38,9): nine after the point, twenty-nine before it. */
 const SCALE_DIGITS = 9
@@ -54,19 +50,19 @@ const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** For each byte value: 1 if JSON strings may contain it without an escape, else 0. */
+/** For each byte value: 1 if JSON strings may contain the byte without an escape, else 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
 
 export interface Splice {
-  /** Position in the page at which `remove` bytes are replaced by `insert`. */
+  /** Position in the page at which `insert` replaces the next `remove` bytes. */
   readonly at: number
   readonly remove: number
   readonly insert: Buffer | Digest
 }
 
-/** Inserted before the escape of half a surrogate pair, so that the escape becomes ordinary text. */
+/** A backslash before the escape of half a surrogate pair makes the escape ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 /** Returns the maximum number of bytes by which the splices (replacements) may lengthen the page. */
@@ -100,18 +96,18 @@ export class JsonBytes {
   /** Number of escapes (such as `\n`) in all strings so far. A value that raises the number contains escapes. */
   escapes = 0
   kind: Kinds = 0
-  /** The number that was read last, if it is whole and has at most 15 digits; else NaN. */
+  /** The last parsed number, if it is whole and has at most 15 digits; else NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /** A number that a double can't store is written as a string with the prefix `numberMark`, to keep its digits. */
+  /** A number that a double can't store is written as a string that begins with `numberMark`, to keep its digits. */
   constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
     this.#textOpen = Buffer.from(`"${numberMark}`)
   }
 
-  /** Removes the splices (replacements in the page) from the given index on. */
+  /** Removes the splices (replacements in the page) with an index of `from` or more. */
   dropSplices(from: number): void {
     // Setting an array's length is slow even if the length does not change.
     if (this.splices.length > from) this.splices.length = from
@@ -122,8 +118,8 @@ export class JsonBytes {
   }
 
   /**
-   * Skips white space and replaces it by blanks, because staged files have one row per line, with tabs between columns.
-   * Never reads after the last byte: after a single read out of bounds, V8 always runs such a loop slower.
+   * Replaces line breaks and tabs by blanks: they separate rows and columns in staged files. The loop never reads after
+   * the last byte, because V8 makes a loop slower after one read out of bounds.
    */
   skipSpace(from: number): number {
     const bytes = this.bytes
@@ -141,7 +137,6 @@ export class JsonBytes {
     return i
   }
 
-  /** Parses one value of any kind and sets `kind`. */
   value(at: number, depth = 0): number {
     switch (this.bytes[at] ?? 0) {
       case QUOTE:
@@ -161,7 +156,7 @@ export class JsonBytes {
     }
   }
 
-  /** Returns the bytes from `from` to `to` as text. Escapes of lone surrogates get a second backslash. */
+  /** Returns the bytes from `from` to `to` as text. The escape of a lone surrogate gets a second backslash. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const loneSurrogates = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -201,7 +196,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // Half a pair is no valid character, and DuckDB would reject the page. So the text of its escape is stored.
+    // DuckDB would reject the page for half a surrogate pair, so the text of its escape is stored.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -270,7 +265,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns whether the number is between -0.0001 and 0.0001 but not 0. DuckDB's JSON and text forms of it differ. */
+  /** True for a number other than 0 between -0.0001 and 0.0001. DuckDB's JSON and text forms of it differ. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))
@@ -314,7 +309,6 @@ export class JsonBytes {
     return at + word.length
   }
 
-  /** Parses an array or an object whose first byte is at `at`. */
   #nested(at: number, depth: number): number {
     if (depth > DEPTH_MAX) throw this.malformed(at, `no more than ${DEPTH_MAX} levels of nesting`)
     const isObject = this.bytes[at] === OPEN_OBJECT
@@ -330,10 +324,7 @@ export class JsonBytes {
     return i + 1
   }
 
-  /**
-   * Parses what follows a member or an element of `whole`: a comma, or the byte `close`. Returns the position of the
-   * next member or element, or of `close`.
-   */
+  /** Parses the comma or the byte `close` after a value. Returns the position of the next value, or of `close`. */
   next(at: number, close: number, whole: string): number {
     let i = this.skipSpace(at)
     if (this.bytes[i] === close) return i
@@ -343,7 +334,6 @@ export class JsonBytes {
     return i
   }
 
-  /** Parses the colon after a name. Returns the position of the value. */
   colon(at: number): number {
     const i = this.skipSpace(at)
     if (this.bytes[i] !== COLON) throw this.malformed(i, 'a colon')

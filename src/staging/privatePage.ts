@@ -1,7 +1,4 @@
-/**
- * Replaces private values in a page by their hash or by null before other code reads the page. So keys, staged files,
- * rejected rows and messages can't contain them. Pages of reports without private values are not changed.
- */
+/** Replaces private values in a page before any other code reads the page, so that they are stored nowhere. */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
@@ -17,7 +14,7 @@ export interface PrivacyPlan {
 }
 
 const NULL = Buffer.from('null')
-/** Maximum number of values in the cache of hashes. The cache is emptied when it is full. */
+/** Maximum number of cached hashes. A full cache is emptied. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
@@ -37,7 +34,7 @@ export class PrivatePages {
     this.#plan = plan
   }
 
-  /** Returns the page without private values. Throws `MalformedJson` for bytes that are no valid JSON. */
+  /** Returns the page without private values. Throws `MalformedJson` for bytes that are not valid JSON. */
   of(bytes: Buffer): Buffer {
     const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()
@@ -57,7 +54,6 @@ export class PrivatePages {
   }
 }
 
-/** Collects the replacements of private values in one page, in the order of their positions. */
 class PageEdits {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
@@ -104,7 +100,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** Applies the rules to an item's fields. An item that is no object has no fields, so the whole item is replaced. */
+  /** An item that is no object has no fields for the rules, so the whole item is replaced. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT) return this.#bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
     return this.#members(at, (name, value) => {
@@ -113,7 +109,7 @@ class PageEdits {
     })
   }
 
-  /** Replaces the value by its hash (`hash`) or by null (`drop`). A null stays, because it reveals nothing. */
+  /** Replaces a value by its hash or by null. A null stays, because it reveals nothing. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === LETTER_N) return end
@@ -121,7 +117,7 @@ class PageEdits {
     return end
   }
 
-  /** Returns the text to hash. It is a string without quotes and escapes, or another value as the service sent it. */
+  /** Returns the text to hash: a string without quotes and escapes, or another value as the service sent it. */
   #sent(at: number, end: number): string {
     const written = this.#bytes.toString('utf8', at, end)
     return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written

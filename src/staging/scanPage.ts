@@ -1,7 +1,4 @@
-/**
- * Scans a page's bytes once, without building rows in JavaScript: finds keys, fields and kinds, and writes one row per
- * line for DuckDB. The result also contains the envelope (spec §2) and the rejected rows. All other rows are loaded.
- */
+/** Scans the bytes of a page once. No row becomes a JavaScript object, so that memory does not grow with the rows. */
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
@@ -13,17 +10,17 @@ import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 
-/** A row's key, for comparison: a number if it is a safe integer, else its JSON text. */
+/** The key of a row, for comparison: a number if it is a safe integer, else its JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
-  /** Names of the key fields that rows contain, without the requested currency. Empty for audit entries. */
+  /** The key fields that rows contain, without the requested currency. Empty for audit entries. */
   readonly key: readonly string[]
   /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** The prefix of numbers that are staged as text. It is random, so that the service can't know and send it. */
+  /** Begins each number that is staged as text. It is random, so that the service can't know and send it. */
   readonly numberMark: string
 }
 
@@ -34,12 +31,10 @@ export interface Envelope {
 }
 
 export interface RejectedRow {
-  /** Position of the row on its page, from 0. */
   readonly row: number
   readonly reason: string
-  /** The row in its original form. */
   readonly text: string
-  /** The row's key; undefined if it has none. A row with a key exists at the service, although it is not stored. */
+  /** Undefined if the row has no key. A rejected row with a key exists at the service, although it is not stored. */
   readonly key?: RowKey | undefined
 }
 
@@ -47,16 +42,14 @@ export interface ScannedPage {
   readonly envelope: Envelope
   /** Number of rows on the page, including rejected ones. */
   readonly rowCount: number
-  /** The keys of all rows that have one, in the page's order, including rejected rows. */
+  /** The keys of all rows that have a key, including rejected rows, in the order of the page. */
   readonly keys: readonly RowKey[]
-  /** The keys of rows that lack the field of the deletion flag; the keys of all rows if the report has no flag. */
+  /** The keys of rows without the field of the deletion flag. */
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
-  /** Number of rows to load: all except rejected ones. */
   readonly stagedRows: number
-  /** Length of the page's longest row in bytes. DuckDB's reader needs a limit for the length of rows. */
+  /** Length of the longest row in bytes. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
-  /** The items of the rows' collections. They are staged in separate lines. */
   readonly collections: readonly CollectionPage[]
   /** Returns the rows to load, one per line, numbered with `pageIndex`. The caller must release the buffer. */
   lines(pageIndex: number): Buffer
@@ -84,12 +77,12 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return slice.value
 }
 
-/** The last scan of each catalogue. Each scan changes the catalogue's trie, so its pages are scanned one by one. */
+/** Each scan changes the catalogue's trie, so the next scan with the same catalogue waits for the last one. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
 /**
- * Scans a page and calls `nextTurn` between slices, so that a large page does not delay timers, leases and other
- * responses. Throws `MalformedJson` if the bytes are not valid JSON, or if the JSON contains no rows.
+ * Scans a page and calls `nextTurn` between slices, so that a large page does not delay timers and leases. Throws
+ * `MalformedJson` if the bytes are not the JSON of the report.
  */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = lastScans.get(plan.catalog) ?? Promise.resolve()
@@ -106,13 +99,13 @@ export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Prom
   return scan
 }
 
-/** Returns a generator that scans the page slice by slice. No other scan may use the catalogue meanwhile. */
+/** Scans the page slice by slice. No other scan may use the catalogue meanwhile. */
 function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** Number of bytes per slice, for which a scan takes two to five milliseconds. */
+/** A scan of this number of bytes takes two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -121,7 +114,6 @@ const isLoneSurrogate = ({ insert }: Splice): boolean => insert === ONE_BACKSLAS
 class PageScan {
   readonly #json: JsonBytes
   readonly #bytes: Buffer
-  /** A view of the page's bytes, which reads four bytes at a time for digests. */
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
@@ -190,7 +182,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written to files, so replacements in other fields of the envelope are not needed.
+    // Only rows are written to files, so the replacements in this field are not needed.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
@@ -250,7 +242,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Parses the members of a row or element. Sets `#lastNode` to the last member's node. Adds key values to `found`. */
+  /** Sets `#lastNode` to the trie node of the last field, and adds the values of key fields to `found`. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
@@ -279,7 +271,6 @@ class PageScan {
     return i + 1
   }
 
-  /** Parses one member whose name ends at `nameEnd`. Returns the position after it. */
   #member(field: CatalogField, nameEnd: number, found: RowKey[] | undefined): number {
     const json = this.#json
     const at = json.colon(nameEnd)
@@ -301,12 +292,12 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** Returns whether the field is part of the key. The result is cached, because each field of each row is checked. */
+  /** The result is cached, because the scan calls this method for each field of each row. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /** Parses a collection. Its items become separate lines. In the row, a digest replaces a non-empty collection. */
+  /** Writes the items of a collection to separate lines. In the row, a digest replaces a collection that has items. */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]
@@ -339,7 +330,7 @@ class PageScan {
   /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** The splices that insert a backslash before each lone surrogate in the items of the row that is being parsed. */
+  /** The splices that insert a backslash before each lone surrogate in the items of the parsed row. */
   readonly #surrogatesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
@@ -363,7 +354,7 @@ class PageScan {
     return end
   }
 
-  /** Records a rejected row with its original text, and removes the row's items and splices from the page's output. */
+  /** Records the rejected row as the service sent it, and removes the row's items from the page's output. */
   #reject(
     reason: string,
     { from, to, spliced, key }: { from: number; to: number; spliced: number; key?: RowKey | undefined },

@@ -1,4 +1,4 @@
-/** Writes scanned rows to disk, one segment per load. Segments have a maximum size, so each load fits in memory. */
+/** Writes scanned rows to files. Each file (segment) becomes one load and is limited, so that a load fits in memory. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -11,21 +11,18 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** Maximum bytes of the first load. Each later load may be twice as large as the one before, up to `loadBytesMax`. */
+  /** Bytes of the first load. Each later load may be twice as large as the previous one, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** While this returns false, the pages' rows must be in one load: only `cutWhenFull` may end a segment. */
+  /** While it returns false, a segment ends only in `cutWhenFull`, because one load must contain the rows. */
   readonly cutsBetweenPages?: () => boolean
 }
 
-/** The times at which a page was requested and answered, by the service's clock. */
 export interface PageTimes {
-  /** The time of the response. */
   readonly observedAt: Instant
   /** A lower bound of the service's clock when the page was requested. */
   readonly askedAt: Instant
 }
 
-/** The values that all rows of a page have in common: its times, and values that come from the request. */
 export interface StagedPage extends PageTimes {
   readonly index: number
   /** The values of columns that come from the request, by column. Example: `{ target_currency: 'EUR' }`. */
@@ -38,7 +35,7 @@ export interface StagedReject {
   readonly text: string
 }
 
-/** The items of one collection in one load. They are in a separate file, one item per line. */
+/** The items of one collection in one load. A separate file contains them, one item per line. */
 export interface StagedCollection {
   readonly field: string
   readonly file: string
@@ -48,10 +45,9 @@ export interface StagedCollection {
   readonly ids: ItemIds
 }
 
-/** One load's rows on disk. */
+/** The staged rows of one load. */
 export interface Segment {
   readonly file: string
-  /** The collections with at least one item. */
   readonly collections: readonly StagedCollection[]
   readonly rows: number
   readonly bytes: number
@@ -90,9 +86,9 @@ interface OpenSegment extends Writable<Segment> {
 
 const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
 
-/** Flag for opening files. Each write appends to the end of the file, also after `takeBack` has shortened the file. */
+/** With this flag, each write appends to the end of the file, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
-/** If a row is longer than this (bytes), its load is small, because DuckDB has 2,048 rows in memory at once. */
+/** Longer rows are loaded in smaller segments, because DuckDB has 2,048 rows in memory at once. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024
@@ -119,7 +115,6 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
 
-  /** Returns the position at the end of the open segment. */
   async point(): Promise<SpoolPoint> {
     await this.#tail
     const open = this.#open
@@ -130,7 +125,7 @@ export class Spool implements AsyncDisposable {
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Removes the rows of the open segment that were added after `point`. Segments completed since then are kept. */
+  /** Removes the rows of the open segment that were added after `point`. Completed segments are kept. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
@@ -145,7 +140,7 @@ export class Spool implements AsyncDisposable {
     return this.#full.splice(0)
   }
 
-  /** Returns all segments that were not returned before. */
+  /** Ends the open segment and returns all segments that were not returned before. */
   async takeRest(): Promise<Segment[]> {
     await this.#inTurn(() => this.#finishSegment())
     return this.takeFull()
@@ -250,12 +245,11 @@ export class Spool implements AsyncDisposable {
     const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
       collection.rows === 0 ? [] : [collection],
     )
-    // The segment gets a copy of the catalogue, because a load needs an unchanged one, and the walk changes its own.
+    // A load needs a catalogue that does not change, so the segment gets a copy.
     this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
   }
 }
 
-/** Writes the lines and releases their memory. Returns the number of bytes. */
 async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   const { length } = lines
   await handle.appendFile(lines)
@@ -263,9 +257,9 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   return length
 }
 
-/** Frees the buffer's memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
+/** Frees the memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
-  // A small buffer shares its memory with other buffers, so that memory must stay.
+  // A small buffer shares its memory with other buffers, so that memory must not be freed.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 
@@ -303,8 +297,8 @@ export function stagedMissing(what: string, cause?: unknown): SyncError {
 type StagedFile = Pick<StagedCollection, 'file' | 'bytes'>
 
 /**
- * Throws STAGED_MISSING unless each file of a segment exists with the size that was written.
- * Runs before a load: DuckDB's errors do not distinguish a missing file from rows that it can't read.
+ * Throws STAGED_MISSING unless each file of a segment has the size that was written. DuckDB's errors do not distinguish
+ * a missing file from rows that DuckDB can't read.
  */
 export async function checkSegment(
   segment: StagedFile & { readonly collections: readonly StagedFile[] },

@@ -1,14 +1,11 @@
-/**
- * Writes a page's rows as lines for DuckDB. Each line begins with the row's ordinal and shape. Splices (replacements of
- * bytes) keep digits and characters that DuckDB would lose, and put a digest in place of each collection.
- */
+/** Writes a page's rows as lines for DuckDB. Replacements keep digits and characters that DuckDB would lose. */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { BLANK, CLOSE_OBJECT, COMMA, NEWLINE } from './bytes.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** Positions in the page: `from` is the position of the row's `{`, and `to` is the position after its `}`. */
+  /** `from` is the position of the row's `{`, and `to` is the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
@@ -18,7 +15,7 @@ export interface StagedRow {
 
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Maximum number of bytes before and after a row in its line: ordinal and shape with their names, and a line break. */
+/** Maximum number of bytes that a line adds to a row: ordinal and shape with their names, and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove

@@ -1,7 +1,7 @@
 /** Recognises date-times among the strings of a page, by their bytes. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
-/** Returns the number that `count` bytes spell; NaN if one of these bytes is no digit. */
+/** Returns NaN if one of the bytes is no digit. */
 function digitsAt(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let i = from; i < from + count; i += 1) {
@@ -14,7 +14,7 @@ function digitsAt(bytes: Buffer, from: number, count: number): number {
 
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
-/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z` (with or without zone), and `text` for all others. */
+/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z` (with or without zone), else `text`. */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
   if (last - at < FULL_DATE_TIME || bytes[at + 5] !== 0x2d || bytes[at + 11] !== 0x54) return Kind.text
@@ -32,7 +32,7 @@ const daysIn = (year: number, month: number): number => {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
 }
 
-/** Returns the position after the fraction of a second that begins at `at`; `at` if there is no fraction. */
+/** Returns the position after the fraction of a second, or `at` if there is no fraction. */
 function fractionEnd(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0x2e) return at
   let i = at + 1
@@ -40,7 +40,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** Returns whether the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
+/** True if the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a
