@@ -1,14 +1,13 @@
-/** Reads and writes `tidemark.followed`: when the audit trail of each record was last read (changedRecords.ts). */
+/** Reads and writes `tidemark.followed`: when the audit trail of each record was last read. */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
 export interface AuditedRecord {
   readonly scope: string
-  /** The service's time when the trail was read. */
   readonly at: Instant
 }
 
-/** Stores the times at which trails were read. Must be called in the load's transaction. */
+/** Stores when trails were read. Call this function in the transaction that loads their entries. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -22,18 +21,17 @@ export async function recordAudited(sql: Sql, report: string, asked: readonly Au
     DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked)`)
 }
 
-/** A record whose trail could not be read. */
 export interface SkippedRecord {
   readonly scope: string
   readonly code: string
   readonly reason: string
 }
 
-/** Time between the first two attempts to read a trail. The time doubles after each further failure, up to a day. */
+/** The time doubles after each failed attempt to read the trail, up to a day. */
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
-/** Stores the records whose trail could not be read, and the time of the next attempt. `now`: this machine's clock. */
+/** Stores records whose trail could not be read, and when to try again. `now` is the time of this machine. */
 export async function recordSkipped(
   sql: Sql,
   { report, now }: { readonly report: string; readonly now: Instant },
@@ -51,36 +49,30 @@ export async function recordSkipped(
     FROM skipped`)
 }
 
-/** A record whose audit trail has to be read. */
 export interface DueRecord {
   readonly scope: string
-  /** The record's identifier as text, because it may exceed 2^53. */
+  /** Text, because the identifier may exceed 2^53. */
   readonly recordId: string
   /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
-  /**
-   * The start of the run that last read the trail, by this machine's clock. If the run's record was removed, the time
-   * at which the mark was written. Undefined if the trail was never read.
-   */
+  /** When the run began that last read the trail, by this machine's clock; undefined if the trail was never read. */
   readonly begunAt: Instant | undefined
-  /** True if the trail was read with another configuration. Then all of its entries are read again. */
+  /** True if the configuration has changed since the trail was read. Then all its entries are read again. */
   readonly fromStart: boolean
   /** True if the last attempt to read the trail failed and the next attempt is not due yet. */
   readonly waits: boolean
 }
 
 export interface RecordsRequest {
-  /** The present time by this machine's clock. */
   readonly now: Instant
   readonly report: string
-  /** The report whose rows are the records, and the name of its table. Example: `enquiries`. */
+  /** The report (and table) whose rows are the records. Example: `enquiries`. */
   readonly follows: string
-  /** The key column of this table. */
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails last read at or before this time are read again, because the configuration changed. Undefined: no trail. */
+  /** Trails that were last read until this time are read again, because the configuration changed. */
   readonly again?: Instant | undefined
 }
 
@@ -89,19 +81,19 @@ export interface RepeatRequest extends RecordsRequest {
   readonly limit: number
 }
 
-/** Returns the records that have changed since their trail was last read, and records whose trail was never read. */
+/** Returns records that have changed since their trail was last read, or whose trail was never read. */
 export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns records whose trail was read with another configuration. The most recently changed records are first. */
+/** Returns records whose trail was read with another configuration, the most recently changed record first. */
 export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, to test if trails can be read; undefined if none was read yet. */
+/** Returns the record whose trail was read last, to test if trails can be read; undefined if no trail was read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]
@@ -124,7 +116,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns the last time at which a trail with this scope prefix was read; undefined if none was read. */
+/** Returns the service's time when a trail with this scope prefix was last read. */
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

@@ -1,7 +1,4 @@
-/**
- * Reads facts of a warehouse or of the published copy, for the plan of a backfill. If responses have no totals, the
- * times of the stored rows decide how a backfill is cut into windows.
- */
+/** Reads the facts that decide how a backfill is cut into windows, from a warehouse or from the published copy. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -21,7 +18,7 @@ export interface DensityRequest {
 
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true if windows are read twice: for budgets, and if the newest load of events has rows without a flag. */
+  /** Returns true for budgets, and for events if rows of the newest load have no deletion flag. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
@@ -34,7 +31,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** Used if there is no warehouse yet. No stored row is known, and events are assumed to have the full shape. */
+/** The facts when there is no warehouse yet. Events are assumed to have a deletion flag. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -51,7 +48,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides the span into spans with about the same number of rows; undefined if no stored row has a time in it. */
+/** Divides the span into spans with about the same number of stored rows; undefined if it contains no row. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`
@@ -67,7 +64,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
-  // If the two modification times of a row are in different windows (spec §4), both windows return the row.
+  // The two modification times of a row can be in different windows (spec §4). Then both windows return the row.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -1,4 +1,4 @@
-/** Writes the tables of backfills. The transaction of a window's last rows sets it to `done`, so a restart skips it. */
+/** Writes the tables of backfills. A window is `done` when its last rows are committed, so a restart skips it. */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -17,11 +17,10 @@ export interface BackfillRange extends Span {
 }
 
 export interface PlannedWindow extends BackfillRange {
-  /** Number of the window in its backfill. The newest window has the number 1. */
+  /** The newest window of a backfill has the number 1. */
   readonly number: number
   /** The currency; '' if the report is not read per currency. */
   readonly scope: string
-  /** The expected number of rows; undefined when unknown. */
   readonly plannedRows: number | undefined
   readonly plannedRequests: number
 }
@@ -42,7 +41,6 @@ export interface BookedWindow extends PlannedWindow {
   readonly error: string | undefined
 }
 
-/** A window of a backfill and its counts. The load that completes the window stores them. */
 export interface CompletedWindow {
   readonly backfillId: string
   readonly number: number
@@ -55,7 +53,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** The number of the backfill's windows by state, and the sums over all of its loads so far. */
+/** The number of windows by state, and the sums over all loads of the backfill so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -104,7 +102,7 @@ export class BackfillBooks {
     return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = $1`, [backfillId]))[0]
   }
 
-  /** Returns the unfinished backfills of one report or of all, the newest request first. */
+  /** Returns the unfinished backfills, the newest request first. */
   open(report?: ReportName): Promise<BackfillBook[]> {
     const ofReport = report === undefined ? '' : ` AND report = ${text(report)}`
     return this.#database.rows<BackfillBook>(
@@ -140,10 +138,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /**
-   * Sets the backfill to `running` and its failed windows to `pending`. If another backfill of the report is still
-   * `running`, its process has died. That backfill becomes `pending`.
-   */
+  /** Another `running` backfill of the report belongs to a dead process, so its state becomes `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)
@@ -168,7 +163,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Sets a stopped backfill to `pending`, and keeps its finished windows. Records its run with the figures so far. */
+  /** Sets a stopped backfill to `pending`. Its finished windows stay `done`, so a later run skips them. */
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {
@@ -189,7 +184,7 @@ export class BackfillBooks {
     })
   }
 
-  /** Cancels a backfill: later commits of its run fail. Returns its report; undefined if it has ended or is unknown. */
+  /** Cancels a backfill, so that later commits of its run fail. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
       const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(
@@ -218,7 +213,6 @@ export class BackfillBooks {
     })
   }
 
-  /** Returns the figures of the whole backfill. Rows that were loaded before a stop are included. */
   figures(backfillId: string): Promise<BackfillFigures> {
     return figuresOf(this.#database, backfillId)
   }

@@ -4,26 +4,23 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows older than this number of days are ignored. Otherwise the advice to raise `overlap` would never end. */
+/** Ignores older late rows, because the advice to raise `overlap` would otherwise never end. */
 export const LATE_DAYS = 30
 
-/** Returns the SQL condition that the scope is still configured. Needs `tidemark.report_states` with the alias `s`. */
+/** Returns a SQL condition: the scope is still configured. The alias `s` must be `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
 /** SQL condition on `tidemark.marks m`: the mark is the time up to which the scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/**
- * Query of the mark of each report: the lowest mark of its currencies, or NULL until each currency was read. In an
- * audit report each record has a mark; the report's mark is the highest of them.
- */
+/** A report's mark is the lowest mark of its currencies, but the highest mark of its records (audit reports). */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
-/** Query of two numbers per report: the rejected rows that are listed, and those that were dismissed. */
+/** Counts the listed and the dismissed rejected rows of each report. */
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
   FROM tidemark.rejected_rows GROUP BY report`
@@ -39,15 +36,15 @@ export interface BookFigures {
   readonly isPaused: boolean
   readonly pausedCode: string | undefined
   readonly pausedReason: string | undefined
-  /** The number of late rows in the last `LATE_NOTICE_HOURS` hours. */
+  /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
-  /** The longest delay (ms) of these late rows; undefined if there are none. */
+  /** The longest delay of these late rows; undefined if there are none. */
   readonly largestLatenessMs: number | undefined
-  /** The message of the MASS_DELETE_STOPPED error that has stopped comparisons of counts; undefined if none has. */
+  /** The message of the MASS_DELETE_STOPPED error that stopped comparisons of counts; undefined if there is none. */
   readonly brake: string | undefined
 }
 
-/** The notice about late rows ends if no row was late for this number of hours. */
+/** The notice about late rows ends after this number of hours without a late row. */
 const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `
@@ -65,7 +62,7 @@ const FIGURES = `
   ) w USING (report)
   LEFT JOIN (SELECT report, max(stopped) AS brake FROM tidemark.countings WHERE failures = 0 GROUP BY report) k USING (report)`
 
-/** Returns the figures of each report that the bookkeeping tables contain. */
+/** Returns the figures of each report that is in `tidemark.report_states`. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)
 }

@@ -1,4 +1,4 @@
-/** The books are the bookkeeping tables in schema `tidemark`: marks, windows, loads, runs. Each load writes them. */
+/** Reads and writes the books: the bookkeeping tables in schema `tidemark`, such as marks, windows, loads and runs. */
 import type { RunCounts } from '../../plan/runCounts.ts'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -33,7 +33,6 @@ export interface RunRecord extends RunCounts {
   readonly kind: RunKind
   readonly state: RunState
   readonly startedAt: Instant
-  /** The end of the run; undefined while it runs. */
   readonly endedAt: Instant | undefined
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
@@ -46,10 +45,7 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
-/**
- * Returns the mark of a scope, the end of the window that set it, and the start of that window's run. If the record of
- * this run was removed, the start is the time at which the mark was written.
- */
+/** Returns the mark of a scope, the end of the window that set the mark, and when the run of that window began. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; until: Instant | null; begunAt: Instant }>(
     `SELECT epoch_us(m.value) AS mark, (
@@ -113,8 +109,8 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
 }
 
 /**
- * Sets runs of dead processes to `stopped`. Only one process writes a file. So a run that is `running` when the file is
- * opened belongs to a dead process. With `newer`, sets only older runs of the same report and kind.
+ * A `running` run belongs to a dead process when the file is opened, because only one process writes the file. With
+ * `newer`, sets only older runs of its report and kind to `stopped`.
  */
 export async function stopDeadRuns(
   sql: Sql,
@@ -136,13 +132,13 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. Undefined: each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. Then absence is no proof of a deletion, because a filter may exclude the row. */
+  /** True if requests have filters. Then an absent row may still exist, because a filter may exclude it. */
   readonly isFiltered?: boolean
   /** Switches the history on or off. Undefined: no change. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Stores the states of reports without pauses, switches histories, and deletes the coverage of disabled audits. */
+/** Stores the states of reports, switches histories, and deletes the coverage of disabled audit reports. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)
@@ -179,7 +175,7 @@ export interface Pause {
   readonly with: string
 }
 
-/** Stores a pause. It ends when an operator ends it, or when the client identifier or the OAuth scopes change. */
+/** Stores a pause. It ends by `tidemark resume`, or when the client identifier or the OAuth scopes change. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)
@@ -197,10 +193,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/**
- * Ends the pauses of the named reports, and returns their names. With `onlyRefused`, leaves out pauses by an operator.
- * Pauses for refused credentials end for all reports together, since all reports use one client.
- */
+/** Ends pauses and returns the reports. A pause for refused credentials ends for all reports, which use one client. */
 export async function clearPauses(
   sql: Sql,
   named: readonly ReportName[],

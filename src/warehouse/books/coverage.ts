@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns the different privacy rules with which scopes of the report were read (undefined: without rules). */
+/** Returns the privacy rules with which scopes of the report were read (undefined: without rules). */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -55,10 +55,7 @@ export async function recordCoverage(
   ])
 }
 
-/**
- * Deletes the coverage of audited scopes that are no longer configured. From then on, changes of their records are not
- * recorded. So if a scope is configured again, the trails of all its records are read again.
- */
+/** Deletes the coverage of scopes that are not in `kept`, so that all their trails are read if they return. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   await sql.run(`DELETE FROM tidemark.coverage WHERE report = ${text(report)}${others}`)
@@ -79,7 +76,6 @@ export async function cover(sql: Sql, report: Declaration, windows: readonly Sco
   }
 }
 
-/** Returns the report's covered intervals by scope, earliest first. */
 async function coveredBy(sql: Sql, report: string): Promise<ScopedSpan[]> {
   const rows = await sql.rows<WithNulls<ScopedSpan>>(
     `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1

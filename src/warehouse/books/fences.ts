@@ -1,7 +1,4 @@
-/**
- * Fences: each run takes the next epoch of its report and kind, and may commit only while this epoch is the newest. So
- * a run that was frozen while another run began can't commit any more (product contract §5.6).
- */
+/** A run commits only while its number (epoch) is the newest of its report and kind (product contract §5.6). */
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
@@ -12,13 +9,12 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit. It ends when a newer run takes a fence. It is plain data: jobs and manifests contain it. */
+/** A run's right to commit, until a newer run takes a fence. Jobs and manifests contain fences, so it is plain data. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
 
 export interface FenceRequest extends FencePlace {
-  /** The identifier of the run that takes the fence. */
   readonly holder: string
 }
 
@@ -27,10 +23,7 @@ interface FenceRecord {
   readonly holder: string
 }
 
-/**
- * The fences of one open warehouse. In a lake, `take` writes the fence at once. If only this process writes, the first
- * transaction of an incremental run writes its fence, so that a run without new rows writes only once.
- */
+/** If no other process writes the warehouse, an incremental run stores its fence in its first transaction. */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
   readonly #isAlone: boolean
@@ -63,7 +56,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** Returns whether a later process may continue the run (backfill, reconcile). If so, its fence is written at once. */
+/** A later process may continue a backfill or a reconcile, so their fences are stored at once. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

@@ -1,4 +1,4 @@
-/** Creates the view `tidemark.freshness` each time a warehouse is opened. It shows how far each report is complete. */
+/** Creates the view `tidemark.freshness`, which shows up to which time each report is complete. */
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -17,13 +17,12 @@ const span = (value: string): string => `
 const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
-/** SQL list of the names of the audit reports. */
 const trails = reports
   .filter(({ deletes }) => deletes === 'none')
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of the sentences. One that does not apply is NULL. Alias `f` has the other columns, alias `x` is `FACTS`. */
+/** SQL of the sentences of `explained`. A sentence that does not apply is NULL. Aliases: `f` view, `x` `FACTS`. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -58,7 +57,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Query of the values that the sentences need in addition to the view's columns. */
+/** Query of values for the sentences that the view's other columns do not contain. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
@@ -82,7 +81,6 @@ const FACTS = `
   ) h USING (report)
   LEFT JOIN (SELECT report, max(stopped) AS stopped FROM tidemark.countings GROUP BY report) n USING (report)`
 
-/** Returns the query of the view with `explained` as its last column. */
 const explainedSql = (freshness: string): string => `
   SELECT f.*, concat_ws(' ', ${SENTENCES.join(', ')}) AS explained
   FROM (${freshness}) f LEFT JOIN (${FACTS}) x USING (report)`
@@ -91,7 +89,7 @@ const EXPLAINED_COMMENT = text('The same in words: how far the report is read, w
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** Maximum number of skipped records that the column `skipped_records` names; further ones are only counted. */
+/** Further skipped records are counted and not named. */
 const SKIPPED_NAMED = 5
 
 /** Returns the statements that create the view. */
@@ -140,7 +138,7 @@ export function freshnessSql(): string {
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
-/** Returns statements that comment the view's columns. Not used for a lake, which can't store such comments. */
+/** Returns statements that comment the view's columns. A lake can't store such comments. */
 export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
@@ -156,10 +154,7 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
-/**
- * Returns the query that counts the rows of a report's table. If the report has modification times, the query also
- * counts rows without one and rows with one in the future. Otherwise both numbers are NULL.
- */
+/** Counts a report's rows, and the rows whose modification time is missing or in the future. */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
   const future =

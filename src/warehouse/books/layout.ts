@@ -1,4 +1,4 @@
-/** Migrates the bookkeeping tables to the newest layout. Each migration is a file. Rejects a newer layout. */
+/** Migrates the bookkeeping tables to the newest layout. Each migration is a file. */
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -16,14 +16,9 @@ const MIGRATIONS = [
   '0006_orders.sql',
 ] as const
 
-/**
- * Compression of columns for which DuckDB's default is worse. It is set when a table is created, but not in a lake,
- * which stores Parquet. Zstd makes payloads smaller and writes them faster. Child keys are not compressed: a load that
- * replaces rows reads all child keys, and decompression would take most of its time.
- */
+/** Child keys are not compressed, because a load reads all of them and decompression would take most of its time. */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
-/** The newest layout that this program can read. */
 export const LAYOUT = MIGRATIONS.length
 
 /** Migrates a file to the newest layout. Throws WAREHOUSE_NEWER when a newer program wrote it. */
@@ -43,7 +38,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** Replaces stored comments that differ from those of the migrations, because an older version has written them. */
+/** Replaces comments that an older version has written and that a migration words differently now. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()

@@ -7,7 +7,6 @@ import { text, time } from '../database/sql.ts'
 export interface Order {
   /** `console`, or the user and the machine of a command. Example: `ada@etl-1`. */
   readonly who: string
-  /** The operation. Example: `backfill`. */
   readonly what: string
   readonly request: object
   readonly at: Instant
@@ -20,7 +19,7 @@ export class OrderBooks {
     this.#database = database
   }
 
-  /** Stores an order that has just been received. Returns its identifier. */
+  /** Stores a new order and returns its identifier. */
   async begin({ who, what, request, at }: Order): Promise<string> {
     const id = randomUUID()
     await this.#database.run(`

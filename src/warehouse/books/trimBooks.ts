@@ -1,7 +1,4 @@
-/**
- * Removes old rows from the bookkeeping tables. Keeps the last run of each report, kind and outcome. Also keeps loads
- * that changed rows or that a window or mark names. Joins old windows that touch; the covered time stays the same.
- */
+/** Removes old rows from the bookkeeping tables, except those that other rows or the state of a report need. */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 
@@ -11,7 +8,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, loads and orders, and joins old windows. Call it in a transaction. Returns how many are gone. */
+/** Removes old runs, loads and orders, and joins old windows. Call it in a transaction. Returns the numbers. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
@@ -32,7 +29,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Joins old windows that overlap or share an instant. Window bounds are inclusive, so no gap is between them. */
+/** Joins old windows that overlap or share an instant. The covered time stays the same. */
 async function joinWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS

@@ -1,8 +1,8 @@
-/** Reads tables and views from DuckDB's catalogue. Unlike schema/, it also contains discovered columns. */
+/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue contains discovered columns. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 
-/** A column. The comment is '' if the column has none. */
+/** The comment is '' if the column has none. */
 export interface CatalogueColumn extends ColumnEntry {
   readonly nullable: boolean
 }
@@ -16,7 +16,7 @@ export interface CatalogueTable {
   readonly view: string | undefined
 }
 
-/** The order of schemas in the result of `catalogueOf`. All views follow after all tables, from which they read. */
+/** All views follow after all tables, because the views read from the tables. */
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
 /** Returns every table and view of the database, in an order in which they can be created. */

@@ -1,4 +1,4 @@
-/** Converts a query result's value to exact text: times in ISO 8601, nested values as JSON, numbers with all digits. */
+/** Converts values of a query result to exact text, such as ISO 8601 times and numbers with all digits. */
 import { formatInstant, type Instant } from '../../instant.ts'
 
 /** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */
@@ -18,7 +18,7 @@ export const arrayOf = (items: readonly Cell[]): Cell => jsonCell(`[${items.map(
 export const objectOf = (entries: readonly (readonly [name: string, value: Cell])[]): Cell =>
   jsonCell(`{${entries.map(([name, value]) => `${JSON.stringify(name)}:${jsonOf(value)}`).join(',')}}`)
 
-/** The times that `timeCell` formats, in microseconds since 1970: the years 0 to 9999. Infinite times are outside. */
+/** The years 0 to 9999, in microseconds since 1970. */
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
@@ -29,7 +29,7 @@ export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   return textCell(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
 }
 
-/** Returns the time in ISO 8601. A number would lose digits after the year 2255, so the fraction is formatted apart. */
+/** A JavaScript number would lose digits after the year 2255, so the fraction is formatted separately. */
 function isoOf(micros: bigint): string {
   if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n

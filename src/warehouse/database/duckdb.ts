@@ -1,7 +1,6 @@
 /**
- * The only file that uses DuckDB's driver. It runs statements one at a time on one connection, with limited memory.
- * After an error, it rolls back the transaction. Otherwise DuckDB would report a successful COMMIT, although it has
- * discarded the changes.
+ * The only file that uses DuckDB's driver. After an error it rolls the transaction back, because DuckDB would otherwise
+ * report a successful COMMIT of discarded changes.
  */
 import {
   DuckDBArrayValue,
@@ -27,7 +26,7 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes also write the database: its name for messages. A conflict then repeats the transaction. */
+  /** The name of a database that other processes also write. After a conflict, the transaction is repeated. */
   readonly shared?: string
 }
 
@@ -40,16 +39,12 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 /** Returns how many compactions of row groups the COMMIT may do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
-/**
- * Makes DuckDB run joins in the written order. DuckDB assumes that any file has 42 rows, even a large one. So its
- * optimizer might keep the rows of a large file in memory.
- */
+/** Makes DuckDB join in the written order, because DuckDB assumes that even a large file has only 42 rows. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
 export class Database implements Sql, AsyncDisposable {
   readonly path: string
-  /** True if other processes write the database at the same time. */
   readonly isShared: boolean
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
@@ -72,7 +67,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** The first WAREHOUSE_CORRUPT that a statement has thrown; undefined if none has. */
+  /** The first WAREHOUSE_CORRUPT error of a statement; undefined if there was none. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
@@ -140,10 +135,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /**
-   * Runs `work` in one transaction. In a shared database, runs it again from its beginning after a conflict with
-   * another process. Throws LAKE_BUSY after too many conflicts. `limit` returns how many compactions the COMMIT may do.
-   */
+  /** Runs `work` in one transaction. After a conflict in a shared database, runs it again. Throws LAKE_BUSY. */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
@@ -166,7 +158,7 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  /** Returns the statement that sets the limit of compaction; undefined if the limit is already set. */
+  /** Returns undefined if the limit is already set. */
   #limitCompactions(compactions: number): string | undefined {
     if (compactions === this.#compactions) return undefined
     this.#compactions = compactions
@@ -197,7 +189,7 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Prepares one statement; throws if it writes. Even if the database is read-only, a COPY could write other files. */
+  /** Throws if the statement writes. In a read-only database, a COPY could still write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statement = await this.#connection.prepare(sql)
     const { statementType } = statement
@@ -207,10 +199,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /**
-   * Returns the query for a COPY to Parquet. DuckDB would write 128-bit integers (such as sums) as doubles, so they
-   * become decimals. The query is passed as a string literal, so it may end with a semicolon or a comment.
-   */
+  /** Converts 128-bit integers (such as sums) to decimals, because a COPY to Parquet would write them as doubles. */
   async #storable(sql: string): Promise<string> {
     const source = `FROM query(${text(sql)})`
     const described = await this.#connection.runAndReadAll(`
@@ -220,7 +209,7 @@ export class Database implements Sql, AsyncDisposable {
     return casts.length === 0 ? source : `SELECT * REPLACE (${casts.join(', ')}) ${source}`
   }
 
-  /** Runs `work` after all earlier work, because one connection runs only one statement or transaction at a time. */
+  /** One connection runs only one statement or transaction at a time, so `work` waits for all earlier work. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(isClosed(this.path))
@@ -229,7 +218,7 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  /** Runs `first` if it is defined, and then the statement. No other statement runs between them. */
+  /** Runs `first` directly before the statement, without another statement between them. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     try {
       await this.#around(sql, async () => {
@@ -276,7 +265,7 @@ const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll(
 const isClosed = (path: string): SyncError =>
   new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
-/** Returns whether a struct has several unnamed fields. The driver would keep only one, as it stores fields by name. */
+/** The driver stores the fields of a struct by name, so it would keep only one of several unnamed fields. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
   type !== undefined &&
   ((type.entryNames?.filter((each) => each === '').length ?? 0) > 1 ||

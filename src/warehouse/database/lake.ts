@@ -1,7 +1,6 @@
 /**
- * Opens a lake as the warehouse. The lake is attached to a database in memory, so most statements are the same as for a
- * file. Several processes load at once without a lock. DuckLake's own retries of a COMMIT are off, because they could
- * commit results of outdated reads. Instead, the whole transaction is repeated (databaseError.ts).
+ * Opens a lake as the warehouse. DuckLake's own retries of a COMMIT are off, because they could commit results of
+ * outdated reads. Instead, the whole transaction is repeated (databaseError.ts).
  */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
@@ -18,7 +17,6 @@ export interface LakePlace {
   readonly extensions: string | undefined
 }
 
-/** The name under which the lake is attached. */
 const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100
@@ -59,7 +57,7 @@ export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: Lak
   await sql.run(attachSql(place, as, true))
 }
 
-/** Returns the ATTACH statement. With SQLite's write-ahead log, readers do not block the commit of a writer. */
+/** With SQLite's write-ahead log, readers do not block the commit of a writer. */
 function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boolean): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
   const access = readOnly ? ', READ_ONLY, CREATE_IF_NOT_EXISTS false' : ''

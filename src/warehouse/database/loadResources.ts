@@ -2,37 +2,30 @@
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** A load with this number of bytes or more is large. Meanwhile, the run usually reads the rows of the next load. */
+/** During the load of this number of bytes or more, the run usually reads the rows of the next load. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
-/** Runs a load. A large load leaves one thread free. With all threads, it would need more memory and be no faster. */
+/** Runs a load. A large load leaves one thread free, because it needs more memory with all threads and is no faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   if (bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)
   return threads === 1 ? work() : withSetting(database, { setting: 'threads', usual: threads, now: threads - 1 }, work)
 }
 
-/** The number of bytes of a load, and of its longest row or item. */
 export interface LoadSize {
   readonly bytes: number
   readonly rowBytesMax: number
 }
 
-/**
- * Bytes to add to the memory limit for each stored row. After some tens of loads into tables with millions of rows,
- * DuckDB needs more memory for data that it can't write to the disk (bench/NOTES.md).
- */
+/** After some tens of loads into tables with millions of rows, DuckDB needs more memory (bench/NOTES.md). */
 const BYTES_A_ROW = 8
-/** Minimum increase of the memory limit (MiB). A smaller increase would not help. */
+/** A smaller increase of the memory limit would not help. */
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/**
- * Runs `work`. If the memory is not enough, runs it again: with a higher limit if the tables are large, then on a
- * single thread. If a row is long, the last attempt raises the limit again. Throws WAREHOUSE_MEMORY if that fails too.
- */
+/** Repeats `work` after WAREHOUSE_MEMORY, with more memory for large tables or long rows, and on one thread. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -50,9 +43,9 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory to parse a row, as a multiple of its bytes. DuckDB parses each row several times and keeps all results. */
+/** DuckDB parses each row several times and keeps all results in memory. */
 const COPIES_OF_A_ROW = 14
-/** Memory to replace rows, as a multiple of their bytes. DuckDB has several copies of up to 2,048 rows in memory. */
+/** When rows are replaced, DuckDB has several copies of up to 2,048 rows in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */
@@ -73,13 +66,9 @@ async function withLongRows<T>(
   return withSetting(database, change, work)
 }
 
-/** The number of MiB that were added to the memory limit of each database. */
 const addedMib = new WeakMap<Database, number>()
 
-/**
- * Raises DuckDB's memory limit by `BYTES_A_ROW` for each stored row, until the database is closed. Returns false if the
- * limit is already raised, or if the increase would be too small to help.
- */
+/** Raises the memory limit until the database is closed. Returns false if the increase would be too small to help. */
 async function raiseLimit(database: Database): Promise<boolean> {
   const [now] = await database.rows<{ memory: string; rows: number }>(`
     SELECT current_setting('memory_limit') AS memory, (
@@ -104,7 +93,6 @@ async function threadsOf(database: Database): Promise<number> {
   return set?.threads ?? 1
 }
 
-/** Runs `work` while the setting has the value `now`, then sets it back to `usual`. */
 async function withSetting<T>(
   database: Database,
   { setting, usual, now }: { readonly setting: string; readonly usual: number | string; readonly now: number | string },

@@ -28,18 +28,14 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/**
- * The limit on compactions per table at the COMMIT of a small load. A compaction joins adjacent row groups (122,880
- * rows each) into one. With DuckDB's limit of 100, a COMMIT of a thousand rows would rewrite millions of rows. A
- * compaction frees at least one row group, so one compaction is enough for a small load.
- */
+/** With DuckDB's limit of 100 compactions, a COMMIT of a thousand rows could rewrite millions of rows. */
 export const COMPACTIONS_MIN = 1
-/** Replaced rows leave unused space in the file. For this number of replaced rows, one more compaction is allowed. */
+/** Replaced rows leave unused space in the file. Per this number of them, one more compaction is allowed. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction, as its row groups are large. */
 const ADDED_MANY = 10_000
 
-/** Returns how many compactions per table a load's COMMIT may do. It depends on how many rows the load changed. */
+/** Returns how many compactions per table a load's COMMIT may do. */
 export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
   return COMPACTIONS_MIN + Math.floor(updated / REPLACED_A_COMPACTION)

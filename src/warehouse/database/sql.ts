@@ -1,8 +1,7 @@
-/** Defines the interface that runs SQL statements. Quotes the names and texts that are inserted into statements. */
+/** Defines the interface that runs SQL statements, and quotes names and texts for statements. */
 export type SqlValue = string | number | bigint | boolean | null
 export type SqlRow = Record<string, SqlValue | Date>
 
-/** Runs statements in a database, or in one of its transactions. */
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>

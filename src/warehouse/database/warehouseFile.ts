@@ -19,9 +19,8 @@ export function makeFolderFor(file: string): void {
 }
 
 /**
- * Creates a missing file, first under the temporary name `aside`. DuckDB creates an empty file and locks it later. If
- * two workers start together, the second could open the empty file and find it corrupt. Never rejects: the caller opens
- * the file next, and opening it throws the same error as a SyncError.
+ * Creates a missing file under the name `aside` and links it to `path`, because another worker could open an empty file
+ * and find it corrupt. Never rejects: opening the file, which is next, throws the same error.
  */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
@@ -38,7 +37,7 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   }
 }
 
-/** Remembers which file this process has open. If someone removes or replaces it, later commits would be lost. */
+/** Remembers which file this process has open. If someone removes or replaces the file, later commits would be lost. */
 export class OwnFile {
   readonly #path: string
   readonly #identity: string | undefined
@@ -48,7 +47,6 @@ export class OwnFile {
     this.#identity = identity
   }
 
-  /** Returns an `OwnFile` for the file that is at `path` now. */
   static async at(path: string): Promise<OwnFile> {
     return new OwnFile(path, await identityOf(path))
   }
@@ -79,12 +77,9 @@ async function identityOf(path: string): Promise<string | undefined> {
 /** Returns the common beginning of the names of a warehouse's spill folders. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/**
- * The folder to which DuckDB spills data that does not fit into memory. Each opening of a warehouse uses a new folder.
- * Only one process can lock the warehouse file, so its other spill folders belong to dead processes and are removed.
- */
+/** DuckDB writes data that does not fit into memory to this folder. Each opening of a warehouse uses a new folder. */
 export class SpillFolder {
-  /** The folder of this process. It is private; a folder that DuckDB creates would be open to all users. */
+  /** A private folder. A folder that DuckDB creates would be open to all users. */
   readonly own: string
   readonly #prefix: string
 
@@ -94,9 +89,8 @@ export class SpillFolder {
   }
 
   /**
-   * Creates the folder of this process. Call it while the warehouse is open. If `isAlone` is true, no other process can
-   * have the warehouse open. Then the other spill folders belong to dead processes, and this method removes them.
-   * Throws WAREHOUSE_MISSING if such a folder can't be removed because another user owns it.
+   * Creates the folder of this process while the warehouse is open. If `isAlone` is true, other spill folders belong to
+   * dead processes and are removed. Throws WAREHOUSE_MISSING if a folder can't be removed.
    */
   async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
     const folder = path.dirname(this.own)
@@ -106,7 +100,7 @@ export class SpillFolder {
     makePrivateFolder(this.own)
   }
 
-  /** Removes the folder of this process. Must be called after the warehouse was closed. */
+  /** Removes the folder of this process. Call it after the warehouse was closed. */
   async removeOwn(): Promise<void> {
     await rm(this.own, { recursive: true, force: true })
   }
