@@ -15,10 +15,7 @@ import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/back
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/**
- * Runs a backfill and reports its progress to the observers. Never throws: the outcome contains the error. If some
- * windows fail, all others are still read, and the next backfill of the same range reads only the failed windows.
- */
+/** Runs a backfill. Never throws: the outcome contains the error. If some windows fail, all others are still read. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -39,7 +36,7 @@ export async function backfillRun(
   })
 }
 
-/** Returns the error of a backfill that has not read its whole range; undefined if it has read the whole range. */
+/** Returns an error if the backfill has not read its whole range. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined
@@ -63,7 +60,7 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Backfills whose requests are still being processed. Their jobs may not be in the queue yet. */
+  /** Backfills whose jobs may not be in the queue yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 
@@ -71,10 +68,7 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /**
-   * Runs `work` with one job per report. Until `work` ends, requests for the same range join the same backfill. Throws
-   * USAGE_INVALID for a range that can't be backfilled, such as one that ends in the future.
-   */
+  /** Runs `work` with one job per report. Throws USAGE_INVALID for a wrong range, such as one in the future. */
   async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const request = this.#lastRequest.then(() => this.#findOrCreate(requested))

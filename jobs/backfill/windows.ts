@@ -1,7 +1,4 @@
-/**
- * Pulls the windows of a backfill: through the queue if it has pullers, otherwise in this process. A puller leaves the
- * rows in a shared directory. The backfill polls the window jobs, because the store may lose the event of their end.
- */
+/** Pulls the windows of a backfill: through the queue if it has pullers, otherwise in this process. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -14,12 +11,12 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Number of windows that a puller reads at the same time. The client limits the requests of all of them together. */
+/** The client limits the requests of all these windows together. */
 const PULLED_AT_ONCE = 2
 
-/** Makes this process a puller: it takes jobs of backfill windows from the queue and reads their windows. */
+/** Makes this process a puller, which takes jobs of backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** The epoch (run number of the backfill) of the last pulled window, by report. */
+  /** The run number (epoch) of the backfill of the last pulled window, by report. */
   const epochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -41,12 +38,12 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const POLL_EVERY_MS = 200
-/** Milliseconds between two checks whether the backfill still needs the window that a puller reads. */
+/** Interval between two checks whether the backfill still needs the window. */
 const UNWANTED_CHECK_MS = 1_000
-/** Number of polls (one per `POLL_EVERY_MS`) after which a backfill counts the pullers again. */
+/** After this number of polls, a backfill counts the pullers again. */
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Aborts the pull when the backfill marks the job as unwanted. Only the process that runs a job can cancel it. */
+/** Aborts the pull when the backfill no longer needs it. Only the process that runs a job can cancel the job. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -55,7 +52,7 @@ function abortWhenUnwanted(
   const check = async () => {
     for (;;) {
       await clock.sleep(UNWANTED_CHECK_MS, checking.signal)
-      // If the store can't be reached, the pull continues and the next check decides.
+      // If the store is unreachable, the pull continues, and the next check decides.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -97,7 +94,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Repeats a call until the queue's store can be reached, so that no window fails because of an outage of the store. */
+/** Repeats a call while the queue's store is unreachable, so that no window fails because of the store. */
 async function onceReachable<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -123,8 +120,7 @@ interface Watch extends QueuedPull {
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. In the opposite order, the job could end between the two reads: its state would
-    // be `completed`, but the job that was read would have no result.
+    // Reads the state before the job. Otherwise the job could be read before its end, without a result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)

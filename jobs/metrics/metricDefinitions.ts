@@ -1,11 +1,7 @@
-/**
- * Defines every metric: name, help text and labels. The values of each label come from a closed list, so the number of
- * series is bounded. Names follow Prometheus: base units, `_total` for counters. A test compares them with
- * docs/WATCHING.md.
- */
+/** Defines every metric. Label values come from closed lists, so the number of series is bounded. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Buckets in seconds. A response may be immediate, or take minutes when a large report is read for the first time. */
+/** A response may be immediate, or take minutes when a large report is read for the first time. */
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 

@@ -1,7 +1,4 @@
-/**
- * The metrics of one process, in the format of Prometheus. Counters change when something happens. Gauges are read at
- * each scrape. If reading takes too long, the last values are used, because a slow scrape looks like a dead process.
- */
+/** The metrics of one process for Prometheus. If reading takes too long, the last values are sent. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'
@@ -23,11 +20,11 @@ export interface MetricsOptions {
   readonly version: string
 }
 
-/** Reads the state of each report from the bookkeeping tables, which only the owner of the warehouse can read. */
+/** Reads the state of each report from the warehouse, which only its owner can read. */
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit (ms) for reading state or queues. A load may delay the read, but Prometheus waits only 10 s. */
+/** A load may delay a read of state or queues, but Prometheus waits only 10 s. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -58,7 +55,7 @@ export class Metrics implements Disposable {
     countEvent(this.meters, event)
   }
 
-  /** Reads the bookkeeping tables at each scrape, until the result is disposed. Called if this process becomes the owner. */
+  /** Reads the state of the reports at each scrape, until the result is disposed. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {
@@ -69,7 +66,7 @@ export class Metrics implements Disposable {
     }
   }
 
-  /** Reads the depth of the queues at each scrape from now on. */
+  /** Reads the number of jobs in each queue at each scrape from now on. */
   watchQueues(depths: Depths): void {
     this.#depths = depths
   }
@@ -148,13 +145,12 @@ export class Metrics implements Disposable {
     started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
-  /** Returns the result of `read`; undefined if it fails or takes longer than `READ_MS_MAX`. */
+  /** Returns undefined if `read` fails or takes longer than `READ_MS_MAX`. */
   #inTimeLimit<T>(read: () => Promise<T>): Promise<T | undefined> {
     return within(READ_MS_MAX, this.#parts.clock, () => read().catch(() => undefined))
   }
 }
 
-/** Returns an observer that counts each piece of work when it ends. */
 function counting(meters: Meters, clock: Pick<Clock, 'monotonicMs'>): Observe {
   return (subject, work) => {
     const end = (facts: Facts, ms: number, code?: string) =>
@@ -209,10 +205,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, 
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/**
- * Sets the counters that alerts use to 0 at the start. Prometheus finds growth only between two values of a series, so
- * a series that begins with the first failure would hide this failure. `reports` are the enabled reports.
- */
+/** Sets counters to 0 at the start. Otherwise Prometheus would not notice a series that begins with a failure. */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)

@@ -1,7 +1,4 @@
-/**
- * The conditions that are reported to the webhook, such as a paused report or an old table. A condition is a state, not
- * an event. One notice is sent when a condition begins and one when it ends, however often it is checked in between.
- */
+/** The conditions of which the webhook is notified, such as a paused report: once at the beginning, once at the end. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
@@ -50,10 +47,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/**
- * Returns a condition if a longer overlap would have found late rows, which the service showed after their window was
- * read. Reports whose rows have modification times have no such condition: a later window reads their late rows.
- */
+/** Only for reports without modification times. In other reports, a later window reads late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -63,7 +57,7 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
-/** Returns whether the brake against mass deletions ended the run. Other errors are reported only when they repeat. */
+/** Returns whether the error is reported at once. Other errors are reported only after several failures. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -77,7 +71,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
 /** Lag is reported only if it is longer than this number of the report's intervals plus `settle`. */
 const TICKS_BEHIND = 2
 
-/** Returns a condition if the mark is too old. Audit reports are excluded: their mark moves only if records change. */
+/** Ignores audit reports, because their mark moves only when records change. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

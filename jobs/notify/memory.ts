@@ -1,7 +1,4 @@
-/**
- * Stores the notifier's state for the next start: reported conditions, failed runs in a row, and notices not yet
- * delivered. The state is in a small file next to the warehouse. A missing or unreadable file counts as empty.
- */
+/** Stores the notifier's state in a file next to the warehouse. An unreadable file counts as empty. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -31,7 +28,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Successive failures of one report and kind of run. Runs that stopped for a mass deletion are counted separately. */
+/** Successive failures of one report and kind of run. MASS_DELETE_STOPPED is counted separately. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -51,7 +48,6 @@ const Memory = z.object({
 })
 export type Memory = z.infer<typeof Memory>
 
-/** Returns the state of a notifier that has never run. */
 export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
 
 export async function readMemory(file: string): Promise<Memory> {
@@ -62,6 +58,6 @@ export async function readMemory(file: string): Promise<Memory> {
   }
 }
 
-/** Replaces the file. If writing fails, for instance on a full disk, the worker continues with the state in memory. */
+/** Writes the file. If writing fails, for example on a full disk, the worker continues with the state in memory. */
 export const writeMemory = (file: string, memory: Memory): Promise<void> =>
   replaceText(file, JSON.stringify(memory)).catch(() => undefined)

@@ -1,8 +1,4 @@
-/**
- * Sends a notice to a webhook when a condition begins and when it ends. The notifier has a loop of its own, so that a
- * slow receiver never delays a run. If a notice can't be delivered, it is sent again with growing delays, also after
- * restarts. After `TRIES_MAX` tries (about half an hour) it is dropped.
- */
+/** Sends a notice to a webhook when a condition begins and when it ends. A slow receiver never delays a run. */
 import { randomUUID, createHmac } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Clock } from '../../src/clock.ts'
@@ -28,19 +24,19 @@ export interface NotifierOptions {
 }
 
 export interface NotifierTimes {
-  /** Milliseconds between two checks of the conditions. */
+  /** Interval between two checks of the conditions. */
   readonly checkMs: number
-  /** Milliseconds after the start during which lag is not reported. */
+  /** Lag is not reported for this time after the start. */
   readonly graceMs: number
-  /** Milliseconds before the second try. The delay doubles after each further try. */
+  /** The delay before the second try. It doubles after each further try. */
   readonly retryMs: number
 }
 
 const TIMES: NotifierTimes = { checkMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** Maximum number of tries of one notice. With delays that double from 2 s to 5 min, they take about half an hour. */
+/** With delays that double from 2 s to 5 min, these tries take about half an hour. */
 const TRIES_MAX = 13
-/** Maximum number of notices that wait for delivery. If there are more, the oldest ones are dropped. */
+/** If more notices wait for delivery, the oldest are dropped. */
 const WAITING_MAX = 100
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
@@ -58,12 +54,11 @@ export class Notifier {
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 
-  /** Runs the notifier until the signal aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
     await removeTemporaryFiles(this.#file).catch(() => undefined)
-    // A disabled report has no later run that could end its failures, so its failures are removed.
+    // A disabled report has no later run that could end its failures.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     const startedMs = clock.monotonicMs()
@@ -104,7 +99,7 @@ export class Notifier {
   /** Compares the present conditions with those already reported. Queues a notice for each one that began or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // If the bookkeeping tables can't be read now, they are read again at the next check.
+    // Unreadable state is read again at the next check.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -133,7 +128,7 @@ export class Notifier {
     return notice
   }
 
-  /** Delivers the waiting notices in their order, so that the end of a condition never arrives before its beginning. */
+  /** Keeps the order of the notices, so that the end of a condition never arrives before its beginning. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
@@ -147,7 +142,7 @@ export class Notifier {
     }
   }
 
-  /** Records the result of a delivery. Returns true if the notice was delivered or dropped. */
+  /** Returns true if the notice was delivered or dropped. */
   #recordDelivery(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -165,7 +160,6 @@ export class Notifier {
     return true
   }
 
-  /** Waits until the next check or the next try is due, or a run has ended. */
   async #waitForNext(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     const [next] = this.#memory.waiting
@@ -177,21 +171,18 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try. More than `RETRY_MS_MAX` is due to a wrong clock and counts as 0. */
+/** More than `RETRY_MS_MAX` is due to a wrong clock and counts as 0. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
 }
 
-/** Time limit (ms) for the response. A receiver should answer first, and process the notice later. */
+/** A receiver should answer first, and process the notice later. */
 const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/**
- * Posts the notice. The signature covers time and body, so that the receiver recognises forged and repeated notices.
- * Redirects are not followed. Returns the reason of a failure in `why`; never rejects.
- */
+/** The signature covers time and body, so that the receiver recognises forged and repeated notices. Never rejects. */
 async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,
@@ -222,7 +213,7 @@ async function deliver(
   }
 }
 
-/** Returns a code such as ECONNREFUSED, and not the error's message, which may contain the address. */
+/** Returns a code such as ECONNREFUSED, because the error's message may contain the address. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)

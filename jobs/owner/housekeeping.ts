@@ -15,12 +15,11 @@ export interface HousekeepingOptions {
   readonly context: OwnerContext
   readonly requests: Requests
   readonly log: Log
-  /** The path of the published copy. */
   readonly published: string
   readonly historyMs: number
   /** Called after the publication of each new copy. It must not throw. */
   readonly onPublished?: (() => Promise<void>) | undefined
-  /** Log lines of runs. They are kept as long as the records of their runs. */
+  /** Log lines of runs, kept as long as the records of their runs. */
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
@@ -47,7 +46,6 @@ export class Housekeeping {
     return this.#retention()
   }
 
-  /** Waits until the pause after the previous publication is over, and publishes. */
   async #publishAfterPause(signal: AbortSignal) {
     const { clock } = this.#parts.context
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()

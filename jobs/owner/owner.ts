@@ -24,17 +24,17 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called if DuckDB accepts no more statements, so that the worker closes the file and opens it again. */
+  /** Called if DuckDB accepts no more statements. Then the worker opens the file again. */
   readonly onBroken: () => void
 }
 
-/** Number of incremental runs at the same time. While one waits for the service, another loads. Each needs memory. */
+/** Number of incremental runs at once. While one waits for the service, another loads. Each needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 /** Number of windows of one backfill that are pulled or wait for their load at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run that a job executes. `as` identifies the job in its `LeaseRequest`. */
+/** The run of a job. `as` identifies the job in its `LeaseRequest`. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -79,7 +79,7 @@ export class Owner {
     })
   }
 
-  /** Executes the incremental run before a reconcile. This run needs the lease of the report's incremental runs. */
+  /** The incremental run before a reconcile needs the lease of the report's incremental runs. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -131,36 +131,29 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** Calls `onBroken` if the database no longer responds: after a fatal error, DuckDB must open the file again. */
+  /** After a fatal error, DuckDB must open the file again. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
   }
 }
 
-/** Returns the error of a backfill that waits in its queue until the report is resumed. */
 const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {
-  /** Name of the lease: kind and report. Example: `incremental events`. */
+  /** Example: `incremental events`. */
   readonly name: string
-  /**
-   * Identifies the job. If the present holder of the lease has this value too, the holder is an earlier attempt of the
-   * job and is stopped. Otherwise the request waits until the holder has ended.
-   */
+  /** Identifies the job. A holder of the lease with the same value is an earlier attempt of this job and is stopped. */
   readonly as: string
   readonly signal: AbortSignal
-  /** Aborts the run that has this lease. Called if a new attempt of the same job needs the lease. */
+  /** Aborts the run that has this lease. */
   readonly cancel: () => void
 }
 
 type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }
 
-/**
- * Allows one run at a time per report and kind in this process. After a lost lock or an emptied store, the queue may
- * begin a job again while its first attempt still works. The new attempt stops the first attempt and waits for its end.
- */
+/** Allows one run at a time per report and kind. The queue may start a job again while its first attempt still runs. */
 export class Leases {
   readonly #holders = new Map<string, LeaseHolder>()
 

@@ -18,11 +18,10 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** How long a lock lasts, and how often locks are checked. The default is `LOCKS` (jobs/stores/queues.ts). */
+  /** The default is `LOCKS` (jobs/stores/queues.ts). */
   readonly locks?: LockTimes | undefined
 }
 
-/** A job that is being processed. */
 export interface Task<Data> {
   readonly id: string
   readonly data: Data
@@ -34,14 +33,14 @@ export interface Task<Data> {
 
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
-  /** Maximum number of jobs at the same time; undefined: 1. */
+  /** Maximum number of jobs at once. Default: 1. */
   readonly concurrency?: number
   /** After an error with one of these codes, a job does not fail but waits for an operator. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** Time limit (ms) for jobs to return to the queue. The queue recovers slower jobs when their locks expire. */
+/** The queue recovers slower jobs when their locks expire. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -54,7 +53,6 @@ export class JobConsumers {
     this.#parts = parts
   }
 
-  /** Starts a worker that takes the jobs of a queue and processes them. */
   consume<Data>(queue: QueueName, post: Consumer<Data>): void {
     const { store, clock, locks } = this.#parts
     // BullMQ creates a signal only for processors with a third parameter.
@@ -69,7 +67,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Aborts running jobs. They return to the queue without using up one of their attempts. */
+  /** Running jobs return to the queue and keep their number of attempts. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

@@ -1,8 +1,4 @@
-/**
- * The only place that turns an error into a job's outcome; processors have no `catch`. After a temporary error, the job
- * is tried again with growing delays. A permanent error fails the job. If the worker stops, or the job waits for an
- * operator, the job returns to the queue without using an attempt. A job that a newer run has replaced is dropped.
- */
+/** The only place that turns an error into a job's outcome: try again, fail, wait, or return to the queue. */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
@@ -15,7 +11,7 @@ export const CANCELLED_ON_REQUEST = 'cancelled on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a job after an error. `waitsFor`: errors after which the job waits for an operator. */
+/** Returns what happens to a job after an error. After an error in `waitsFor`, the job waits for an operator. */
 export function verdictOf(
   error: SyncError,
   abortReason: string | undefined,
@@ -36,14 +32,14 @@ export const isDropped = (error: SyncError | undefined, signal: AbortSignal): bo
 export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
-  /** Returns why the job was aborted, or undefined when it was not. */
+  /** Returns why the job was aborted, or undefined. */
   readonly abortReason: () => string | undefined
   /** After these errors, the job waits for an operator. It is tried again every `WAITING_RETRY_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Milliseconds until a job that waits for an operator is tried again. The cause may end without `tidemark resume`. */
+/** A job that waits for an operator is tried again, because the cause may end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If it throws, drops the job, returns it to the queue or fails it, as `verdictOf` decides. */
@@ -69,7 +65,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Returns the error of a job that failed in another process, parsed from the reason in the queue. */
+/** Parses the reason in the queue of a job that failed in another process. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
@@ -79,16 +75,12 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/**
- * Returns the milliseconds until the next attempt. The delay begins with 2 s and doubles up to 5 min, minus a random
- * part of up to half. If the service has requested a longer delay, returns that delay.
- */
+/** Returns 2 s, doubled for each try up to 5 min, minus a random part; or the service's Retry-After if it is longer. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof requestedMs === 'number' ? requestedMs : 0))
 }
 
-/** Returns the error of a job that was aborted for the reason `why`. */
 export const cancelledError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again. It continues where it stopped.' })

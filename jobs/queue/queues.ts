@@ -1,7 +1,4 @@
-/**
- * The queues: their names, the data of their jobs, and the number of attempts. Jobs contain names and small numbers,
- * never rows or secrets. Their data is validated when a job is taken, because another version may have added the job.
- */
+/** The queues and their jobs, which contain names and small numbers, never rows or secrets. */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -29,17 +26,11 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/**
- * The data of a backfill's job: identifier and range, in microseconds since 1970. Once the backfill has begun, the
- * warehouse contains the range too.
- */
+/** The range is in microseconds since 1970. */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/**
- * The data of the job that reads one window of a backfill. The worker that takes the job checks that its configuration
- * leads to the same requests as the configuration of the worker that created the job.
- */
+/** A job that reads one window. The worker checks that its own configuration leads to the same requests. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   /** Set if the backfill no longer needs the window. */
@@ -47,13 +38,13 @@ export const WindowJob = z.strictObject({
 })
 export type WindowJob = z.infer<typeof WindowJob>
 
-/** The result of a window's job: the folder with its rows, relative to the staging directory. */
+/** The folder with the window's rows, relative to the staging directory. */
 export const WindowResult = z.object({ directory: z.string() })
 
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Maximum number of attempts, including the first. After the last one, the next tick adds a new job. */
+/** After the last attempt, the next tick adds a new job. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {
@@ -67,5 +58,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** Milliseconds by which two machines' clocks may differ. A time further in the future is from a wrong clock. */
+/** Two machines' clocks may differ by this time. A time further in the future is from a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -16,7 +16,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** Milliseconds from a run's end to the publication: less if rows have changed, more if only marks have changed. */
+/** The copy is published sooner after a run if rows have changed, later if only marks have changed. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -27,7 +27,7 @@ interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** The deduplication key: at most one job with this key waits. */
+  /** At most one job with this key waits. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -63,7 +63,7 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** Requests that a backfill begins or continues. Repeating the request changes nothing. */
+  /** A repeated request changes nothing. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests the publication of a copy. Runs that end within the delay share one copy. */
+  /** Runs that end within the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -102,19 +102,16 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /**
-   * Returns the active jobs of a dead owner to their queues, so that the new owner need not wait until their locks
-   * expire. Only the owner of the warehouse may call this, before it takes jobs: then no other process works on them.
-   */
+  /** Returns the jobs of a dead owner to their queues. Only the new owner may call it, before it takes jobs. */
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
-    // A job that has ended in the meantime can't be returned. Its error is ignored.
+    // A job that has ended in the meantime cannot be returned.
     await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
     return orphans.length
   }
 
-  /** Returns the time of the next tick of each report. Returns an empty list until a worker has set the schedulers. */
+  /** Returns the time of the next tick of each report. The list is empty until a worker has set the schedulers. */
   async nextTicks(): Promise<readonly NextTick[]> {
     const schedulers = await this.queue<Tick>('ticks').getJobSchedulers(0, -1)
     return schedulers.flatMap(({ next, template }) => {
@@ -123,19 +120,16 @@ export class Requests {
     })
   }
 
-  /**
-   * Starts the jobs that were delayed while this machine's clock was ahead, and returns their number. Otherwise each of
-   * these jobs would wait until its wrong time, and block later jobs with the same deduplication key.
-   */
+  /** Starts jobs that were delayed while this machine's clock was ahead. Otherwise they would wait and block others. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Ticks are left out, because the schedule repairs their times.
+      // The schedule repairs the times of ticks.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // Promoting a job fails if it has begun by itself in the meantime.
+        // A job that has begun in the meantime cannot be promoted.
         await job.promote().catch(() => undefined)
         promoted += 1
       }
@@ -155,7 +149,7 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // Promoting a job fails if it has begun by itself in the meantime.
+    // A job that has begun in the meantime cannot be promoted.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

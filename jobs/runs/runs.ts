@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Does the run. If `isDropped` is true, another run replaces this run, and followers wait for the other run. */
+/** If `isDropped` is true, another run replaces this run, and followers wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -45,7 +45,7 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** Returns the number of runs that have begun so far. This is also the `order` of the newest run. */
+  /** The number of runs that have begun so far. This is also the `order` of the newest run. */
   get begun(): number {
     return this.#begun
   }
@@ -97,7 +97,7 @@ export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
 
 type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'misfits'>
 
-/** Returns the counts of a run that are not zero, as texts. Example: `['3 new', '1 rejected']`. */
+/** Returns the counts that are not zero. Example: `['3 new', '1 rejected']`. */
 export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
   const counted = { new: inserted, changed: updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))

@@ -1,8 +1,6 @@
 /**
- * The schedule: BullMQ's job schedulers for runs and reconciles of enabled reports, and for housekeeping. A tick only
- * requests a run; while that run waits, further ticks have no effect. Each report has a fixed offset within its
- * interval, so that reports do not begin together. At the start and every minute, the schedulers are compared with the
- * configuration. This repairs a store that has lost its data, or was filled while this machine's clock was ahead.
+ * The schedule: BullMQ's job schedulers for runs, reconciles and housekeeping. Every minute, they are compared with the
+ * configuration, because a store may lose its data or get wrong times from a wrong clock.
  */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
@@ -46,7 +44,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** Returns BullMQ's repeat options for a rhythm. `share`: the report's offset, as a fraction of its interval. */
+/** `share` is the report's offset as a fraction of its interval. It prevents that all reports begin together. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -54,13 +52,13 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
     : { every: everyMs, offset: Math.floor(share * everyMs) }
 }
 
-/** A tick that is this many milliseconds late is overdue. */
+/** A tick that is this late is overdue. */
 const OVERDUE_MS = MINUTE_MS
 
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** Time of the overdue tick that the previous check found, by identifier of the scheduler. */
+  /** The overdue ticks of the previous check: their times, by identifier of the scheduler. */
   #overdue = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
@@ -90,7 +88,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers whose tick was already overdue at the previous check. The job of such a tick was lost. */
+  /** A tick that was overdue at two checks has lost its job. */
   #stuck(stored: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -101,7 +99,7 @@ export class Schedule {
   }
 }
 
-/** Returns whether the next tick is too far away, because the clock was ahead when the tick was computed. */
+/** A tick may be too far away, because the clock was ahead when the tick was computed. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
@@ -121,7 +119,7 @@ interface ScheduleOptions {
   readonly config: Pick<Config, 'reports'>
   readonly clock: Clock
   readonly log: Log
-  /** Milliseconds between two checks of the schedulers. */
+  /** Interval between two checks of the schedulers. */
   readonly pollMs: number
 }
 
@@ -149,7 +147,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Requests the first run of each report with an interval. Reports with a cron schedule wait for its time. */
+/** Reports with a cron schedule have no first run, because they wait for the time of the schedule. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -1,13 +1,10 @@
-/**
- * Parses the setting `queue` into the kind of store and its address. Errors and logs contain only `shown`, the address
- * without user and password. `withoutSecrets` removes passwords from the messages of a driver.
- */
+/** Parses the setting `queue`. Errors and logs contain only `shown`, the address without user and password. */
 import { SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
   readonly url: URL
-  /** The address without user and password. Example: `redis://localhost:6379/1`. */
+  /** Example: `redis://localhost:6379/1`. */
   readonly shown: string
 }
 
@@ -34,7 +31,7 @@ export function addressOf(setting: string): StoreAddress {
   return { kind, url, shown: `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` }
 }
 
-/** Returns a driver's message with `[secret]` in place of the password, also where the password is URL-encoded. */
+/** Replaces the password in a driver's message by `[secret]`, also if the password is URL-encoded. */
 export function withoutSecrets(text: string, { url }: ServerAddress): string {
   const passwords = [url.password, decoded(url.password), url.searchParams.get('password') ?? '']
   const known = passwords.filter((password) => password !== '').toSorted((a, b) => b.length - a.length)

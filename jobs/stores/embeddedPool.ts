@@ -1,8 +1,4 @@
-/**
- * Presents PGlite as a pool of PostgreSQL sessions for BullMQ. PGlite has one session, so while a caller has a
- * transaction open, the statements of other callers wait. Each statement first yields to the event loop. Without this,
- * no timer would fire while a worker polls in a loop, and the worker could not be stopped.
- */
+/** Presents PGlite as a pool of PostgreSQL sessions for BullMQ. During a transaction, other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
@@ -16,19 +12,13 @@ import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/**
- * Interval of VACUUM and CHECKPOINT, because PGlite runs neither by itself. Without VACUUM, the tables grow and become
- * slow. Without CHECKPOINT, the write-ahead log grows, and the start after a kill replays all of it.
- */
+/** PGlite runs neither VACUUM nor CHECKPOINT by itself: tables and write-ahead log would grow and become slow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` takes four times this memory. For the rows of a queue, it is not faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/**
- * V8 flags that allow only the baseline compiler for WebAssembly. The optimizing compiler would need some 500 MB for
- * PostgreSQL. The flags must be set before the first WebAssembly module of PGlite is compiled.
- */
+/** V8's optimizing compiler would need 500 MB for PostgreSQL. The flags must be set before PGlite is compiled. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 type Row = Record<string, unknown>
@@ -40,21 +30,18 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Lets only this user enter the folder, because every user may read and write the files that PGlite creates. */
+/** PGlite's files are open to every user, so only this user may enter their folder. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // On a file system without permissions, `chmod` fails. The error is ignored, because nothing can be changed.
+  // On a file system without permissions, `chmod` fails. Nothing can be changed there.
   await chmod(directory, 0o700).catch(() => undefined)
-  // Checks the permissions before PGlite opens the folder, because PGlite's own error is only "[object Object]".
+  // PGlite's own error for missing permissions is only "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
-/**
- * Creates the database from a prepared copy, because `initdb` needs 500 MB. Renames the folder once it is complete, so
- * that a process that is killed meanwhile leaves no partial database.
- */
+/** Creates the database from a prepared copy, because `initdb` needs 500 MB. Renames it when it is complete. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })
@@ -83,13 +70,13 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     })
   }
 
-  /** Opens the database and creates the schema. Throws WAREHOUSE_MISSING when the folder belongs to another user. */
+  /** Opens the database and creates the schema. Throws WAREHOUSE_MISSING if the folder belongs to another user. */
   static async open({ directory, schema, clock, onError }: EmbeddedSettings): Promise<EmbeddedPool> {
     await closeToOthers(directory)
     for (const flag of BASELINE_COMPILER_ONLY) setFlagsFromString(flag)
     if (!existsSync(join(directory, 'PG_VERSION'))) await createDatabase(directory)
     const database = await PGlite.create(directory, {
-      // Returns 64-bit integers as text, as the driver `pg` does. A JavaScript number can't represent all of them.
+      // Returns 64-bit integers as text, as the driver `pg` does. A JavaScript number cannot represent all of them.
       parsers: { [types.INT8]: (text: string) => text },
       startParams: START_PARAMETERS,
     })
@@ -119,7 +106,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Waits until no other session has a transaction open, and runs the statement. */
+  /** Lets timers run before each statement. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {
@@ -138,7 +125,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Returns the result of the last statement. Only `exec` accepts several statements, and it accepts no values. */
+  /** Only `exec` accepts several statements, and it accepts no values. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

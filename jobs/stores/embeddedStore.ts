@@ -11,7 +11,7 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSy
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** Minimum free space in bytes: one segment of PGlite's write-ahead log. */
+/** One segment of PGlite's write-ahead log. */
 const FREE_BYTES_MIN = 16 * 1_048_576
 /** Error codes of PGlite and SQLite on a full disk. DISK_FULL replaces them if less than `FREE_BYTES_MIN` is free. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
@@ -82,11 +82,7 @@ async function isFull(directory: string): Promise<boolean> {
 
 const SQLITE_BUSY = 5
 
-/**
- * Locks the directory until disposal, because two PGlites on one directory lose jobs. The lock is a transaction on an
- * empty SQLite file. It ends with the process, even after kill -9. Throws QUEUE_LOCKED, or WAREHOUSE_MISSING if a file
- * can't be opened.
- */
+/** Locks the directory, because two PGlites on one directory lose jobs. The lock ends with the process. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -133,7 +129,7 @@ function closeToOthers(file: string): void {
   try {
     chmodSync(file, 0o600)
   } catch {
-    // On a file system without permissions, `chmod` fails. The error is ignored, because nothing can be changed.
+    // On a file system without permissions, `chmod` fails. Nothing can be changed there.
   }
 }
 

@@ -6,13 +6,10 @@ import type { OpenOptions, QueueStore } from './store.ts'
 export type { OpenOptions } from './store.ts'
 
 export const PREFIX = 'tidemark_queue'
-/** Matches valid prefixes. In PostgreSQL, the prefix is part of names, and PostgreSQL cuts names at 63 characters. */
+/** In PostgreSQL, the prefix is part of names, and PostgreSQL cuts names at 63 characters. */
 const PREFIX_FORM = /^[a-z][a-z\d_]{0,39}$/
 
-/**
- * Opens the store and checks whether it is fit for jobs. Loads only the driver of that store. Throws CONFIG_INVALID,
- * QUEUE_UNREACHABLE, QUEUE_UNFIT and, for the embedded store, QUEUE_LOCKED, DISK_FULL and WAREHOUSE_MISSING.
- */
+/** Opens the store with its driver. Throws CONFIG_INVALID, QUEUE_UNREACHABLE, QUEUE_UNFIT or QUEUE_LOCKED. */
 export async function openStore(setting: string, options: OpenOptions): Promise<QueueStore> {
   const { prefix = PREFIX } = options
   assert(PREFIX_FORM.test(prefix), 'a prefix is made of small letters, digits and underscores, 40 at most')

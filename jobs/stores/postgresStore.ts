@@ -8,10 +8,10 @@ import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
-/** Maximum number of connections. Workers and listeners keep one each, about ten. The rest is for short queries. */
+/** Workers and listeners keep one connection each, about ten. The rest is for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** Milliseconds between keep-alive packets, so that a lost server is noticed within seconds, not hours. */
+/** With keep-alive packets, a lost server is noticed within seconds, not hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
@@ -94,7 +94,7 @@ async function findingsOf(database: Pick<Pool, 'query'> | Pick<PoolClient, 'quer
 
 interface PostgresFacts {
   readonly version: string
-  /** The version as a number. Example: 150018. */
+  /** Example: 150018. */
   readonly number: number
   readonly is_replica: boolean
   readonly read_only: string

@@ -1,14 +1,11 @@
-/**
- * Handles errors of a queue store. An error of the driver may contain a failed AUTH command with the password, so a new
- * error without `cause` replaces it. Each problem is logged once a minute instead of once per attempt to connect.
- */
+/** Replaces errors of a queue store's driver, which may contain the password, by errors without `cause`. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
-/** Milliseconds after which a problem that continues is logged again. */
+/** A problem that continues is logged again after this time. */
 const LOG_AGAIN_MS = MINUTE_MS
 
 /** Matches a position in a Redis script. It is removed, so that one problem always has the same message. */
@@ -24,13 +21,13 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-/** Returns the temporary error for a connected store that now fails: unreachable, out of memory, or a replica. */
+/** Returns the error for a connected store that now fails: unreachable, out of memory, or a replica. */
 export const temporaryError = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
   })
 
-/** Returns an error's message; for an AggregateError, which has none, the joined messages of its errors. */
+/** Returns the message of an error. An AggregateError has no message, so the messages of its errors are joined. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')
   if (!(error instanceof Error)) return String(error)
@@ -40,7 +37,6 @@ export function messageOf(error: unknown): string {
 
 export class ProblemLog {
   readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
-  /** Removes secrets from messages of the store. */
   readonly mask: (text: string) => string
   /** The time (monotonic milliseconds) at which each message was last logged. */
   readonly #loggedAtMs = new Map<string, number>()

@@ -20,19 +20,19 @@ import { messageOf, type ProblemLog, temporaryError } from './problemLog.ts'
 interface QueuesOptions {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** Redis only: the connection for adding jobs. Its calls fail soon if the store can't be reached. */
+  /** Redis only: the connection for adding jobs. Its calls fail soon if the store is unreachable. */
   readonly asking?: ConnectionOptions
   /** Redis only: the connection for taking jobs. It waits for the store without a time limit. */
   readonly waiting?: ConnectionOptions
-  /** Name of a worker's session, if the store does not derive that name from the prefix. */
+  /** Set if the store does not derive the name of a worker's session from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** Returns Tidemark's error for an error of the driver. */
+  /** Converts an error of the driver to an error of Tidemark. */
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** Maximum number of ended jobs in a queue; undefined: only their age decides how long they are kept. */
+  /** Maximum number of ended jobs in a queue. Undefined: only their age decides. */
   readonly endedMax?: number
-  /** Returns false if the store can't be reached. Workers are then closed without waiting for it. */
+  /** If the store is unreachable, workers are closed without waiting for it. */
   readonly isConnected?: () => boolean
 }
 
@@ -40,16 +40,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/**
- * Another worker takes over a dead puller's job within 20 s, the sum of both times. BullMQ renews a lock after half of
- * `lockDuration`, so the event loop must not block for more than the other half.
- */
+/** After 20 s, the sum of both times, another worker takes over the job of a dead worker. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** Milliseconds until a worker repeats a failed call. BullMQ's default of 15 s is too long after a store's restart. */
+/** BullMQ's default of 15 s is too long after a store's restart. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
-/** Methods of a queue that commands call. They throw an error with a cure instead of the driver's error. */
+/** These methods throw an error with a cure instead of the driver's error. */
 const CALLS = [
   'add',
   'getActive',
@@ -99,7 +96,7 @@ export class Queues {
     const ours = { ...this.#base(waiting), ...LOCKS, ...RETRY_OPTIONS, ...named, maxStalledCount: STALLED_COUNT_MAX }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
-    // BullMQ ignores later calls of `close`, so the first call must not wait for a store that can't be reached.
+    // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
     // A job whose lock was lost may already run in another process, so it is cancelled here.
@@ -114,7 +111,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Closes workers and queues. Waits for active jobs, unless their results can't be stored (store unreachable). */
+  /** Waits for active jobs, unless the store is unreachable and cannot take their results. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
@@ -134,20 +131,20 @@ export class Queues {
 
 interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onError' | 'toError'> {
   readonly kind: StoreKind
-  /** The address of the store in messages, without secrets. */
+  /** The address of the store without secrets. */
   readonly shown: string
   readonly problems: ProblemLog
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
   readonly workersOf: (name: string, queues: Queues) => Promise<number>
-  /** Closes the connections. `close()` of the store calls this after it has closed the queues. */
+  /** Closes the connections after the queues are closed. */
   readonly release: () => Promise<void>
 }
 
-/** Maximum number of milliseconds by which a store that does not respond may delay the end of a process. */
+/** An unreachable store may delay the end of a process only by this time. */
 const CLOSING_MS_MAX = 4_000
 
-/** Time (ms) for which the store keeps the value that `checkWritable` writes. */
+/** The store keeps the value that `checkWritable` writes for this time. */
 const READY_MS = 60_000
 
 /** Composes a queue store from the parts that each kind of store implements. */

@@ -1,7 +1,4 @@
-/**
- * The queue store on Redis. All queues share two connections. A call on `asking` fails at once if Redis is unreachable,
- * so no command hangs. A call on `waiting` waits until Redis is reachable. BullMQ copies `waiting` for blocking calls.
- */
+/** The queue store on Redis. If Redis is unreachable, calls on `asking` fail at once, and calls on `waiting` wait. */
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
@@ -13,10 +10,10 @@ import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** Milliseconds after which a call fails. A frozen server closes no connection, so its calls would wait forever. */
+/** A frozen server closes no connection, so its calls would wait forever. */
 const ANSWER_MS = 15_000
 
-/** Maximum number of ended jobs in a queue. They use memory, and one run per second adds thousands in an hour. */
+/** Ended jobs use memory, and one run per second adds thousands in an hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -65,16 +62,13 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/**
- * Returns whether a listed connection uses our database. Redis lists the connections of all databases, and workers of
- * other installations have the same names. If a server hides the database, the connection counts as ours.
- */
+/** Redis lists the connections of all databases, and workers of other installations have the same names. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects to Redis. Reads the reason of a failure from the error events, because `connect` does not return it. */
+/** Reads the reason of a failure from the error events, because `connect` does not return it. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {
@@ -107,7 +101,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   })
 }
 
-/** Returns the response to CONFIG GET; undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Many hosted servers forbid CONFIG. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   try {
     const answer: unknown = await redis.config('GET', name)
@@ -122,7 +116,7 @@ interface RedisFacts {
   readonly info: string
   /** The response to CONFIG GET save; undefined if the server forbids CONFIG. */
   readonly save: string | undefined
-  /** The response to CONFIG GET maxmemory-policy, in case INFO lacks it; undefined if the server forbids CONFIG. */
+  /** The response to CONFIG GET maxmemory-policy, in case INFO lacks it. */
   readonly policy: string | undefined
 }
 

@@ -1,8 +1,4 @@
-/**
- * Shares one encrypted token among all processes on one store. The store deletes the token when it expires. One process
- * at a time refreshes the token, under a lease. If this process dies, the lease ends and another one refreshes the
- * token.
- */
+/** Shares one encrypted token among all processes on one store. One process at a time refreshes it, under a lease. */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -13,15 +9,12 @@ import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
-/**
- * Milliseconds for which a refresh lease is valid. A blocked event loop can't renew the lease, so the lease must last
- * longer than that. But if the process with the lease dies, all other processes wait until it ends.
- */
+/** Longer than the event loop can block, because a blocked process cannot renew its lease. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** Milliseconds between two attempts to get the lease. A refresh usually takes a few hundred milliseconds. */
+/** A refresh usually takes a few hundred milliseconds. */
 const POLL_EVERY_MS = 100
-/** Milliseconds after refused credentials in which no process requests a token, not even after a restart. */
+/** After refused credentials, no process requests a token for this time, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -31,7 +24,6 @@ export interface SharedTokensOptions {
   readonly clock: Clock
   readonly access: { readonly identity: string; readonly secret: Secret }
   readonly leaseMs?: number | undefined
-  /** Removes secrets from messages of the store. */
   readonly mask: (text: string) => string
 }
 
@@ -92,12 +84,12 @@ export class SharedTokens implements TokenStore {
       signal.throwIfAborted()
       return await refresh()
     } finally {
-      // If the lease can't be removed, it expires by itself.
+      // If the lease cannot be removed, it expires by itself.
       await values.remove(this.#names.lease, holder).catch(() => undefined)
     }
   }
 
-  /** Renews the lease until the result is disposed. A refresh may take minutes when the service requests a pause. */
+  /** Renews the lease until the result is disposed. A refresh may take minutes if the service requests a pause. */
   #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
@@ -127,7 +119,7 @@ export class SharedTokens implements TokenStore {
     return { token, text: kept.text }
   }
 
-  /** Awaits a call to the store. Throws QUEUE_UNREACHABLE, a temporary error, if the store can't be reached. */
+  /** Throws QUEUE_UNREACHABLE, a temporary error, if the store is unreachable. */
   async #callStore<T>(call: Promise<T>): Promise<T> {
     try {
       return await call

@@ -8,12 +8,12 @@ export interface StoredValue {
 }
 
 export interface SharedValues {
-  /** Returns the value; undefined if there is none, or if it has expired. */
+  /** Returns undefined if there is no value, or if it has expired. */
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
   /** Writes the value if the name is free. If several processes call it at once, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Lets the value expire `ms` from now if its text is still `text`. Returns whether its text was `text`. */
+  /** If the text is still `text`, it expires `ms` from now, and the result is true. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if its text is still `text`. A value that another process has written in the meantime stays. */
   remove(name: string, text: string): Promise<void>

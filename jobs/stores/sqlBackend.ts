@@ -1,7 +1,4 @@
-/**
- * BullMQ's PostgreSQL backend with one shared pool and a schema of our own. BullMQ itself combines a schema only with a
- * pool for each queue and each worker, which would exhaust the server's connections.
- */
+/** BullMQ's PostgreSQL backend with one shared pool. Own pools of all queues would exhaust the server's connections. */
 import {
   type BackendFactory,
   type PgPool,
@@ -14,7 +11,7 @@ import {
 } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 
-/** Key of the advisory lock: the letters "tide" as a number. */
+/** The letters "tide" as a number. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {
@@ -44,7 +41,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
   await runMigrations(session, schema)
   await session.query('BEGIN')
   try {
-    // Takes a lock first, because CREATE TABLE IF NOT EXISTS fails when two sessions run it at the same time.
+    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time, so a lock is taken first.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')
@@ -55,10 +52,10 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
 }
 
 const TABLE = 'tidemark_shelf'
-/** SQL for the time `$n` milliseconds from now. In PostgreSQL, `now()` would be the start of the transaction. */
+/** In PostgreSQL, `now()` would be the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
-/** Statement that creates the table of shared values in the schema of the store, next to BullMQ's own tables. */
+/** The table of shared values is in the schema of the store, next to BullMQ's own tables. */
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,

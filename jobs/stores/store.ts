@@ -17,9 +17,9 @@ export interface StoreFinding {
 
 export interface QueueStore extends AsyncDisposable {
   readonly kind: StoreKind
-  /** Returns the queue of that name. It is created once and closed with the store. */
+  /** The queue is created once and closed with the store. */
   queue<Data>(name: string): Queue<Data>
-  /** Starts a worker. It is closed with the store unless it was closed before. */
+  /** The worker is closed with the store unless it was closed before. */
   worker<Data, Result>(
     name: string,
     processor: Processor<Data, Result>,
@@ -49,5 +49,4 @@ export interface OpenOptions {
   readonly telemetry?: Telemetry | undefined
 }
 
-/** The options with the default prefix filled in. */
 export type Opening = OpenOptions & { readonly prefix: string }

@@ -30,7 +30,7 @@ export class TokenCipher {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Returns the decrypted text; undefined if the text was encrypted with another secret or for another identity. */
+  /** Returns undefined if the text was encrypted with another secret or for another identity. */
   decrypt(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)
@@ -47,6 +47,6 @@ export class TokenCipher {
   }
 }
 
-/** Returns the identity as a hash for names in the store, because other users of the store can read these names. */
+/** Returns a hash for names in the store, because other users of the store can read these names. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -1,7 +1,4 @@
-/**
- * Sends OpenTelemetry traces, if the standard OTEL variables request them. A trace contains the schedule's tick, the
- * job, its run, the requests and the commit. Spans contain names, counts and codes; never a body, header or message.
- */
+/** Sends OpenTelemetry traces, if the OTEL variables request them. Spans never contain a body, header or message. */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
@@ -34,7 +31,7 @@ export interface TracingOptions {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** Time limit (ms) for sending spans when a worker stops. An unreachable collector must not delay the stop. */
+/** Time limit for sending spans when a worker stops. An unreachable collector must not delay the stop. */
 const FLUSH_MS_MAX = 2_000
 
 /** Starts tracing. Returns undefined if no traces are requested. The exporter reads its own OTEL variables. */

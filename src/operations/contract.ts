@@ -1,7 +1,4 @@
-/**
- * The schemas of requests, progress, answers and errors between the caller of an operation and the process that
- * executes it. Both sides validate what they receive, because the other side may have another version.
- */
+/** The schemas of messages between a caller and the process that executes an operation. Versions may differ. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -22,36 +19,35 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** Start of the range; undefined means the configured start of the report. */
+  /** Undefined means the configured start of the report. */
   from: instant.optional(),
-  /** End of the range; undefined means the present. */
+  /** Undefined means the present. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
 
-/** Operations that change something. The worker that owns the warehouse executes them or, without one, the command. */
+/** Operations that change something. The owner of the warehouse executes them or, without an owner, the command. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, ends only the pauses that follow a refusal by the service. Keeps pauses by an operator.
+  // With `onlyRefused`, ends only pauses after a refusal by the service, and keeps pauses by an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // `keys`: values of the column `key` of `tidemark.rejected_rows`. Without `keys`, dismisses all rows of the reports.
+  // `keys` are values of `tidemark.rejected_rows.key`. Without `keys`, dismisses all rows of the reports.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
-  // `column`: table and column, joined by a point.
+  // Example of `column`: `events.custom_code`.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
 
-/** Every request that the owner of the warehouse answers. */
 export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // Returns active and waiting runs without reading the warehouse.
+  // Does not read the warehouse, which may be busy.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -74,13 +70,13 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
-/** Returns WORKER_LOST. `what` completes its message "the worker that owns the warehouse …". */
+/** Returns WORKER_LOST with the message "the worker that owns the warehouse `what`". */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
     cure: 'Look at its log, or restart it: the work continues when it is back. "tidemark status" shows where it is.',
   })
 
-/** Returns the error for a request or an answer that its receiver does not understand. */
+/** Returns the error for a message of another version of Tidemark. */
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
@@ -93,7 +89,7 @@ export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>
 
 export type { Progress } from '../sync/context.ts'
 
-/** An event during an operation: the progress of a run, or the outcome of a run that has ended. */
+/** The progress of a run, or the outcome of a run that has ended. */
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
@@ -136,7 +132,6 @@ const NextTick = z.object({ work: z.enum(['incremental', 'reconcile']), report, 
 
 const RetriedReport = z.object({ report, tried: count, loaded: count, rejected: count, withheld: count.optional() })
 
-/** The schema of each operation's answer. */
 export const ANSWERS = {
   sync: Publication.extend({ outcomes: z.array(Outcome), marks: z.array(z.tuple([report, instant])) }),
   reconcile: Publication.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
@@ -145,7 +140,7 @@ export const ANSWERS = {
   resume: Publication.extend({ resumed: z.array(report) }),
   cancel: Publication.extend({
     cancelled: z.string(),
-    /** What was cancelled. Example: `the backfill of events`. */
+    /** Example: `the backfill of events`. */
     what: z.string(),
     /** True if an earlier request had already cancelled the run or the backfill. */
     isAlready: z.boolean().optional(),
@@ -160,11 +155,11 @@ export const ANSWERS = {
 
 export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
 
-/** An answer as it is sent over the socket or the queue: the result, or the error as plain values. */
+/** An answer over the socket or the queue: the result, or the error as plain values. */
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Returns a schema that accepts any object as `T`. For results whose types are declared elsewhere. */
+/** Accepts any object as `T`, whose type is declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

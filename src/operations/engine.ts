@@ -20,7 +20,7 @@ export type RunRequest =
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
-  /** The result of a reconcile or a backfill; undefined for an incremental run, and if the run failed. */
+  /** The result of a reconcile or a backfill. */
   readonly result?: unknown
 }
 
@@ -28,20 +28,13 @@ export interface Engine {
   readonly context: OwnerContext
   /** Runs the reports and returns their outcomes. The caller also receives each outcome as soon as a run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
-  /** Publishes a copy for readers, unless the copy is up to date. */
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /**
-   * Stops an active or waiting run. Returns its description, such as `a run`; undefined if there is no such run. A
-   * command's own engine has no such function: there, only the caller's signal can stop a run.
-   */
+  /** Stops an active or waiting run and returns, for example, `a run`. A command does not define this method. */
   cancel?(id: string): Promise<string | undefined>
-  /** Returns the description of a run that `cancel` stopped earlier; undefined if `cancel` stopped no such run. */
+  /** Returns the description of a run that `cancel` stopped earlier. */
   cancelledBefore?(id: string): string | undefined
-  /**
-   * Starts the runs that were not possible during the pauses of these reports. Called when the pauses have ended.
-   * A command's own engine has no such function, because the next `tidemark sync` runs the reports.
-   */
+  /** Starts the reports after a pause. A command does not define this method: its next `tidemark sync` runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
-  /** Runs `work` after all earlier calls of `inTurn` have ended, so that only one `work` runs at a time. */
+  /** Runs `work` after all earlier calls of `inTurn` have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -23,7 +23,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // The caller may abort before this promise is awaited. Without a handler, Node would report an unhandled rejection.
+  // The caller may abort before this promise is awaited. Then Node would report an unhandled rejection.
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {
@@ -61,7 +61,7 @@ function record(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & {
   caller.tell({ outcome: outcomeOf(event.outcome) })
 }
 
-/** Repeats requests that the store has lost, until the signal aborts. Never resolves. */
+/** Repeats requests that the store has lost, until the signal aborts. */
 async function reRequest(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)

@@ -16,17 +16,14 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** The function of an operation. It executes the request (without the field `do`), and does not publish. */
+/** Executes a request without publishing. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/**
- * Executes an operation, with an entry in `tidemark.orders`, and publishes. A failure of one report, or of the
- * publication, is in the answer. Throws the error that ended the whole operation.
- */
+/** Executes an operation with an entry in `tidemark.orders`, and publishes. The answer contains reports' failures. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -41,7 +38,7 @@ export async function carryOut<R extends ActingRequest>(
     // TypeScript cannot infer that `request` has the type for the operation of this name.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
-    // The copy is published last, so that its `tidemark.orders` already contains this command and its result.
+    // Publishes last, so that `tidemark.orders` in the copy contains this command and its result.
     return { ...answer, ...(await publish(engine)) }
   } catch (thrown) {
     await end(asSyncError(thrown).code).catch(() => undefined)
@@ -49,7 +46,7 @@ export async function carryOut<R extends ActingRequest>(
   }
 }
 
-/** Returns `done`, or the failed and paused reports, each with the code of its error. */
+/** Returns `done`, or the failed reports with their error codes. */
 function resultOf(answer: object): string {
   const runs = Object.values(answer).flatMap((value) => (Array.isArray(value) ? (value as Partial<Outcome>[]) : []))
   const failed = runs.flatMap(({ report, error }) => (error === undefined ? [] : [`${report} ${error.code}`]))
@@ -114,7 +111,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. If two callers request this, the second caller waits until the first load has ended. */
+/** A second caller waits until the first load has ended. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -137,7 +134,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Publishes. Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
+/** Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -16,7 +16,6 @@ const WINDOWS_AT_ONCE = 4
 
 export interface OwnEngineOptions {
   readonly published: string
-  /** Called once for each run that has ended, to log it. */
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }
 

@@ -21,16 +21,13 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Aborts the operation if this process executes it. Otherwise aborts only the wait for the worker's answer. */
+  /** If a worker executes the operation, the signal aborts only the wait for its answer. */
   readonly signal: AbortSignal
   /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
-/**
- * Executes an operation and returns its answer. A failure of one report is in the answer. Throws errors of opening the
- * warehouse, the error that ended the whole operation, and CANCELLED.
- */
+/** Executes an operation. Throws errors of opening the warehouse or of the whole operation, and CANCELLED. */
 export async function perform<R extends ActingRequest>(
   request: R,
   { config, clock, signal, begin }: PerformOptions,

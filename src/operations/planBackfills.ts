@@ -1,7 +1,4 @@
-/**
- * Plans backfills: their windows, and the approximate number of requests. Sends a few small requests, and reads the
- * warehouse. If another process writes the warehouse, reads the published copy. Writes nothing.
- */
+/** Plans the windows and the number of requests of backfills. Sends a few small requests, and writes nothing. */
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { GuardedLog } from '../log.ts'

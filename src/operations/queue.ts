@@ -7,9 +7,9 @@ import { OperationEvent, type OperationRequest, Reply, SentRequest, workerLost }
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum number of operations at once. It is high, because most operations only wait for runs. */
+/** High, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Maximum number of outcomes in a job's progress. Further outcomes are only in the reply, which contains all. */
+/** Further outcomes are only in the reply, which contains all. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -26,7 +26,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data.request, { by: data.by, tell, signal })
       await written
-      // If the worker is stopping, throws: the job returns to the queue, and the next owner executes it.
+      // If the worker is stopping, the error returns the job to the queue for the next owner.
       signal.throwIfAborted()
       return reply
     },
@@ -35,7 +35,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
 
 const POLL_EVERY_MS = 250
 
-/** Sends a request, and polls for the reply, since queue events may be lost. Throws WORKER_LOST or the signal's reason. */
+/** Sends a request and polls for the reply, because queue events may be lost. Throws WORKER_LOST. */
 export async function askQueue(
   { store, clock }: { readonly store: Pick<QueueStore, 'queue'>; readonly clock: Clock },
   request: OperationRequest,
@@ -46,7 +46,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. Otherwise the job may be read before its end, without a result.
+    // Reads the state before the job. Otherwise the job could be read before its end, without a result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

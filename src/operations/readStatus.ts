@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** Milliseconds to wait for the worker, which does not answer during a long load. Then the published copy is read. */
+/** The worker does not answer during a long load. After this time, the published copy is read. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =
@@ -15,7 +15,7 @@ export type Status =
   /** Before the first sync, there is neither a warehouse nor a copy. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Returns the worker's state. If no worker answers in time, reads the warehouse. If that is locked, reads the copy. */
+/** Asks the worker. If no worker answers in time, reads the warehouse. If that is locked, reads the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

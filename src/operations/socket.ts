@@ -1,8 +1,4 @@
-/**
- * Sends operations to the worker that owns the warehouse, and receives them there, over a local socket. The socket is
- * in a folder that only the worker's user can enter. The request is one JSON document. The response is lines of JSON:
- * first the events, then the reply.
- */
+/** Operations over a local socket of the owner. A request is one JSON document; a response is lines of JSON. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -27,10 +23,10 @@ import {
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Maximum number of bytes in a socket's path. Systems allow 104 (macOS) or 108 (Linux) with the final zero byte. */
+/** Systems allow 104 (macOS) or 108 (Linux) bytes, with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
-/** Returns the path of the owner's socket: next to the warehouse or, if this is too long, in the temporary folder. */
+/** Returns a path next to the warehouse or, if this path is too long, in the temporary folder. */
 export function socketPathOf(warehouse: string): string {
   const beside = path.join(`${warehouse}.control`, 'socket')
   if (Buffer.byteLength(beside) <= PATH_BYTES_MAX) return beside
@@ -38,7 +34,7 @@ export function socketPathOf(warehouse: string): string {
   return path.join(tmpdir(), `tidemark-${name}`, 'socket')
 }
 
-/** Creates the socket's folder. Throws WAREHOUSE_MISSING if another user could replace the socket. */
+/** Throws WAREHOUSE_MISSING if another user could replace the socket. */
 function makeSocketFolder(folder: string): void {
   makePrivateFolder(folder)
   if (isPrivateFolder(folder)) return
@@ -50,10 +46,7 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/**
- * Listens until disposed. Replaces an existing socket file: it belongs to a dead process, because the caller has the
- * warehouse's lock. Throws WAREHOUSE_MISSING if the file can't be removed, or if another user owns its folder.
- */
+/** Listens until disposed. Replaces the socket of a dead process. Throws WAREHOUSE_MISSING if another user owns it. */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)
@@ -91,7 +84,7 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   response.end(`${JSON.stringify({ answer })}\n`)
 }
 
-/** Returns whether a process of this user listens on the socket. A socket of another user is ignored. */
+/** Returns whether a process of this user listens on the socket. */
 export async function answersAt(socketPath: string): Promise<boolean> {
   if (!isPrivateFolder(path.dirname(socketPath))) return false
   return new Promise((resolve) => {
@@ -103,7 +96,7 @@ export async function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** Milliseconds to wait for the response's headers, which a healthy worker sends at once. */
+/** A healthy worker sends the headers at once. */
 const HEADERS_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */

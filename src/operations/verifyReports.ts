@@ -19,13 +19,13 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** Start of the window; undefined for the report's configured start. */
+  /** Undefined means the report's configured start. */
   readonly from: Instant | undefined
-  /** End of the window; undefined for the report's mark. */
+  /** Undefined means the report's mark. */
   readonly to: Instant | undefined
 }
 
-/** The comparisons of a report (one for each configured currency), or the error that prevented the comparisons. */
+/** The comparisons for each configured currency, or the error that prevented them. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly ScopeComparison[]
@@ -36,10 +36,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/**
- * Compares the reports. The error of one report is in its result. Throws CANCELLED, and WAREHOUSE_MISSING before the
- * first sync.
- */
+/** Compares the reports. Throws CANCELLED, and WAREHOUSE_MISSING before the first sync. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,
@@ -94,7 +91,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads the pauses from the warehouse or, if it is in use, from the copy, which may be older. [] if neither exists. */
+/** If the warehouse is in use, the pauses come from the copy, which may be older. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -29,7 +29,7 @@ export interface WorkerOperationsOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly standings: () => Promise<Standing[]>
-  /** Returns the address of this process's console; undefined if it has none. */
+  /** Returns the address of this process's console, if it has one. */
   readonly console: () => string | undefined
 }
 
@@ -52,7 +52,7 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Rejects the waiting calls of all callers. Called when the worker stops. */
+  /** Rejects the waiting calls of all callers when the worker stops. */
   close(): void {
     this.#closing.abort(cancelledError(STOPPING))
   }
@@ -171,7 +171,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue and returns it, or undefined if none waits. Its callers receive CANCELLED. */
+/** Removes a waiting run from its queue and returns it. Its callers receive CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

@@ -1,8 +1,6 @@
 /**
- * A reader's statement must be one SELECT (or EXPLAIN of one) that calls only listed functions. An SQL macro checks
- * this rule on the tree of DuckDB's own parser. `tidemark query` checks a statement before it is prepared, and the live
- * server checks each statement of a session. Views and macros are checked when a copy is opened. Readers may not use a
- * view or macro that calls unlisted functions.
+ * A reader may run one SELECT (or EXPLAIN) that calls only listed functions. Each statement is checked on DuckDB's own
+ * parse tree. Views and macros that call unlisted functions are refused.
  */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
@@ -18,15 +16,15 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** Matches an EXPLAIN, which is removed before parsing. No comment may precede it: only DuckDB knows where it ends. */
+/** No comment may precede the EXPLAIN, because only DuckDB knows where the comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
-/** SQL expressions for the names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
+/** The names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** SQL that reads the bodies of views and macros, parsed as statements. Those that can't be parsed are refused. */
+/** Parses the bodies of views and macros as statements. Those that cannot be parsed are refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -53,9 +51,8 @@ interface Lists {
 }
 
 /**
- * Creates the macro `refusal(statement)`, which returns why a reader may not run the statement, or NULL. This function
- * must be called again after another copy was attached. `place` is the prefix of the macros' names; without it, the
- * macros are temporary.
+ * Creates the macro `refusal(statement)`: why a reader may not run the statement, or NULL. Must be called again after
+ * another copy was attached. Without the prefix `place`, the macro is temporary.
  */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
@@ -76,7 +73,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** Returns allowed functions and refused views. A macro or view is allowed if all functions and views in it are. */
+/** A macro or view is allowed if all functions and views in it are allowed. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsOf(definitions, refused)
   const others = definitions.filter(

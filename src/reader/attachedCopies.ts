@@ -1,18 +1,14 @@
-/**
- * The published copies that the live server shows. Each copy is attached read-only through a hard link, which keeps the
- * file after the next publication. When a new copy is published, one transaction changes the views to the new copy, and
- * sessions continue.
- */
+/** The copies that the live server shows. A hard link keeps each one after the next publication. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { name, text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
 
-/** Number of attached copies. Statements on the previous copy may finish. Statements on older copies are ended. */
+/** Statements on the previous copy may finish. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
-/** The prefix of the rule's macros. Temporary macros would exist in this connection, but not in readers' sessions. */
+/** Temporary macros would exist in this connection, but not in readers' sessions. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {
@@ -23,7 +19,7 @@ export class AttachedCopies {
   readonly #shown: number[] = []
   #number = 0
 
-  /** `published` is the path of the published copy; the links to it are in `folder`. */
+  /** `folder` is for links to `published`, the path of the published copy. */
   constructor(database: Database, { published, folder }: Record<'published' | 'folder', string>) {
     this.#database = database
     this.#published = published
@@ -84,7 +80,7 @@ async function linkCopy(published: string, file: string): Promise<boolean> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return false
-    // On a file system without hard links, copies the file.
+    // Some file systems have no hard links.
     await copyFile(published, file)
   }
   return true

@@ -1,8 +1,4 @@
-/**
- * A server for other DuckDBs (DuckDB's protocol `quack`), in the reader process. Its database is in memory and has
- * views of the published copy, which is attached read-only. So readers can't write, reach files or use the memory of
- * loads.
- */
+/** A server for other DuckDBs (protocol `quack`). Readers see views of the published copy, and cannot write. */
 import { join } from 'node:path'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
@@ -18,7 +14,7 @@ export interface LiveServerSettings {
   readonly isLoopback: boolean
   readonly token: string
   readonly extensions: string | undefined
-  /** Path of the published copy, which is served as soon as it exists. */
+  /** The published copy is served as soon as it exists. */
   readonly published: string
   /** The memory limit of all readers together, such as `256MB`. */
   readonly memory: string
@@ -27,7 +23,7 @@ export interface LiveServerSettings {
   readonly threads?: number | undefined
 }
 
-/** Extensions in the order of loading: `quack` needs the ciphers of `httpfs`. */
+/** `quack` is loaded after `httpfs`, because it needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
 export class LiveServer {
@@ -58,7 +54,7 @@ export class LiveServer {
     }
   }
 
-  /** Returns the age (ms) of the oldest running statement of a reader; 0 if no statement is running. */
+  /** Returns the age (ms) of the oldest running statement of a reader, or 0. */
   async longestMs(): Promise<number> {
     const [oldest] = await this.#database.rows<{ ms: number | null }>(`
       SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
@@ -73,7 +69,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro that checks a statement. It recognises BEGIN etc. by their text, because DuckDB can't serialize them. */
+/** BEGIN and other commands of transactions are recognised by their text, because DuckDB cannot serialize them. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

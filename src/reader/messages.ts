@@ -4,7 +4,7 @@ import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
 import type { LiveServerSettings } from './liveServer.ts'
 
-/** Opens a file or a lake with these limits. After that, the reader process locks DuckDB's settings. */
+/** After opening, the reader process locks DuckDB's settings. */
 export interface OpenRequest {
   readonly do: 'open'
   /** The path of the file to read, or the lake. */
@@ -20,15 +20,14 @@ export type Request =
   | OpenRequest
   /** The answer contains the names of the columns. */
   | { readonly do: 'query'; readonly sql: string }
-  /** Writes the rows to a Parquet file. The answer contains the number of rows. */
+  /** The answer contains the number of rows that were written as Parquet. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
-  /** Starts the live server in this reader process. */
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
   /** The answer contains the age (ms) of the oldest running statement. */
   | { readonly do: 'longest' }
 
-/** The reply to a piece of rows. `more` is true if the next piece is wanted. */
+/** The reply to a piece of rows: true if the next piece is wanted. */
 export interface More {
   readonly more: boolean
 }

@@ -1,8 +1,4 @@
-/**
- * Runs SQL statements of users (command line, console, reading tools) on the newest published copy. The statements run
- * in a separate process (readerMain.ts). The first statement starts this process. A later statement starts a new one if
- * the process has ended or a newer copy was published.
- */
+/** Runs SQL statements of users on the newest published copy, in a separate process with limited memory. */
 import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Config, Limits } from '../config/shape.ts'
@@ -18,19 +14,13 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
 }
 
 export interface Reader extends AsyncDisposable {
-  /**
-   * Passes the rows of a statement to `take`, in pieces, until `take` returns false. Returns the names of the columns.
-   * Throws QUERY_FAILED, CANCELLED, WAREHOUSE_MISSING, WAREHOUSE_CORRUPT.
-   */
+  /** Passes rows to `take` in pieces, until it returns false. Returns the columns. Throws QUERY_FAILED, CANCELLED. */
   query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>
   /** Writes the rows to an existing file as Parquet. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
-/**
- * Returns a reader of the newest published copy, which opens nothing before its first statement. Several statements of
- * one reader run one after the other.
- */
+/** Returns a reader that opens nothing before its first statement, and runs one statement at a time. */
 export function openReader(config: ReaderConfig): Reader {
   let current: { readonly state: string; readonly process: Promise<ReaderProcess> } | undefined
   const close = async () => {

@@ -1,7 +1,6 @@
 /**
- * The program of a reader process, which runs SQL statements of users. It opens one copy. Then it forbids all access to
- * files and network, and locks DuckDB's settings. It runs only statements that the rule in allowList.ts allows. It ends
- * when its parent ends. Arguments: its folder, and the memory (bytes) at which it ends itself.
+ * The program of a reader process. After opening a copy, it forbids access to files and network, and locks DuckDB's
+ * settings. Arguments: its folder, and the memory (bytes) at which it ends itself.
  */
 import { rmSync, utimesSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -18,7 +17,7 @@ import { checkStatement, createRule } from './allowList.ts'
 import { LiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 
-/** Milliseconds between two checks of the memory. On Linux, the kernel's limit is reached earlier. */
+/** Interval between two checks of the memory. On Linux, the kernel's limit is reached earlier. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -30,7 +29,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// Uses SIGKILL, because a running statement would delay an ordinary exit.
+// A running statement would delay an ordinary exit, so this process kills itself.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -89,7 +88,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Writes the cache of compiled code now, because this process is killed at its end.
+  // This process is killed at its end, so it writes the cache of compiled code now.
   flushCompileCache()
   return opened
 }

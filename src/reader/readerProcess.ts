@@ -1,8 +1,4 @@
-/**
- * Starts and uses a reader process, a child process that runs SQL statements of users. The operating system limits its
- * memory. It works on one request at a time. If a request takes too long, the process is killed, and only that request
- * fails.
- */
+/** Starts a reader process, whose memory is limited. A request that takes too long ends the process. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
@@ -23,9 +19,9 @@ const MIB = 2 ** 20
 const MEMORY_BESIDE = 384 * MIB
 /** Memory that V8 reserves for compiled code but does not use. The kernel's limit includes reserved memory. */
 const MEMORY_RESERVED = 512 * MIB
-/** The size of a thread's stack. Nested statements need a large stack, but the memory limit includes whole stacks. */
+/** Nested statements need a large stack, but the memory limit includes the whole stack of each thread. */
 const STACK_KIB = 4_096
-/** The limit of V8's heap. Otherwise the conversion of a huge value would fill the memory. */
+/** Without a limit of V8's heap, the conversion of a huge value would fill the memory. */
 const FLAGS = ['--max-old-space-size=256']
 
 interface ProcessLimits {
@@ -38,7 +34,7 @@ interface ProcessLimits {
 export interface AskOptions {
   readonly take?: TakeRows
   readonly signal?: AbortSignal | undefined
-  /** Time limit (ms) for the work of the process. The time that `take` needs does not count. */
+  /** Time limit (ms) for the process. The time that `take` needs does not count. */
   readonly limitMs: number
 }
 
@@ -60,7 +56,7 @@ export class ReaderProcess {
     child.on('message', (answer: Answer) => this.#waiting?.resolve(answer))
     const end = Promise.withResolvers<SyncError>()
     this.ended = end.promise.then(async (reason) => {
-      // A folder that can't be removed now is removed by a later start.
+      // A folder that cannot be removed now is removed by a later start.
       await rm(folder, { recursive: true, force: true }).catch(() => undefined)
       this.#waiting?.reject(reason)
       return reason
@@ -71,7 +67,7 @@ export class ReaderProcess {
     )
   }
 
-  /** Starts a process with its own folder next to `place` or, if this user may not write there, in the system's folder. */
+  /** Puts the folder of the process next to `place` or, without permission there, in the system's temporary folder. */
   static async start(
     place: string,
     { memory, isLake = false, moreThreads = 0 }: ProcessLimits,
@@ -86,7 +82,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment may contain secrets. It is passed only for a lake, because the connection may need it.
+    // The environment may contain secrets. Only the connection to a lake may need it.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {
@@ -94,7 +90,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // The child gets its own process group, so that Ctrl-C on the terminal does not end it. Its parent ends it.
+        // In its own process group, the child survives Ctrl-C on the terminal. Its parent ends it.
         detached: true,
       })
       return new ReaderProcess(folder, child)
@@ -108,7 +104,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier requests. Returns its result. Throws the error of the request or the process. */
+  /** Sends a request after all earlier requests. Throws the error of the request or the process. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)
@@ -145,7 +141,7 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // A process that has ended accepts no message. The request is rejected with the reason why the process ended.
+    // A process that has ended accepts no message, so the request fails with the reason of that end.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)

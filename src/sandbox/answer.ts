@@ -14,11 +14,11 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
   headers,
 })
 
-/** Returns the response with status 400, which lists the errors of each wrong property. */
+/** Returns status 400 with the errors of each wrong property. */
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 
-/** Returns the response with status 400 of the token endpoint, which lists errors in another format. */
+/** Returns status 400 of the token endpoint, which lists errors in another format. */
 export const invalidToken = (failures: readonly { property: string; message: string }[]): Answer =>
   json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
 

@@ -1,7 +1,4 @@
-/**
- * Audit entries: who changed what in which row (spec §2). Entries from before the sandbox's start are computed from the
- * rows' histories. Later entries are stored. Some entries exist twice at the same instant, as the specification allows.
- */
+/** Audit entries: who changed which row (spec §2). Some entries exist twice at the same instant, as specified. */
 import { draw, pick } from './dice.ts'
 import { reportOfEntity, type WorldReport } from './reports/index.ts'
 import type { Table } from './table.ts'
@@ -42,7 +39,7 @@ export class AuditTrail {
     this.#live.set(key, entries)
   }
 
-  /** Returns the record's entries in chronological order; none if the record or the entity does not exist. */
+  /** Returns the record's entries, oldest first; none if the record or the entity does not exist. */
   of(entityId: number, recordId: number): readonly TrailEntry[] {
     const report = reportOfEntity(entityId)
     const row = report === undefined ? undefined : this.#tables[report].find(recordId)?.number

@@ -13,7 +13,7 @@ const REMEMBERED_MAX = 10_000
 export interface AuthOptions {
   readonly settings: Settings
   readonly faults: Faults
-  /** Returns the service's clock in whole seconds since 1970. */
+  /** The service's time in seconds since 1970. */
   readonly nowSeconds: () => number
 }
 
@@ -25,7 +25,7 @@ interface Bearer {
   isRevoked: boolean
 }
 
-/** The result of the authentication: the admitted client, or the response that rejects the request. */
+/** The admitted client, or the response that rejects the request. */
 export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }
@@ -63,7 +63,7 @@ export class Auth {
     })
   }
 
-  /** Checks the token (spec §5). Rejects an invalid token or a missing scope with 401, a forbidden report with 403. */
+  /** Rejects an invalid token or a missing scope with 401, and a forbidden report with 403 (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint): Admission {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)
@@ -107,7 +107,7 @@ export class Auth {
     return bearer.isRevoked || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached; otherwise undefined. */
+  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)
@@ -130,13 +130,13 @@ function failureOf(property: string, given: unknown): { property: string; messag
   return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
 }
 
-/** Returns the requested scopes. A request without scopes gets the client's default scopes (spec §4). */
+/** A request without scopes gets the client's default scopes (spec §4). */
 function requestedScopes(scopes: unknown, client: SandboxClient): readonly string[] {
   const requested = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return requested.length === 0 ? client.scopes : requested
 }
 
-/** Returns whether the client lacks a permission. The enquiry audit needs two permissions (spec §7). */
+/** The audit of enquiries needs two permissions (spec §7). */
 function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'

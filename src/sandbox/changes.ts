@@ -1,7 +1,4 @@
-/**
- * Changes rows, sets their modification times, and adds audit entries. Random choices depend on the seed, and times
- * depend on the clock. An edit of an event's child changes only the event's `aggregateRecordModified` (spec §2).
- */
+/** Changes rows, their modification times and audit entries. The seed determines all random choices. */
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
@@ -17,7 +14,7 @@ export interface WorldChange {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
-  /** The field or collection that changed; undefined if the change concerns the whole row. */
+  /** The changed field or collection; undefined if the whole row has changed. */
   readonly field?: string
 }
 
@@ -40,7 +37,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** Returns the number of ticks by which the fault `stamps-back` dates edits back; 0 without this fault. */
+  /** The fault `stamps-back` dates edits back by this time; 0 without this fault. */
   readonly back: () => Ticks
 }
 
@@ -50,7 +47,7 @@ export class Changes {
   readonly #worldSettings: WorldSettings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
-  /** Deleted rows, oldest first. Some random changes restore one of these rows. */
+  /** Deleted rows, oldest first. A random change may restore one of them. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, worldSettings: WorldSettings, clock: ChangeClock) {
@@ -67,7 +64,7 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without changing its modification time, so that incremental runs can't find the edit. */
+  /** Edits a row without changing its modification time, so that incremental runs cannot find the edit. */
   silentEdit(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -102,7 +99,7 @@ export class Changes {
 
   readonly clearChildren = this.#childChange('clearChildren', () => [])
 
-  /** Deletes a row. Deleted events and budgets are returned with `includeDeleted`, other deleted rows are not. */
+  /** Deletes a row. With `includeDeleted`, responses still contain deleted events and budgets. */
   softDelete(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     this.#deleted.push(target)
@@ -135,7 +132,6 @@ export class Changes {
     table.change(row)
   }
 
-  /** Makes one random change, in a random report unless one is named. */
   tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): WorldChange {
     const drawn = this.#below(100)
     const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
@@ -164,7 +160,6 @@ export class Changes {
     return { ...change, action: deleted ? 'softDelete' : 'undelete' }
   }
 
-  /** Sets fields and modification times of a row and adds an audit entry. Items are changed by `#childChange`. */
   #stamp(
     { table, row }: Target,
     { action, fields = {}, at = this.#nowTicks() }: { action: Action; fields?: RawFields; at?: Ticks },
@@ -185,7 +180,7 @@ export class Changes {
       const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
       const items = table.items(row, field)
       const newItem = (): string => table.newItem(row, field)
-      // If the row has no item to change, adds an item. Otherwise only the modification time would change.
+      // Without an item, the change would affect only the modification time, so an item is added.
       const after = items.length === 0 ? [newItem()] : next(items, newItem)
       const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
       table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -205,7 +200,7 @@ export class Changes {
     return among[this.#below(among.length)] as string
   }
 
-  /** Returns a random field that an edit may change, and a new value for it as JSON text. */
+  /** Returns a random field that an edit may change, and its new value as JSON text. */
   #newValue({ table, row }: Target): [string, string] {
     const { edits } = table.definition
     const fields = Object.keys(edits)
@@ -231,7 +226,7 @@ export class Changes {
     return new Dice(this.#worldSettings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** Returns the present time in ticks. The clock has microseconds, so the seventh fractional digit is random. */
+  /** The clock has microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -1,7 +1,4 @@
-/**
- * The control endpoint: sets faults, makes changes, lists requests. It is not part of the specification. Other machines
- * can't reach it, because the sandbox listens on loopback only.
- */
+/** The control endpoint: sets faults, makes changes, lists requests. It is not part of the specification. */
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
@@ -92,7 +89,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Makes the requested change. Without a `key` in the body, changes the live row that was modified least recently. */
+/** Without a `key` in the body, changes the live row that was modified least recently. */
 function change(world: World, body: Body): WorldChange {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''
@@ -131,7 +128,7 @@ const refusal = (message: string, cure: string): SyncError => new SyncError('USA
 const PORTION_MS = 50
 const PORTION_CHANGES_MAX = 5_000
 
-/** Makes random changes at a rate per second. Every 50 ms, it makes as many changes as are due. */
+/** Makes random changes at a rate per second: every 50 ms, as many as are due. */
 class Pace {
   readonly #clock: Clock
   readonly #change: () => void

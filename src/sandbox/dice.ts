@@ -23,16 +23,16 @@ export function hashOf(text: string): number {
 }
 
 export const AMOUNTS = ['cents', 'long'] as const
-/** `cents`: realistic prices with two decimals. `long`: up to nine decimals, also numbers that a double can't store. */
+/** `cents`: prices with two decimals. `long`: up to nine decimals, also numbers that a double cannot store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** The settings that all rows of a world share. */
+/** The settings that all rows of a sandbox share. */
 export interface WorldSettings {
   readonly seed: number
   readonly pools: Pools
   /** Number of events at the start. Rows of other reports refer to events. */
   readonly events: number
-  /** The end of the generated history: HISTORY_END, or the sandbox's clock at its start if that is earlier. */
+  /** The end of the generated history: HISTORY_END, or the start of the sandbox if that is earlier. */
   readonly historyEnd: Ticks
   readonly timeStyle: TimeStyle | undefined
   readonly amounts: Amounts
@@ -43,7 +43,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. For equal purposes (such as a field's name), a method returns equal values. */
+/** The random values of one row or item. For equal purposes, such as a field's name, a method returns equal values. */
 export class Dice {
   readonly worldSettings: WorldSettings
   readonly #seed: number
@@ -72,7 +72,7 @@ export class Dice {
     return this.below(100, purpose) < percent
   }
 
-  /** Returns a decimal number below `limit` with two fractional digits. */
+  /** Returns a decimal below `limit` with two fractional digits. */
   cents(limit: number, purpose: string): unknown {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
@@ -82,7 +82,7 @@ export class Dice {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Returns an amount of money in nano-units (10⁻⁹ of the currency). */
+  /** Returns an amount in 10⁻⁹ of the currency. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.worldSettings.amounts === 'cents') {
@@ -96,17 +96,17 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** Returns a random currency. More than half of the results are the euro. */
+  /** More than half of the results are the euro. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
 
-  /** Returns the value of one euro in the currency. JSON.stringify writes the value with all digits. */
+  /** Returns the value of one euro, which JSON.stringify writes with all digits. */
   rate(currency: Currency): unknown {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time as text. Without `timeStyle`, the style depends on the field and, with `mixed`, on the row. */
+  /** Without `timeStyle`, the style depends on the field and, with `mixed`, on the row. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -1,7 +1,4 @@
-/**
- * Faults on request, written `name[*count][@report][:argument]`. With `5xx*3@events`, three requests for events get
- * status 503. Without `@report`, a fault applies to all reports; `@token` is the token endpoint.
- */
+/** Faults on request. Example: after `5xx*3@events`, the next three requests for events receive status 503. */
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
@@ -134,7 +131,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** If the fault applies to this request, returns its argument and counts the request. Otherwise returns undefined. */
+  /** Returns the fault's argument and counts the request; undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -147,12 +144,12 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns an active fault's argument; undefined if the fault is not active. Does not count as a use of the fault. */
+  /** Returns an active fault's argument without counting a request. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }
 
-  /** Returns the active fault, else undefined. A fault without an endpoint applies to all reports, not to tokens. */
+  /** A fault without an endpoint applies to all reports, but not to tokens. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

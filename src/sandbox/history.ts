@@ -31,7 +31,7 @@ export interface RowHistory {
   readonly earlierEdits: readonly Ticks[]
 }
 
-/** Returns the history of the row with this number, counted from 0 in the order of creation. */
+/** Returns the history of a row. Rows are numbered from 0 in the order of creation. */
 export function historyOf(number: number, { seed, report, rows, end, keepsDeleted }: HistoryOptions): RowHistory {
   const own = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
   const chance = (percent: number, purpose: number) => draw(own, number, purpose) % 100 < percent

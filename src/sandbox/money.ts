@@ -1,8 +1,8 @@
-/** Exact amounts (spec §2: `decimal`) in whole nano-units, because doubles lose digits. Also defines the currencies. */
+/** Exact amounts (spec §2: `decimal`) as whole multiples of 10⁻⁹, because doubles lose digits. */
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** Types that TypeScript lacks: `JSON.rawJSON`, and the reviver's third parameter with the source text of a value. */
+/** TypeScript lacks `JSON.rawJSON` and the reviver's third parameter. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(
@@ -14,13 +14,13 @@ const exactJson = JSON as unknown as {
 /** Returns a value that JSON.stringify writes exactly as `text`. */
 export const exact = (text: string): unknown => exactJson.rawJSON(text)
 
-/** Parses JSON. An integer beyond 2^53 becomes a bigint, because a number would be rounded. Throws for invalid JSON. */
+/** Parses JSON. An integer beyond 2^53 becomes a bigint, because a number would be rounded. */
 export const parseExact = (text: string): unknown =>
   exactJson.parse(text, (_, value, { source = '' } = {}) =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value,
   )
 
-/** Returns nano-units as a decimal with at most nine fractional digits and no trailing zeros. */
+/** Returns a decimal with at most nine fractional digits and no trailing zeros. */
 export function decimalText(nano: bigint): string {
   const size = nano < 0n ? -nano : nano
   const rest = size % BigInt(NANO)

@@ -1,4 +1,4 @@
-/** The sandbox's options, checked and completed with their defaults. `faultNames` is the list that `--help` prints. */
+/** The sandbox's options with their defaults. */
 import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -39,7 +39,7 @@ const Options = z.object({
   /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
-  /** The port to listen on. The default 0 means any free port. */
+  /** 0 means any free port. */
   port: atLeast(0).default(0),
   changesPerSecond: z.number(SOME).min(0, SOME).default(0),
   clock: z.custom<Clock>().default(() => systemClock),
@@ -49,24 +49,24 @@ const Options = z.object({
   tokenLifetimeSeconds: atLeast(1).default(3_600),
   tokenRequestsPerMinute: atLeast(1).default(30),
   clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
-  /** Each fault has the form `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
+  /** Form: `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
   faults: z.custom<readonly string[]>().default([]),
-  /** How response bodies above 1 KiB are compressed if the client accepts compression. Default: `none`. */
+  /** Compresses responses above 1 KiB if the client accepts compression. */
   compress: oneOf(COMPRESSIONS).default('none'),
-  /** The number of items in every array collection. Default: a random number from 0 to 5 per row. */
+  /** The number of items in every array. Default: a random number from 0 to 5 per row. */
   itemsPerCollection: atLeast(0).optional(),
   /** If false, every collection is empty. */
   collections: z.boolean().default(true),
   /** How date-times are written. Default: a random style per field. */
   timeStyle: oneOf(TIME_STYLES).optional(),
-  /** `cents`: realistic prices. `long` (the default): also amounts whose digits a double can't store. */
+  /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** If true, the service rejects parameters that the specification lacks. If false, the service ignores them. */
+  /** If true, the service rejects parameters that the specification lacks. If false, it ignores them. */
   strictParameters: z.boolean().default(true),
 })
 export type SandboxOptions = z.input<typeof Options>
 
-/** The options with their defaults. If an option such as `timeStyle` is undefined, the seed determines its effect. */
+/** If an option such as `timeStyle` is undefined, the seed determines its effect. */
 export type Settings = z.output<typeof Options>
 
 export function settingsFrom(options: SandboxOptions): Settings {

@@ -1,7 +1,4 @@
-/**
- * Exchange rates for `targetCurrencyCode` and `currencyCode`. The seed changes each rate by up to 3 percent. The fault
- * `fx` chooses other rates, so that converted amounts change without an edit of a row, as the specification allows.
- */
+/** Exchange rates. The fault `fx` changes them, so that amounts change without an edit of a row. */
 import { type Amounts, draw } from './dice.ts'
 import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './money.ts'
 
@@ -11,13 +8,13 @@ export class RateTable {
   /** Number of the rate table in use: 0, or the argument of the fault `fx`. */
   generation = 0
 
-  /** If `amounts` is `cents`, converted amounts have two fractional digits. */
+  /** With amounts `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
   }
 
-  /** Converts nano-units to another currency. Returns an amount in the target currency unchanged. */
+  /** Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

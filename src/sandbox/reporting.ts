@@ -31,7 +31,7 @@ export class Reporting {
     this.#parts = parts
   }
 
-  /** Returns the response to a report request. `enquiryId` is the number in the path of the enquiry audit. */
+  /** `enquiryId` is the number in the path of the enquiry audit. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -52,7 +52,7 @@ export class Reporting {
     return bodyOf(endpoint, items, page)
   }
 
-  /** Returns one record's entries in a period. The enquiry audit has no `entityType` (spec §2, §4). */
+  /** The audit of an enquiry has no `entityType` (spec §2, §4). */
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
     const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries
@@ -78,7 +78,7 @@ export class Reporting {
     return bodyOf(endpoint, items, page)
   }
 
-  /** Returns the response of `record-403` or `record-404` if the fault names the record; otherwise undefined. */
+  /** Returns the response of `record-403` or `record-404` if the fault names the record. */
   #refusalOf(recordId: number, { report }: NamedEndpoint): Answer | undefined {
     const isOf = (fault: FaultName) => Number(this.#parts.faults.peek(fault, report)) === recordId
     if (isOf('record-403') && this.#parts.faults.take('record-403', report) !== undefined)
@@ -130,11 +130,11 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** Returns whether the event has the summary shape. With `mixed`, an event has the same shape in every response. */
+/** With `mixed`, an event has the same shape in every response. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
-/** Returns the summary shape of an event (spec §2). Its `totalChanges` counts the audit entries within the window. */
+/** `totalChanges` of a summary counts the audit entries within the window (spec §2). */
 function summaryText(world: World, row: Row, values: Values): string {
   const entries = world.auditEntries(ENTITY_IDS.events, row.key).filter(isIn(values, 'modifiedSince', 'modifiedUntil'))
   const name = world.tables.events.raw(row, 'name') ?? 'null'
@@ -142,10 +142,7 @@ function summaryText(world: World, row: Row, values: Values): string {
   return `{"eventId":${row.key},"eventName":${name},"modifiedAt":"${modifiedAt}","totalChanges":${entries.length}}`
 }
 
-/**
- * Malformed fields for the fault `bad-rows`. The row's number chooses one of these functions. `key`, `second` and
- * `third` are field names. An empty text removes the field. A text with a comma adds the field a second time.
- */
+/** Malformed fields for the fault `bad-rows`. An empty text removes a field; a text with a comma doubles it. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),

@@ -16,10 +16,7 @@ export function select(table: Table, values: Values): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/**
- * Returns the test for the window. An event matches if either of its two modification times is in the window (spec §4,
- * events report). Returns undefined if the request has no window: then rows that were never edited match, too.
- */
+/** An event matches if either of its two modification times is in the window (spec §4). */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined
@@ -52,7 +49,7 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Returns whether the value equals the filter or is in its list. Ignores the case of text, as most databases do. */
+/** Ignores the case of text, as most databases do. */
 function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

@@ -1,7 +1,4 @@
-/**
- * The sandbox: a local HTTP service that implements the specification. It shares no code with the client, so that
- * errors of the client become visible. Callers need only `startSandbox`.
- */
+/** A local HTTP service that implements the specification. It shares no code with the client, to reveal its errors. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -39,7 +36,7 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-/** Milliseconds after which an idle connection is closed. Clients close idle connections earlier. */
+/** Clients close idle connections earlier than this server. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -87,7 +84,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // Prints the error, so that it can't be confused with a requested fault.
+      // Prints the error, so that it cannot be confused with a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

@@ -81,7 +81,7 @@ export class Service {
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
 
-  /** Returns the response of a fault of the token endpoint, such as `401-always@token`; undefined if none is active. */
+  /** Returns the response of a fault of the token endpoint, such as `401-always@token`. */
   #tokenFault(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {
@@ -90,7 +90,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns an error for a wrong method, or the response that a fault sends instead of the report. Else undefined. */
+  /** Returns an error for a wrong method, or the response that a fault sends instead of the report. */
   async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts
@@ -129,7 +129,7 @@ function parseBody(text: string): ParsedBody {
   }
 }
 
-/** Returns the enquiry's number from the path. Adds an error if the number in the body differs. */
+/** Adds an error if the number in the body differs from the number in the path. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

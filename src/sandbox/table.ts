@@ -11,7 +11,7 @@ import type { Ticks } from './ticks.ts'
 /** Maps field names to JSON text. A field with an empty text is left out of the row. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** A collection: the JSON text of each item, or one (perhaps malformed) JSON text for the whole collection. */
+/** The JSON text of each item, or one (perhaps malformed) JSON text for the whole collection. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
@@ -19,9 +19,9 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True if the row is deleted. With `includeDeleted`, reports that have this parameter still return the row. */
+  /** With `includeDeleted`, events and budgets still contain a deleted row. */
   deleted: boolean
-  /** The row's amount in the row's own currency, in nano-units (10⁻⁹). */
+  /** The row's amount in 10⁻⁹ of the row's own currency. */
   nano: bigint
   /** JSON text of the fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
@@ -31,7 +31,7 @@ export interface Row extends RowSource {
 }
 
 export interface CollectionRules {
-  /** The number of items in every array. If undefined, each row has a random number from 0 to 5. */
+  /** The number of items in every array. Undefined: a random number from 0 to 5 per row. */
   readonly items: number | undefined
   /** If false, every collection is empty. */
   readonly filled: boolean
@@ -40,7 +40,7 @@ export interface CollectionRules {
 export interface RowFormat {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
-  /** Malformed fields that replace fields of the row, for the fault `bad-rows`. */
+  /** Malformed fields of the fault `bad-rows`. */
   readonly damage?: RawFields
 }
 
@@ -51,7 +51,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Item numbers that each row reserves per collection. An item's number is its `id`, and determines its content. */
+/** Each row reserves this many item numbers per collection. An item's number is its `id` and its random seed. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -62,7 +62,7 @@ export class Table {
   readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. After a change, the rows are still almost sorted, so that sorting is fast. */
+  /** All rows in the order of responses. After a change, they are still almost sorted, so that sorting is fast. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -81,7 +81,7 @@ export class Table {
       this.#add({ created, modified, aggregate, deleted })
   }
 
-  /** Returns the rows that responses may contain, sorted by modification time. Rows without an edit are first. */
+  /** Sorted by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -117,12 +117,11 @@ export class Table {
     return `{${members.join(',')}}`
   }
 
-  /** Returns the JSON text of a field; undefined if the row lacks the field. */
   raw(row: Row, field: string): string | undefined {
     return row.changed[field] ?? this.#generated(row).get(field)
   }
 
-  /** Returns the value of a field, for filters; undefined if its text is not valid JSON. */
+  /** Returns undefined if the text of the field is not valid JSON. */
   value(row: Row, field: string): unknown {
     try {
       return parseExact(this.raw(row, field) ?? 'null')
@@ -143,7 +142,7 @@ export class Table {
     row.collections.set(field, content)
   }
 
-  /** Returns the JSON text of a new item, with an identifier that no other item of the row has. */
+  /** Returns an item with an identifier that no other item of the row has. */
   newItem(row: Row, field: string): string {
     const number = this.#nextItem
     this.#nextItem += 1
@@ -221,5 +220,5 @@ export class Table {
   }
 }
 
-/** Compares without subtraction. Rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
+/** Rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

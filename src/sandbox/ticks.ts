@@ -1,10 +1,7 @@
-/**
- * The service's times, in ticks of 100 ns since 2020. So times have a seventh fractional digit, and a client whose
- * window ends one tick too early (spec §4, rule 1) loses rows. Ticks since 1970 would exceed 2^53.
- */
+/** The service's times in ticks of 100 ns, so that a client loses rows if its window ends one tick too early. */
 import { parseInstant, type Instant } from '../instant.ts'
 
-/** Number of ticks (100 ns) since 2020-01-01T00:00:00Z. It is a safe integer from 1991 to 2048. */
+/** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
 /** Modification time of a row that was never edited. It is before every bound, so no modification filter matches. */
@@ -18,7 +15,7 @@ export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** How a date-time is written. All styles mean the same instant. With `mixed`, the style differs from row to row. */
+/** All styles mean the same instant. With `mixed`, the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>
@@ -29,7 +26,7 @@ export const ticksOf = (instant: Instant): Ticks => (instant - EPOCH_MICROS) * 1
 
 export const ticksOfMillis = (ms: number): Ticks => (ms - EPOCH_MS) * TICKS_PER_MS
 
-/** Parses ISO 8601 with up to seven fractional digits; returns undefined for other text. */
+/** Parses ISO 8601 with up to seven fractional digits. Returns undefined for other text. */
 export function parseTicks(text: string): Ticks | undefined {
   const instant = parseInstant(text)
   if (instant === undefined) return undefined
@@ -37,7 +34,7 @@ export function parseTicks(text: string): Ticks | undefined {
   return ticksOf(instant) + Number(seventh)
 }
 
-/** Returns the date-time as text, with seven fractional digits unless it is a whole second. */
+/** Returns the date-time with seven fractional digits, unless it is a whole second. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
   const second = Math.floor(local / TICKS_PER_SECOND)

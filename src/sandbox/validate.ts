@@ -1,4 +1,4 @@
-/** Validates a request body (spec §4) and lists errors by property (§7). Empty filters mean all values (§4, rule 3). */
+/** Validates a request body (spec §4) and lists errors by property (§7). An empty filter means all values. */
 import { isCurrency } from './money.ts'
 import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
@@ -11,16 +11,16 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parsed parameters by name. Date-times are ticks. Omitted and empty parameters are not in the map. */
+  /** The parsed parameters by name, without omitted and empty ones. Date-times are ticks. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
 
 export interface Validation {
   readonly request: ReportRequest
-  /** Errors by property. If there are any, the service rejects the request. */
+  /** If there are any errors, the service rejects the request. */
   readonly errors: PropertyErrors
-  /** Errors about unspecified parameters. With `strictParameters: false`, the service ignores these parameters. */
+  /** Unspecified parameters. With `strictParameters: false`, the service ignores them. */
   readonly unknown: PropertyErrors
 }
 
@@ -54,7 +54,7 @@ function readInto(
   else values.set(name, value)
 }
 
-/** Returns whether the value is a 64-bit integer. The parser returns a bigint for integers beyond 2^53. */
+/** The parser returns a bigint for integers beyond 2^53. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

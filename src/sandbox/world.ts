@@ -1,4 +1,4 @@
-/** The data of the service. Clients can only read the data. Equal seeds and equal calls lead to equal data. */
+/** The data of the service, which clients can only read. Equal seeds and equal calls lead to equal data. */
 import type { TrailEntry } from './auditTrail.ts'
 import { Changes } from './changes.ts'
 import type { Amounts, WorldSettings } from './dice.ts'
@@ -11,12 +11,12 @@ import { type CollectionRules, type Row, Table } from './table.ts'
 import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
 
 export interface WorldOptions {
-  /** The number of events. It also determines the number of rows in other reports. */
+  /** The number of events, on which the number of rows in other reports depends. */
   readonly rows: number
   readonly seed: number
-  /** Returns the service's time, including the fault `skew`. */
+  /** The service's time, with the fault `skew`. */
   readonly now: () => Ticks
-  /** Returns the number of ticks by which the fault `stamps-back` dates edits back. Default: 0. */
+  /** The fault `stamps-back` dates edits back by this time. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -24,9 +24,9 @@ export interface WorldOptions {
 }
 
 export interface RowRequest {
-  /** The currency to which amounts are converted, in budgets and automated bookings only. Default: EUR. */
+  /** The currency of amounts in budgets and automated bookings. Default: EUR. */
   readonly currency?: Currency
-  /** The `expand` flags of the collections that the row contains. Default: all. */
+  /** The `expand` flags of the collections in the row. Default: all. */
   readonly flags?: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Returns the keys of all rows that a response may contain. With `includeDeleted`, these include deleted rows. */
+  /** Returns the keys of all rows that a response may contain, also of deleted ones. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }
@@ -55,7 +55,7 @@ export class World extends Changes {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the JSON text of the row as a response contains it now; undefined if no response contains the row. */
+  /** Returns the JSON text of the row as a response contains it now, or undefined if no response contains the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

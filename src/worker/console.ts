@@ -1,7 +1,4 @@
-/**
- * Opens the console of a worker, logs its address, and prints a generated token once on standard error. Of several
- * workers on a machine, only one can have the port. The others work without a console until the port is free.
- */
+/** Opens the console of a worker. Of several workers on a machine, only one can have the port. */
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console, type ConsoleOptions } from '../console/console.ts'
@@ -24,17 +21,13 @@ export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'requests'
 }
 
 export interface WorkerConsole extends AsyncDisposable {
-  /** Returns the address of this process's console; undefined while another process has the port. */
+  /** Returns the address of this process's console, or undefined while another process has the port. */
   readonly address: () => string | undefined
 }
 
 const RETRY_MS = 5_000
 
-/**
- * Opens the console. If another process has the port, tries again every `RETRY_MS`. If `isRequired` (`--roles` names
- * the role `console`), throws CONSOLE_PORT_TAKEN instead. Throws CONFIG_INVALID if other machines can reach the address
- * and the token is missing or short.
- */
+/** Opens the console. If its port is in use, tries again later, or throws CONSOLE_PORT_TAKEN if `isRequired`. */
 export async function startConsole(wiring: ConsoleWiring, isRequired: boolean): Promise<WorkerConsole> {
   const { log, clock } = wiring
   const ending = new AbortController()

@@ -1,8 +1,4 @@
-/**
- * The two backends of a console. In the owner of the warehouse, the console reads the warehouse. In other processes, it
- * reads the published copy and sends actions to the owner: through the owner's socket, or through the queue if the
- * owner is on another machine. Both backends return the same answers.
- */
+/** The sources of a console's data: the warehouse in its owner, in other processes the published copy and the queue. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
@@ -60,7 +56,7 @@ const noOwnerError = (): SyncError =>
     cure: 'Start a worker with the role load. If a standby runs, wait: it takes over within seconds.',
   })
 
-/** Milliseconds that the console waits for the warehouse during a load. Then the console reads the published copy. */
+/** After this wait for a busy warehouse, the console reads the published copy. */
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
 /** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
@@ -82,7 +78,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
   }
 }
 
-/** Returns a reader of the copy. It opens the copy for each query, because each publication replaces the file. */
+/** Opens the copy for each query, because each publication replaces the file. */
 const publishedReader = (config: Config): Reader => ({
   rows: async <T>(sql: string): Promise<T[]> => {
     await using copy = await openPublished(config)

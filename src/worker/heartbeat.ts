@@ -1,8 +1,4 @@
-/**
- * The heartbeat of a worker: a file that is written every few seconds while the event loop is not blocked. `tidemark
- * health` reads it. The file is next to the warehouse, because under a service manager the worker may have a private
- * temporary directory. If the warehouse's folder is not writable, the file is in the temporary directory.
- */
+/** The heartbeat: a file that each worker writes every few seconds, so that `tidemark health` sees that it works. */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** Maximum age of a heartbeat (ms). A large load may block the event loop for several seconds, but not longer. */
+/** A large load may block the event loop for several seconds, but not longer. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
 /** Returns the paths of the heartbeat, in order of preference. All workers of a warehouse and machine share them. */
@@ -44,7 +40,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   }
 }
 
-/** Returns the milliseconds since the last heartbeat of any worker of this warehouse; undefined if there is none. */
+/** Returns the milliseconds since the last heartbeat of any worker of this warehouse, or undefined. */
 export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
   const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
   const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)

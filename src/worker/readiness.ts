@@ -1,7 +1,4 @@
-/**
- * Checks whether a worker can do its work now, for `/readyz`. Requests need no login, so each answer is reused for two
- * seconds: many requests must not cause many checks.
- */
+/** Checks for `/readyz` whether a worker can work. Each answer is reused, because requests need no login. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -12,7 +9,7 @@ import type { Role } from './roles.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock
-  /** Path of the warehouse. Its folder must have space for rows that wait for their load. */
+  /** The folder of the warehouse must have space for rows that wait for their load. */
   readonly warehouse: string
   readonly store: Pick<QueueStore, 'checkWritable'>
   readonly requests: Pick<Requests, 'queue'>
@@ -21,13 +18,12 @@ export interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** One block of 256 KiB. DuckDB enlarges its file by whole blocks. */
+/** DuckDB enlarges its file by blocks of 256 KiB. */
 const BLOCK = Buffer.alloc(262_144)
 
 /**
- * Returns a function that checks whether this worker is ready. The store of the queue must accept writes, and the
- * schedule must be set (role `schedule`). The owner of the warehouse must be known, and the file that it has open must
- * still be the one at the path of the warehouse (role `load`). The disk must have space (roles `load` and `pull`).
+ * Returns a check: the queue accepts writes, the schedule is set (role `schedule`), the owner of the warehouse is known
+ * and its file is still at its path (role `load`), and the disk has space (roles `load` and `pull`).
  */
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
@@ -50,7 +46,7 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   return ownership.isDecided
 }
 
-/** Writes a block and removes it. Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
+/** Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
 async function checkSpace(file: string): Promise<void> {
   try {
     await writeFile(file, BLOCK, { mode: PRIVATE_FILE })

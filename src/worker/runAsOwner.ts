@@ -1,7 +1,4 @@
-/**
- * Does the work of the owner of the warehouse, from opening the file to closing it. The owner takes jobs, answers
- * commands and serves readers. At its end, it returns its jobs to the queue and closes the file for the next owner.
- */
+/** The work of the warehouse's owner, from opening the file to closing it. At its end, its jobs return to the queue. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -34,9 +31,9 @@ export interface OwnerContext extends ConsumersOptions {
   readonly observe: Observe
   readonly ownership: WarehouseOwnership
   readonly runLogs: Pick<RunLogs, 'trim'>
-  /** The token for readers of the live server; undefined if there is no live server. */
+  /** The token for readers of the live server, if there is one. */
   readonly serveToken: Secret | undefined
-  /** Returns the address of this process's console; undefined if there is no console. */
+  /** Returns the address of this process's console, if it has one. */
   readonly consoleAddress: () => string | undefined
 }
 
@@ -62,7 +59,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     const standings = () => standingsOf(warehouse, config)
     const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // Logs this line only after the socket listens. From then on, commands reach this process.
+    // The socket listens now, so commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = await requests.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
@@ -84,7 +81,6 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   }
 }
 
-/** Sends notices to the webhook until the signal aborts. Does nothing without a configured webhook. */
 async function sendNotices(
   { config, clock, log, metrics }: OwnerContext,
   { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
@@ -96,7 +92,7 @@ async function sendNotices(
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
-/** Adds a job for each backfill in the state `running`, because the queue may have lost its job. */
+/** Adds a job for each running backfill, because the queue may have lost its job. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -107,7 +103,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. Meanwhile, interrupts statements of the warehouse, which may run for minutes. */
+/** Meanwhile, interrupts statements of the warehouse, which may run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -123,13 +119,10 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** Time limit (ms) for returning the jobs and for closing the file. Each normally takes a second or two. */
+/** Time limit for returning the jobs and closing the file. Each normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
-/**
- * Ends the process if the work takes longer than `ENDING_MS_MAX`. Otherwise a process that can't close the warehouse
- * would prevent every standby from taking over. Committed rows are safe, and the queue recovers the jobs.
- */
+/** Ends the process after `ENDING_MS_MAX`. A process that cannot close the warehouse would stop every standby. */
 async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
@@ -143,7 +136,6 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
 }
 
 interface StandbyContext extends OwnerContext {
-  /** Milliseconds between a standby's attempts to open the file. */
   readonly standbyMs: number
   /** Called each time this process has opened the warehouse. */
   readonly onOwned: () => void

@@ -1,8 +1,4 @@
-/**
- * The live server of a worker (setting `serve`). While the worker owns the warehouse, a reader process serves each new
- * published copy at once. If a new copy cannot be served, the error is logged and readers keep the previous copy. If the
- * reader process ends, or a statement takes too long, the process is started again, and readers attach again.
- */
+/** Runs the live server (setting `serve`). If a new copy cannot be served, readers keep the previous copy. */
 import { randomBytes } from 'node:crypto'
 import { realpath } from 'node:fs/promises'
 import { systemClock as clock } from '../clock.ts'
@@ -14,16 +10,15 @@ import { ReaderProcess } from '../reader/readerProcess.ts'
 import { Secret } from '../secret.ts'
 
 const TOKEN_BYTES = 24
-/** Interval (ms) at which the running statements are checked. */
+/** Interval between two checks of the running statements. */
 const CHECK_EVERY_MS = 1_000
-/** Milliseconds until a process that has ended is started again. */
 const RESTART_MS = 2_000
-/** Number of threads that `quack` starts at the first connection. */
+/** `quack` starts this many threads at the first connection. */
 const SERVER_THREADS = 130
-/** Time limit (ms) for the server's own requests: start, serve a new copy, find the oldest statement. */
+/** Time limit for the server's own requests: start, serve a new copy, find the oldest statement. */
 const ANSWER_MS_MAX = 60_000
 
-/** Returns the token for readers; undefined without a live server. Generates and prints a token if none is set. */
+/** Returns the token for readers. Generates and prints a token if none is set. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },
@@ -40,7 +35,7 @@ export function openServeToken(
 }
 
 export interface LiveServing extends AsyncDisposable {
-  /** Serves the new copy. Must be called after each publication. */
+  /** Must be called after each publication. */
   readonly onPublished: () => Promise<void>
 }
 
@@ -106,8 +101,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // Polls `isAlive`. A `Promise.race` with `server.ended` would add a handler to that promise each second, and all of
-    // these handlers would stay in memory until the server ends.
+    // `Promise.race` with `server.ended` would add a handler each second, and all of them would stay in memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -1,7 +1,4 @@
-/**
- * Runs a worker until it is stopped or a role fails. `schedule` requests runs at their times. `load` owns the warehouse
- * or waits for it. `pull` reads windows of backfills. `console` serves the console.
- */
+/** Runs a worker until it is stopped or a role fails. A role is `schedule`, `load`, `pull` or `console`. */
 import { consumeWindows } from '../../jobs/backfill/windows.ts'
 import { Metrics } from '../../jobs/metrics/metrics.ts'
 import { JobConsumers } from '../../jobs/queue/consumers.ts'
@@ -31,7 +28,6 @@ import { reportNames } from '../../schema/index.ts'
 import { isCron } from '../config/cron.ts'
 import { lakeName } from '../warehouse/database/lake.ts'
 
-/** The streams, environment, clock and stop signal of the process. The command line implements this interface. */
 export interface WorkerShell {
   readonly out: { write(text: string): void }
   readonly err: { write(text: string): void }
@@ -41,7 +37,7 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Names of roles, separated by commas. If undefined, the worker has all roles. */
+  /** Names of roles, separated by commas. Undefined means all roles. */
   readonly roles?: string
   /** For tests only: milliseconds for which a job's lock is valid. */
   readonly lock?: number
@@ -88,7 +84,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const owner = { ...context, serveToken, consoleAddress, standbyMs, onOwned: startPulling }
   await using _heartbeat = startHeartbeat(config.warehouse, clock)
   shell.out.write(greeting(config, roles))
-  // With the embedded queue, pulling starts later: after this process owns the warehouse and has emptied staging.
+  // With the embedded queue, pulling starts after this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
   await untilStopped(stop.signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
@@ -99,10 +95,10 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const SCHEDULE_CHECK_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** Number of checks for expired locks during the time that a lock is valid. */
+/** Expired locks are searched this many times while a lock is valid. */
 const CHECKS_PER_LOCK = 3
 
-/** Returns the worker's intervals. With `lock`, which only tests use, they are shorter than in production. */
+/** With `lock`, which only tests use, the intervals are shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
@@ -110,7 +106,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** Runs the roles until the stop signal. If a role fails, the process ends, and the service manager restarts it. */
+/** If a role fails, the process ends, and the service manager restarts it. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

@@ -1,7 +1,4 @@
-/**
- * Contents that rows and collections of several reports share. The specification does not define the fields of
- * collections (§2, gaps). These fields are assumptions: scalars, one level of nesting, items with and without an `id`.
- */
+/** Contents of several reports. The specification does not define the fields of collections (§2): they are assumed. */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'
@@ -12,7 +9,7 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the number of the affiliate group, or null for about a third of the rows ("if applicable", spec §2). */
+/** Returns null for about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
@@ -88,9 +85,8 @@ interface BookingReport {
   /** The names of the fields that contain the amount and its currency. */
   readonly amount: string
   readonly currency: string
-  /** The range of the amount in euros. */
   readonly amountEuros: Range
-  /** Returns the fields that only this report has. */
+  /** The fields that only this report has. */
   readonly own: (dice: Dice) => Fields
 }
 

@@ -8,7 +8,7 @@ export interface Endpoint {
   /** The path below `{base_url}/reportingapi`. In requests, a number replaces `{enquiryId}`. */
   readonly path: string
   readonly scope: string
-  /** False if the response is a bare array (a JSON array without an envelope). */
+  /** False if the response is a JSON array without an envelope. */
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
@@ -33,7 +33,7 @@ export const booking = {
   endDate: 'date-time',
 } as const
 
-/** Values by field name. A field whose value is undefined is not in the row. */
+/** A field whose value is undefined is not in the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** The source of a generated row: its key, its times and its random values. */
@@ -48,20 +48,20 @@ export interface RowSource {
 }
 
 export interface Definition extends Endpoint {
-  /** The name of the field that identifies a row. `firstKey` is the value of this field in the first row. */
+  /** The field that identifies a row. `firstKey` is its value in the first row. */
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The report's `entityId` and `entityType` in audits. The specification lists no numbers, so `id` is arbitrary. */
+  /** The specification lists no numbers of entities, so `id` is arbitrary. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Functions by field name. Each returns the field's value after an edit. `row.modified` is the edit's time. */
+  /** Functions by field name. Each returns the field's value after an edit at the time `row.modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
-  /** The name of the field that contains an amount in the requested currency. */
+  /** The field with an amount in the requested currency. */
   readonly amount?: string
-  /** The range of `amount`, in euros, for the option `amounts: cents`. With `long`, the range has no effect. */
+  /** In euros, for the option `amounts: cents`. */
   readonly amountEuros?: Range
   /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
@@ -73,16 +73,15 @@ export interface CollectionKind {
   readonly flag: string
   /** `many`: the field contains an array of items. `one`: it contains an object or null. */
   readonly holds: 'many' | 'one'
-  /** The only status in which a row has this collection; undefined if every row has it. */
+  /** The only status in which a row has this collection. */
   readonly onlyIn?: string
-  /** Whether the collection's items have an `id`. */
+  /** True if the items have an `id`. */
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
 }
 
 type Content = CollectionKind['content']
 
-/** Declares an array of items with identifiers. */
 export const many = (field: string, content: Content): CollectionKind => ({
   field,
   flag: field,

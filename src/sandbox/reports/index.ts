@@ -1,4 +1,4 @@
-/** The registry of the sandbox's reports. Endpoints, scopes, routes and audited entities are derived from it. */
+/** The list of the sandbox's reports. Endpoints, scopes, routes and audited entities are derived from it. */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
 import { type Definition, type Endpoint, paging } from './definition.ts'
@@ -79,14 +79,14 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in place of `{enquiryId}` in the path. It is not validated here. */
+  /** The text in place of `{enquiryId}` in the path, before validation. */
   readonly enquiryId?: string
 }
 
 const PREFIX = '/reportingapi'
 const ENQUIRY_AUDIT = /^\/reportingapi\/v1\/EnquiryReport\/([^/]+)\/Audit$/
 
-/** Returns the endpoint that a path names (spec §1, §4); undefined if there is none. */
+/** Returns the endpoint that a path names (spec §1, §4), or undefined. */
 export function routeOf(path: string): Route | undefined {
   const enquiryId = ENQUIRY_AUDIT.exec(path)?.[1]
   const named = enquiryId === undefined ? path : `${PREFIX}${AUDITS.enquiry_audit_entries.path}`
