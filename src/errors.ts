@@ -135,6 +135,15 @@ export const filesExhausted = (thrown: unknown): SyncError =>
     cause: thrown,
   })
 
+/** Returns the result of `work`, or `otherwise` if `work` throws. */
+export function attempt<T>(work: () => T, otherwise: T): T {
+  try {
+    return work()
+  } catch {
+    return otherwise
+  }
+}
+
 /** Throws UNEXPECTED if `condition` is false. A failed assertion is a defect of Tidemark. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition)

@@ -2,6 +2,7 @@
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
+import { attempt } from './errors.ts'
 import { formatInstant, type Instant } from './instant.ts'
 
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
@@ -150,11 +151,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
 /** Ignores a partial line, which remains if a process is killed while it writes. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
-    try {
-      const value = JSON.parse(line) as RunLine
-      return typeof value.runId === 'string' ? [value] : []
-    } catch {
-      return []
-    }
+    const value = attempt(() => JSON.parse(line) as RunLine | null, null)
+    return typeof value?.runId === 'string' ? [value] : []
   })
 }

@@ -50,13 +50,10 @@ export type Memory = z.infer<typeof Memory>
 
 export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
 
-export async function readMemory(file: string): Promise<Memory> {
-  try {
-    return Memory.parse(JSON.parse(await readFile(file, 'utf8')))
-  } catch {
-    return emptyMemory()
-  }
-}
+export const readMemory = (file: string): Promise<Memory> =>
+  readFile(file, 'utf8')
+    .then((text) => Memory.parse(JSON.parse(text)))
+    .catch(emptyMemory)
 
 /** Writes the file. If writing fails, for example on a full disk, the worker continues with the state in memory. */
 export const writeMemory = (file: string, memory: Memory): Promise<void> =>

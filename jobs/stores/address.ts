@@ -1,5 +1,5 @@
 /** Parses the setting `queue`. Errors and logs contain only `shown`, the address without user and password. */
-import { SyncError } from '../../src/errors.ts'
+import { attempt, SyncError } from '../../src/errors.ts'
 
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
@@ -33,15 +33,11 @@ export function addressOf(setting: string): StoreAddress {
 
 /** Replaces the password in a driver's message by `[secret]`, also if the password is URL-encoded. */
 export function withoutSecrets(text: string, { url }: ServerAddress): string {
-  const passwords = [url.password, decoded(url.password), url.searchParams.get('password') ?? '']
+  const passwords = [
+    url.password,
+    attempt(() => decodeURIComponent(url.password), ''),
+    url.searchParams.get('password') ?? '',
+  ]
   const known = passwords.filter((password) => password !== '').toSorted((a, b) => b.length - a.length)
   return known.reduce((masked, password) => masked.replaceAll(password, '[secret]'), text)
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -1,7 +1,7 @@
 /** Runs BullMQ's PostgreSQL backend on PGlite. Jobs survive kill -9, but not a power cut during a write. */
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { asSyncError, type ErrorCode, SyncError } from '../../src/errors.ts'
+import { asSyncError, attempt, type ErrorCode, SyncError } from '../../src/errors.ts'
 import { EmbeddedPool } from './embeddedPool.ts'
 import { composeStore } from './queues.ts'
 import { prepareTables, sqlBackend, SqlValues } from './sqlBackend.ts'
@@ -96,14 +96,8 @@ export function lockDirectory(directory: string): Disposable {
   }
 }
 
-function mayWrite(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK | constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
+const mayWrite = (folder: string): boolean =>
+  attempt(() => accessSync(folder, constants.W_OK | constants.X_OK) === undefined, false)
 
 function lockIn(directory: string): Disposable {
   const holder = `${directory}.holder`
@@ -120,29 +114,19 @@ function lockIn(directory: string): Disposable {
   } catch (error) {
     lock.close()
     if (!(error instanceof Error) || !('errcode' in error) || error.errcode !== SQLITE_BUSY) throw error
-    throw inUse(directory, textOf(holder))
+    throw inUse(
+      directory,
+      attempt(() => readFileSync(holder, 'utf8'), 'another process'),
+    )
   }
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-function closeToOthers(file: string): void {
-  try {
-    chmodSync(file, 0o600)
-  } catch {
-    // On a file system without permissions, `chmod` fails. Nothing can be changed there.
-  }
-}
+/** On a file system without permissions, `chmod` fails. Nothing can be changed there. */
+const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)
 
 const inUse = (directory: string, holder: string): SyncError =>
   new SyncError('QUEUE_LOCKED', `the embedded queue ${directory} is in use by ${holder}`, {
     cure: 'Let the running worker do the work, or stop it. For several workers, set queue to a Redis.',
     data: { directory },
   })
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return 'another process'
-  }
-}

@@ -103,12 +103,8 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
 
 /** Many hosted servers forbid CONFIG. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
-  try {
-    const answer: unknown = await redis.config('GET', name)
-    return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
-  } catch {
-    return undefined
-  }
+  const answer: unknown = await redis.config('GET', name).catch(() => undefined)
+  return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
 }
 
 interface RedisFacts {

@@ -1,5 +1,6 @@
 /** Encrypts the shared token, because others may read the store. The key is derived from client secret and identity. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
+import { attempt } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
 
 const CIPHER = 'aes-256-gcm'
@@ -39,11 +40,7 @@ export class TokenCipher {
     const decipher = createDecipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES })
     decipher.setAAD(this.#identity).setAuthTag(tag)
     const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
-    try {
-      return Buffer.concat([opened, decipher.final()]).toString('utf8')
-    } catch {
-      return undefined
-    }
+    return attempt(() => Buffer.concat([opened, decipher.final()]).toString('utf8'), undefined)
   }
 }
 

@@ -1,4 +1,6 @@
 /** Reads the problems that a 400 or 422 names. Accepts common layouts, because the specification shows none (§7). */
+import { attempt } from '../errors.ts'
+
 export interface Problem {
   property: string | undefined
   message: string
@@ -61,10 +63,4 @@ function field(body: Plain, names: readonly string[]): unknown {
 }
 
 /** Returns the value of a JSON text, or undefined for any other text. */
-export function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
+export const parsed = (text: string): unknown => attempt(() => JSON.parse(text), undefined)

@@ -1,5 +1,6 @@
 /** Checks single settings. No message quotes an address, because an address may contain a password. */
 import { isIP, isIPv4 } from 'node:net'
+import { attempt } from '../errors.ts'
 import { DAY_MS, parseInstant } from '../instant.ts'
 import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
@@ -105,13 +106,11 @@ export const deletesEveryProblem: Check = (text) => (text === 'never' ? undefine
 
 export const reconcileEveryProblem: Check = (text) => (text === 'never' ? undefined : everyProblem(text))
 
-export const timeZoneProblem: Check = (text) => {
-  try {
-    return Intl.DateTimeFormat('en', { timeZone: text }) && undefined
-  } catch {
-    return 'must be a time zone such as UTC or Europe/Paris'
-  }
-}
+export const timeZoneProblem: Check = (text) =>
+  attempt(
+    () => Intl.DateTimeFormat('en', { timeZone: text }) && undefined,
+    'must be a time zone such as UTC or Europe/Paris',
+  )
 
 export const durationProblem: Check = (text) => {
   const ms = parseDuration(text)

@@ -1,5 +1,6 @@
 /** Checks cron lines with the parser of the scheduler, so that a running worker never meets a wrong line. */
 import { CronExpressionParser } from 'cron-parser'
+import { attempt } from '../errors.ts'
 
 interface Field {
   readonly name: string
@@ -46,10 +47,5 @@ function fieldProblem(text: string, field: Field): string | undefined {
 }
 
 /** Returns false for 30 February. The fixed date makes the result independent of the clock. */
-function hasNext(line: string): boolean {
-  try {
-    return CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined
-  } catch {
-    return false
-  }
-}
+const hasNext = (line: string): boolean =>
+  attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

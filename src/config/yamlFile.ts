@@ -1,5 +1,6 @@
 /** Parses YAML with the line of each key. Errors never quote the text, which may contain a secret. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
+import { attempt } from '../errors.ts'
 import type { Path } from './problems.ts'
 
 export interface YamlFile {
@@ -19,21 +20,13 @@ export function parseYaml(text: string): YamlFile {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  const value = plainValueOf(document)
+  // A short file can become huge through aliases (`*name`).
+  const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
   return { value, lineOf: (path) => lineIn(document, lines, path), malformed: [] }
 }
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
-
-/** A short file can become huge through aliases (`*name`). `ALIASES` is returned instead. */
-function plainValueOf(document: Document): unknown {
-  try {
-    return plain(document.toJS({ maxAliasCount: 100 }))
-  } catch {
-    return ALIASES
-  }
-}
 
 /** Removes keys without a value, such as a section with only comments. Integers beyond 2^53 become text. */
 function plain(value: unknown): unknown {

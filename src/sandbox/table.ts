@@ -1,4 +1,5 @@
 /** The rows of one report, in memory and as JSON. A read after a change sorts all rows, which is fast for thousands. */
+import { attempt } from '../errors.ts'
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
@@ -123,11 +124,7 @@ export class Table {
 
   /** Returns undefined if the text of the field is not valid JSON. */
   value(row: Row, field: string): unknown {
-    try {
-      return parseExact(this.raw(row, field) ?? 'null')
-    } catch {
-      return undefined
-    }
+    return attempt(() => parseExact(this.raw(row, field) ?? 'null'), undefined)
   }
 
   items(row: Row, field: string): readonly string[] {

@@ -1,6 +1,7 @@
 /** Reads the modification times of a page's rows. This parses whole rows, so it is slow and used for few pages only. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
+import { attempt } from '../../errors.ts'
 import { parseInstant } from '../../instant.ts'
 import type { RowStamps } from '../../plan/stampSample.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
@@ -17,7 +18,8 @@ export function stampTexts(report: Declaration, page: ScannedPage): readonly (re
   const columns = report.perRecord === undefined ? report.newerBy : ENTRY_STAMP
   const sources = columns.map((column) => tableOf(report).fields.find(({ name }) => name === column)?.sources ?? [])
   return linesOf(page.lines(0)).map((line) => {
-    const row = rowFrom(line)
+    // A row that can't be parsed has no times here. The load of the row will report the error.
+    const row = attempt(() => JSON.parse(line) as Record<string, unknown>, {})
     return sources.map((fields) => fields.map((field) => row[field]).find((value) => typeof value === 'string'))
   })
 }
@@ -27,12 +29,3 @@ const linesOf = (bytes: Buffer): string[] =>
     .toString('utf8')
     .split('\n')
     .filter((line) => line !== '')
-
-function rowFrom(line: string): Record<string, unknown> {
-  try {
-    return JSON.parse(line) as Record<string, unknown>
-  } catch {
-    // A row that can't be parsed has no times here. The load of the row will report the error.
-    return {}
-  }
-}
