@@ -14,7 +14,6 @@ import type { ReportOutcome } from './reportOutcome.ts'
 /** The target of staged rows: the warehouse or, in a process that does not own it, the hand-over to its owner. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
-/** The dependencies for reading windows and proving them complete. */
 export interface WalkContext {
   readonly client: ReportingClient
   readonly warehouse: Loader
@@ -22,17 +21,14 @@ export interface WalkContext {
   readonly settings: SyncSettings
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
-  /** The priority of requests that wait for a permit. Requests of incremental runs come before those of a backfill. */
   readonly priority?: Priority | undefined
   /** The run's right to commit. Each commit checks that no newer run has begun. Undefined until the run has a fence. */
   readonly fence?: Fence | undefined
-  /** Wraps each run, walk and load, for metrics and traces. */
   readonly observe?: Observe | undefined
 }
 
 export interface SyncContext extends WalkContext {
   readonly warehouse: Warehouse
-  /** Called when the run of a report has ended. */
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 
@@ -66,7 +62,7 @@ export const Progress = z.object({
   rows: count,
   /** The total in the service's responses; undefined if they have none. */
   rowsExpected: count.optional(),
-  /** The identifier of the backfill. It and `windows` are set only for backfills. */
+  /** Only backfills have `backfillId` and `windows`. */
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })
@@ -82,10 +78,7 @@ export const scopesOf = (
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
-/**
- * Returns the context with a fence for this run. From then on, earlier runs of the same kind and report can't commit.
- * If the context already has a fence of this kind and report, returns it unchanged.
- */
+/** Returns the context with a fence for this run: earlier runs of the same kind and report can't commit any more. */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context
   if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context

@@ -1,8 +1,7 @@
 /**
  * After an incremental run, compares the total of a report with the number of its stored rows (product contract §4,
- * §5.1). If they differ, the totals of shorter ranges of creation time show which ranges differ, and these ranges are
- * read again. This finds rows that no window has read, and rows that the service no longer has. Marks do not move. If a
- * total proves to be wrong, comparisons stop for a day, and the reason is stored.
+ * §5.1). Ranges of creation time that differ are read again, to find late rows and deleted rows. If a total proves to
+ * be wrong, comparisons stop for a day.
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
@@ -15,18 +14,12 @@ import { provenSlices } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Maximum number of ranges that one run reads again. */
 const RANGES_MAX = 8
 /** After this number of comparisons in which no row explains the difference, comparisons stop for `STOPPED_MS`. */
 const FAILURES_MAX = 3
-/** Time (ms) for which comparisons stop. */
 const STOPPED_MS = DAY_MS
 
-/**
- * Compares the counts and reads the ranges that differ. Returns false if the counts were not compared, were equal, or
- * differ only by rows that the next window reads. Otherwise the caller stores the run again. Throws
- * MASS_DELETE_STOPPED.
- */
+/** Compares the counts and reads ranges that differ. If true, the run is stored again. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -103,8 +96,7 @@ class CountComparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // If the service counts as many rows up to `until` as the warehouse, none of these is missing. The whole totals
-    // then differ only by newer rows, which the next window reads.
+    // If the service and the warehouse have equally many rows up to `until`, the next window reads the newer rows.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'
@@ -166,9 +158,8 @@ class CountComparison {
   }
 
   /**
-   * Returns the minimum time (ms) for which a row of `missing` was invisible: from its creation to the previous
-   * comparison. The rows do not contain their creation time. So each request is for rows that were created before a
-   * certain time. That time is twice as long ago in each next request, until a response has no row of `missing`.
+   * Returns the minimum time (ms) from a missing row's creation to the previous comparison. Rows do not contain their
+   * creation time, so each request goes back twice as far, until a response has no row of `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

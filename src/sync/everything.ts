@@ -6,9 +6,8 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 
 /**
- * Yields all rows as one slice without bounds, because rows that were never edited may match no modification filter. If
- * one response can't have all rows, reads them by creation time, which never changes. Totals then show whether all rows
- * have a creation time. If some rows have none, reads all pages without bounds.
+ * Yields all rows as one slice. If one response can't have all rows, reads them by creation time, because it never
+ * changes. If rows may lack that time, reads all pages without bounds.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -28,9 +27,9 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const keys = new KeySet()
   const proofs = new Set<string>()
   let rows = 0
-  // Keys are compared only if there are few rows, as millions of keys need much memory. Otherwise totals are compared.
+  // Millions of keys need much memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // No row can enter the part before `youngFrom`, so a total can prove this part complete. It is read separately.
+  // No row can enter the part before `youngFrom`, so a total can prove this part complete.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows

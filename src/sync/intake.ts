@@ -1,7 +1,4 @@
-/**
- * Turns scanned pages into committed loads. Pages are written to a spool. While a full segment is loaded, the next one
- * is filled. The load with the last row of a window, or a later load, stores that the window is complete.
- */
+/** Turns scanned pages into committed loads. While a full segment of the spool is loaded, the next one is filled. */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -36,7 +33,6 @@ export type GoneKey = readonly (string | number)[]
 export const wholeKey = ({ currency }: Declaration, key: number | string, scope: string): GoneKey =>
   currency === undefined ? [key] : [key, scope]
 
-/** The reason why rows are read. A load treats rows according to this reason. */
 export type RowSource =
   | Pick<ChangesLoad, 'kind' | 'previousRead'>
   | Pick<RereadLoad, 'kind' | 'lateMs'>
@@ -47,12 +43,9 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
   readonly reached?: Instant
-  /**
-   * Keys of deleted rows. A second read of the window without deleted rows did not return them. Undefined if no second
-   * read was needed, because each row has a deletion flag.
-   */
+  /** Keys of rows that a second read without deleted rows did not return; undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the record and the span. The window's entries replace the stored entries of this span. */
+  /** Audit reports only: the window's entries replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
@@ -63,12 +56,11 @@ const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** The reason why rows are read. It applies to whole loads: before it changes, the caller commits all added rows. */
+  /** The reason why rows are read. Before it changes, the caller commits all added rows. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
-  /** Proven windows that no load has stored yet. */
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
   /** True if rows of the open window lack a deletion flag. The window's end shows which of them were deleted. */
@@ -128,10 +120,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /**
-   * Returns whether a load may end in the middle of a window. False if rows lack a deletion flag: only the end of the
-   * window shows which were deleted. Also false for audit entries, because their loads replace whole windows.
-   */
+  /** False for rows without a deletion flag, and for audit entries: one load must have all rows of the window. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }

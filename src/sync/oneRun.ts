@@ -1,7 +1,4 @@
-/**
- * Executes one run of one report and stores its record: `running` from the first load on, then `done`, `failed` or
- * `stopped`. A run without loads is stored only at its end. A permanent refusal by the service pauses the report.
- */
+/** Executes one run of one report and stores its record. A permanent refusal by the service pauses the report. */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { type Facts, unobserved } from '../observe.ts'
@@ -21,7 +18,6 @@ export interface RunRequest {
 
 export interface RunEnd<R> {
   readonly outcome: ReportOutcome
-  /** The result of the run; undefined if it failed. */
   readonly run?: R
 }
 
@@ -41,8 +37,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // If the run failed, for example because of a full disk, storing its record may fail too. The caller must get the
-  // error of the run.
+  // On a full disk, this record can't be stored either. The caller must get the error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended
@@ -68,10 +63,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/**
- * Calls `work`. If `work` throws, returns an outcome with state `failed` and the error. After an abort, the error is
- * the reason of the abort. Never throws.
- */
+/** Calls `work`. Never throws: if `work` throws, the outcome has the error or, after an abort, the abort's reason. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

@@ -1,6 +1,5 @@
 /**
- * Pauses reports that the service refuses. Runs skip such a report until an operator calls `resume` or `check`, or
- * until the configuration has another client or other OAuth scopes (contract §5.9).
+ * Pauses reports that the service refuses, until an operator acts or the client or its scopes change (contract §5.9).
  */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
@@ -15,7 +14,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 /** Ends pauses that began with another client or other OAuth scopes. Returns the error of each report still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
-  // The pause stays if an operator made it, or if the service refused the report to the credentials that are used now.
+  // A refusal stays only as long as the same client and OAuth scopes are used. A pause by an operator always stays.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
@@ -23,7 +22,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   if (names.length > 0) await context.warehouse.resume(names, { onlyRefused: true })
   const remaining = paused.filter(stays)
   const byReport = new Map(remaining.map((pause) => [pause.report, pausedBy(pause)]))
-  // All reports use the same credentials, so all of them are paused while the service refuses these credentials.
+  // All reports use the same credentials, so a refusal of these credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
     // Another process may have ended a pause. This process still remembers the refusal and must forget it.
@@ -45,7 +44,6 @@ export function refuseAgain(
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** The error of an existing pause. It is thrown without a new request to the service. */
 class PauseError extends SyncError {}
 
 function pausedBy({ report, code, reason, cure }: Pause): SyncError {
@@ -57,7 +55,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // Keeps a pause by an operator. A successful `check` would end the pause of a refusal, but must not end this one.
+  // A pause by an operator must stay, because a successful `check` ends the pause of a refusal.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

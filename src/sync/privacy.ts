@@ -16,10 +16,7 @@ export function privatePagesOf({ reports, hashKey }: Settings, report: Declarati
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/**
- * Returns a text that identifies a report's privacy rules. If it differs from a stored text, the rules have changed
- * since. Undefined if nothing is private.
- */
+/** Returns a report's privacy rules as a text, to detect changes; undefined if nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 

@@ -1,7 +1,6 @@
 /**
- * Compares a whole report with the service. A reconcile begins with an incremental run, so that new rows do not count
- * as differences, and then reads all rows. Rows that differ are stored and counted: their number is Tidemark's own
- * error rate. If two reconciles in a row do not find a row, it is marked as deleted.
+ * Compares a whole report with the service. The number of rows that differ is Tidemark's own error rate. If two
+ * reconciles in a row do not find a row, it is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -22,7 +21,6 @@ import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
 /** Rows are requested up to this many ms in the future, because a wrong clock may have set their times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
-/** No row was modified before this time. */
 const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 
 export interface ReconcileOptions {
@@ -91,11 +89,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/**
- * Returns the keys of rows that the previous reconcile did not find, but that the service has before `start`. An edit
- * may have set the modification time of such a row back. Reads the time before `start` only if the previous reconcile
- * lacked rows. Stores no row.
- */
+/** Returns keys that the previous reconcile did not find, because an edit has set their time back before `start`. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -106,7 +100,6 @@ async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Rea
   return absent.filter((key) => found.some((keys) => keys.has(Number(key))))
 }
 
-/** Reads all rows in slices of time. Then reads the rows that were changed during that read. */
 async function readAll(context: SyncContext, reading: Reading, open: OpenReconcile): Promise<void> {
   const { declaration, window, config } = reading.plan
   const isBounded = declaration.window.required
@@ -120,17 +113,13 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
   await reading.intake.commit()
   if (isBounded) return
-  // The total without bounds shows whether the slices had all rows.
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
   // Rows that were added or removed meanwhile also change the total. If all rows have creation times, none was missed.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
-/**
- * Reads spans by creation time, if the report has that filter. Creation time never changes, so no row moves from slice
- * to slice. A slice that ends after the service's clock is complete only up to that clock.
- */
+/** Reads spans by creation time, if the report has that filter: it never changes, so no row moves to another slice. */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(axis, spans)) {
@@ -145,7 +134,7 @@ async function readUnbounded(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** Returns a context whose incremental runs compare no counts, because the reconcile compares every row. */
+/** The reconcile compares every row, so its incremental run compares no counts. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }

@@ -7,17 +7,13 @@ import { readSettingsOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
 
-/** The rows to read again: all rows with a modification time of `until` or before. */
 export interface Refill {
   readonly until: Instant
   /** Stores that only rows modified up to this time must still be read again; undefined: no rows. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
-/**
- * Compares the present configuration with the one under which the rows up to `mark` were read, and stores the present
- * one. Returns the time up to which rows must be read again, if any. Call it before the run reads rows.
- */
+/** Stores the present configuration before the run reads rows. Returns the time up to which rows must be read again. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, scope } }: Reading,
@@ -32,10 +28,7 @@ export async function openCoverage(
   return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
 }
 
-/**
- * Stores the configuration before a backfill stores rows of a scope that no run has read yet. The first run then knows
- * the privacy rules of these rows. Removes stored values that have become private.
- */
+/** Stores the privacy rules of the rows that a backfill reads before the first run, and removes private values. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

@@ -7,7 +7,6 @@ const count = z.number()
 /** A count is 0 if another version of this program does not send it. */
 const sum = count.default(0)
 
-/** Sums over all loads of a run. */
 export const Figures = z.object({
   rows: sum,
   inserted: sum,
@@ -19,10 +18,7 @@ export const Figures = z.object({
   childrenWritten: sum,
   /** Number of columns that were added or widened. */
   schemaChanges: sum,
-  /**
-   * Fields that got no column, because the contract is `freeze` or the table has its maximum number of columns. Each
-   * field is reported once. Example: `['events.colour']`.
-   */
+  /** Fields that got no column, because of the contract `freeze` or the limit. Example: `['events.colour']`. */
   frozen: z.array(z.string()).readonly().default([]),
   /** Number of rows that the service returned only now, although an earlier window had requested their time. */
   late: sum,
@@ -33,7 +29,6 @@ export type Figures = z.infer<typeof Figures>
 
 export const noFigures = (): Figures => Figures.parse({})
 
-/** The outcome of a report's run without its error. */
 export const OutcomeFacts = z.object({
   report: z.enum(reportNames),
   /** Identifier of the run; undefined if the report did not run. */

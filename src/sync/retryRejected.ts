@@ -1,8 +1,4 @@
-/**
- * Loads rejected rows again, for example after a correction of their declaration. The rows keep the time at which the
- * service returned them, so a newer stored version stays. A row that is rejected again is stored once, with the new
- * reason.
- */
+/** Loads rejected rows again. They keep the time of their response, so a newer stored version stays. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'
@@ -23,7 +19,6 @@ import type { SyncContext } from './context.ts'
 
 export interface RetriedReport {
   readonly report: ReportName
-  /** The number of rejected rows before the retry. */
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
@@ -87,7 +82,7 @@ async function allLoadedAgain(
   }
 }
 
-/** Returns the error for rows that were rejected under other privacy rules: some values may be private now. */
+/** Some values of the rejected rows may be private under the present rules. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -119,8 +114,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // If there are fewer rows than expected, other loads have removed some. The offsets then skipped other rows, so the
-  // batch is given up.
+  // Other loads have removed rows meanwhile, so the offsets have skipped other rows.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -136,7 +130,6 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
   })
 }
 
-/** Collects rejected rows into pages, and the pages into one segment. */
 class Restaging implements AsyncDisposable {
   readonly #report: Declaration
   readonly #plan: ScanPlan

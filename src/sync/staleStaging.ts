@@ -4,10 +4,7 @@ import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/**
- * Removes files and folders that were not modified for `keptMs` milliseconds, and returns their names. Throws
- * WAREHOUSE_MISSING if they belong to another user.
- */
+/** Removes files that were not modified for `keptMs` ms. Throws WAREHOUSE_MISSING for those of other users. */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
@@ -25,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns the time (ms) of the last change, or Infinity for a file that another process has removed meanwhile. */
+/** Returns Infinity for a file that another process has removed meanwhile. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

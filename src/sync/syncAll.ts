@@ -1,7 +1,4 @@
-/**
- * Runs each enabled report once. An audit report runs after the report whose records it audits. If a report fails, the
- * other reports run all the same.
- */
+/** Runs each enabled report once. An audit report runs after the report whose records it audits. */
 import { randomUUID } from 'node:crypto'
 import { isPerRecord, type ReportName, reportNames, reportOf } from '../../schema/index.ts'
 import { syncAudit } from './audit/auditTrail.ts'
@@ -13,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** Number of reports that run at the same time. More would need more memory; with fewer, reports would wait longer. */
+/** More reports at the same time would need more memory. With fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */

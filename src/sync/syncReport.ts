@@ -1,7 +1,4 @@
-/**
- * Executes an incremental run of a report. One transaction stores a mark and the last row before it, so a mark never
- * claims more than is stored.
- */
+/** Executes an incremental run of a report. One transaction stores a mark and the last row before it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -49,7 +46,7 @@ interface ScopePull {
   readonly isLast: boolean
 }
 
-/** Reads the changes of a scope, then the rows that a new configuration requires. The last load stores the run. */
+/** Reads the changes of a scope, then the rows that a new configuration requires. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
@@ -68,7 +65,6 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   return { pages, figures: reading.intake.figures }
 }
 
-/** Computes the window from the service's clock and returns a `Reading` for it. */
 async function openReading(
   context: SyncContext,
   { declaration, scope, run }: ScopePull,

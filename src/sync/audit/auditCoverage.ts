@@ -1,19 +1,14 @@
-/**
- * Stores the configuration with which the audit trails of each followed entity were read. If the present configuration
- * requests more, or if an entity is configured again, all trails of the entity are read again from the start. Each run
- * reads some of them, after the trails of changed records (product contract §3).
- */
+/** Finds the audit trails that must be read again after a change of the configuration (product contract §3). */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { type ReadSettings, type Coverage, nextCoverage } from '../../plan/coverage.ts'
 import { readSettingsOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/** The audit trails of one followed entity that must be read again. */
 export interface TrailRefill {
   /** Trails that were last read at this time or before must be read again. */
   readonly askedUntil: Instant
-  /** Stores that all trails of the entity were read again, so that no later run reads them again. */
+  /** Stores that all trails of the entity were read again. */
   readonly done: () => Promise<void>
 }
 
@@ -42,8 +37,8 @@ export async function openAuditCoverage(
 }
 
 /**
- * Returns an entity's coverage. If the entity was removed from the configuration and added again, all its trails must
- * be read again. Trails of new records are read from the present start, so an earlier start does not count.
+ * If an entity is removed from the configuration and added again, all of its trails must be read again. An earlier
+ * `start` does not count, because trails of new records are read from the present start.
  */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined

@@ -1,8 +1,4 @@
-/**
- * Executes one run of an audit report. It reads the new entries of each record that has changed since its trail was
- * last read. These entries replace the stored entries of the requested time. A load contains many records, each with
- * its own mark.
- */
+/** Executes one run of an audit report: reads the entries of each record that has changed since its trail was read. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -41,7 +37,6 @@ const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'WALK_UNSTABLE',
 ]
 
-/** A followed report, and how its records are requested. */
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
@@ -49,10 +44,7 @@ interface Subject {
   readonly record: (recordId: string) => RecordParameters
 }
 
-/**
- * Runs the report: reads the trails of changed records, then trails that must be read again. Skips a record that the
- * service refuses, if another record can be read. If no record can be read, throws the error of one of them.
- */
+/** Runs the report. Skips a record that the service refuses, but throws an error if no record can be read. */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -85,10 +77,10 @@ class Trail {
   readonly #declaration: Declaration
   readonly #intake: Intake
   readonly #config: ReportConfig
-  /** Resolves when the last record was added. Records are added one by one, so that no load contains half a trail. */
+  /** Records are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** Scopes of the records that this run has requested. `#failed`: the errors of those that could not be read. */
+  /** `#asked`: scopes of the requested records. `#failed`: the errors of those that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
@@ -103,7 +95,6 @@ class Trail {
     this.#config = context.settings.reports[declaration.name as ReportName]
   }
 
-  /** Reads the trails of the records that have changed in the followed report. Several loads store them. */
   async follow(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     this.#followed.add(subject)
     const { dueRecords } = this.#context.warehouse.books
@@ -140,7 +131,6 @@ class Trail {
     }
   }
 
-  /** Loads the remaining entries. Stores the skipped records and the end of the run. */
   async finish({ runId, report, startedAt }: Pick<ReportRun, 'runId' | 'report' | 'startedAt'>): Promise<void> {
     if (this.#failed.size > 0) await this.#skipFailed(report)
     const counts = { ...NO_RUN_COUNTS, pages: this.pages, rows: this.#rows }
@@ -191,13 +181,11 @@ class Trail {
     }
   }
 
-  /** Returns the previous window of a record's trail; `FIRST` if the trail must be read again from the start. */
   #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  /** Reads all entries of a record in the span, and proves that none is missing. */
   async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {
     const { settings, observe } = this.#context
     const { pageSize, expand, overlapMs, start } = this.#config

@@ -1,8 +1,4 @@
-/**
- * Runs one backfill: plans and stores its windows, reads several at once (newest first), and loads them. A stopped
- * backfill can continue, because `done` windows are not read again. A backfill changes no high-water mark (product
- * contract §7).
- */
+/** Runs one backfill. It can continue after a stop, and changes no high-water mark (product contract §7). */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
@@ -50,10 +46,7 @@ const STOPPING_ERRORS: readonly ErrorCode[] = [
 /** Number of attempts per window and run. Only a temporary error leads to another attempt. */
 const ATTEMPTS_MAX = 2
 
-/**
- * Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and each error that stops all windows,
- * such as CANCELLED, FENCED or a refusal. After such an error, a new request for the same range continues the backfill.
- */
+/** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and each of `STOPPING_ERRORS`. */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]
@@ -73,7 +66,6 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
   }
 }
 
-/** Starts the backfill or continues it. A new backfill is first planned and stored. */
 async function startOrContinue(context: SyncContext, { backfillId, report, from, to }: BackfillOptions): Promise<void> {
   const { backfills, backfillBasis: basis } = context.warehouse
   if ((await backfills.book(backfillId)) === undefined) {
@@ -110,7 +102,6 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
   })
 }
 
-/** Reads and loads one window. After a temporary error, tries once more. */
 async function runWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {
   for (let tried = 1; ; tried += 1) {
     try {

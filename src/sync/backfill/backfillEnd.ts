@@ -30,7 +30,7 @@ export const cancelBackfill = (
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the report of a backfill that was cancelled before, else undefined. A second cancellation then succeeds. */
+/** Returns the report of a backfill that was cancelled before. A second cancellation then succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,
@@ -98,8 +98,7 @@ export async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // If the backfill failed, for example because of a full disk, storing the record may fail too. The caller must get
-  // the error of the backfill.
+  // On a full disk, this record can't be stored either. The caller must get the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
@@ -108,5 +107,4 @@ export async function recordStop(
   throw error
 }
 
-/** Returns the part of an error that the warehouse stores: its code, message and cure. */
 const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })

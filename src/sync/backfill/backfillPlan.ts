@@ -131,7 +131,6 @@ class Planning {
     return parts
   }
 
-  /** Returns the range with its totals (see `CountedRange`); undefined if the service returns no total. */
   async #count(scope: string, range: Range): Promise<CountedRange | undefined> {
     const { ask, declaration } = this.#parts
     const config = this.#context.settings.reports[ask.report]
@@ -153,7 +152,6 @@ class Planning {
 
 export interface BackfillPreview {
   readonly named: NamedBackfill
-  /** The windows that would be read, newest first. */
   readonly windows: readonly PlannedWindow[]
   /** The estimated number of requests of the backfill, including those in `planning`. */
   readonly requests: number
@@ -162,7 +160,7 @@ export interface BackfillPreview {
 }
 
 interface PreviewBooks {
-  /** The stored backfills and their windows; undefined if there is no warehouse yet. */
+  /** Undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }

@@ -27,7 +27,6 @@ export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 export interface RequestContext {
   /** Reads the open backfills of a report; undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
-  /** Start of the report in the configuration. */
   readonly start: Instant
   readonly now: Instant
 }
@@ -47,7 +46,7 @@ export async function nameBackfill(
   return { backfillId, report, from, to, goesOn: open !== undefined }
 }
 
-/** Throws USAGE_INVALID if the range is impossible, for example in the future. The error's cure suggests a change. */
+/** Throws USAGE_INVALID if the range is impossible, for example in the future. */
 export function checkRange(
   { report, from, to }: Pick<NamedBackfill, 'report' | 'from' | 'to'>,
   { start, now }: Pick<RequestContext, 'start' | 'now'>,

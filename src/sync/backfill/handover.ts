@@ -1,8 +1,4 @@
-/**
- * Hands a pulled window to the process that owns the warehouse. The window's rows are in a staging folder. The folder's
- * manifest contains the input of each load. `Handover` accepts loads as a warehouse does, so owner and pullers read
- * windows with the same code.
- */
+/** Hands a pulled window to the process that owns the warehouse: its rows and a manifest are in a staging folder. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -38,7 +34,6 @@ export interface PulledWindow {
   readonly directory: string
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
-  /** The paging profile after this window was read. */
   readonly profile: PagingProfile
   /** Number of requested pages, including those of repeated walks. */
   readonly pages: number
@@ -61,7 +56,7 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Moves the files of a load into the window's folder. Keeps the load's input for the manifest. Loads nothing yet. */
+  /** Moves the files of a load into the window's folder. Loads nothing yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input
@@ -71,7 +66,7 @@ export class Handover implements Loader {
     return { ...NO_COUNTS, loadId: number, rows: segment?.rows ?? 0, changes: [] }
   }
 
-  /** Writes the manifest. From then on, another process can load the window. Returns the window. */
+  /** Writes the manifest. From then on, another process can load the window. */
   async finish(
     catalog: ObjectCatalog,
     { profile, pages }: Pick<PulledWindow, 'profile' | 'pages'>,
@@ -144,14 +139,13 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes a window's folder. It is used for one load only: after a failed load, the window is pulled again. */
+/** Removes a window's folder. After a failed load, the window is pulled again. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })
 
 export interface PullAsk {
   readonly backfillId: string
   readonly report: ReportName
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   /** Number of the window within its backfill. */
   readonly number: number

@@ -1,7 +1,4 @@
-/**
- * Loads the staged rows of one window of a backfill, one load per segment. The transaction of the last load also stores
- * that the window is proven and `done`. If a newer run has taken over the backfill (fence), nothing is loaded.
- */
+/** Loads the staged rows of one window of a backfill. The last load also stores that the window is `done`. */
 import { reportOf } from '../../../schema/index.ts'
 import { joinProfiles, isSameProfile } from '../../plan/pagingProfile.ts'
 import { catalogFrom } from '../../staging/catalog.ts'
@@ -33,7 +30,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Stores the paging profile if the window has changed it. Most windows do not change it, and a commit takes time. */
+/** Most windows do not change the paging profile, and a commit takes time. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return

@@ -1,8 +1,7 @@
 /**
- * Finds deleted rows that have no deletion flag, such as budgets (spec §3). The service can return or leave out deleted
- * rows. A slice is read first with deleted rows and then without them. A row that is created in between is only in the
- * second read and can't look deleted. A row that is edited in between may leave the slice. So a third read, with
- * deleted rows, must show the missing row with the same stamp as the first. Then the row was not edited but deleted.
+ * Finds deleted rows that have no deletion flag, such as budgets (spec §3). A slice is read first with deleted rows and
+ * then without them. A missing row is deleted if a third read, with deleted rows, returns it with the same stamp. A row
+ * that was edited meanwhile has another stamp (docs/PROOFS.md, "Two reads differ").
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
@@ -31,9 +30,9 @@ export interface DifferencePlan {
 
 export class Difference {
   readonly #plan: DifferencePlan
-  /** The source of the first read. This read includes deleted rows. */
+  /** The source of the first read, which includes deleted rows. */
   readonly #first: SliceSource
-  /** Requests the pages of the other reads. They have no collections and are not staged: keys and stamps are enough. */
+  /** Requests the pages of the other reads, which need only keys and stamps. */
   readonly #pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -44,15 +43,14 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Returns the number of pages that were requested so far, without those of the first read. */
+  /** The number of pages that were requested so far, without those of the first read. */
   get pages(): number {
     return this.#pages.pages
   }
 
   /**
-   * Returns the keys of rows without a deletion flag that are missing from the second read, each with its stamp in the
-   * last read. The stamp is '' if that read lacks the row too. Returns undefined if all rows have a flag. `pageOf`
-   * contains the page number of each row without a flag.
+   * Returns the keys of rows that the second read lacks, each with its stamp in the last read ('' if that read lacks
+   * the row too). Returns undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -66,10 +64,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /**
-   * Returns the stamps of the rows with these keys. Reads again only the pages that contained these rows in the first
-   * read. If one of the rows is not found there, reads the whole slice.
-   */
+  /** Reads again only the pages that had these rows in the first read or, if rows have moved, the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -84,10 +79,8 @@ export class Difference {
   }
 
   /**
-   * Reads once more, because the read before may have skipped a row that exists. Returns those `missing` rows that this
-   * read does not find either. Reads only a short time around the stamp of each missing row. The read without deleted
-   * rows shows whether the row is there. The read with them writes its newest stamp to `stamps`. Returns all missing
-   * rows if these reads would take more requests than the slice has pages, or if many rows have the same stamps.
+   * Reads a short time around the stamp of each missing row once more, because the second read may have skipped a row
+   * that exists. Writes the newest stamps to `stamps`. Reads nothing if that would take too many requests.
    */
   async #confirmed(missing: readonly RowKey[], slice: ProvenSlice, stamps: Stamps): Promise<readonly RowKey[]> {
     const around = (key: RowKey) => {

@@ -39,7 +39,6 @@ const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
 export class PageSource {
   readonly pageSize: number
-  /** The paging profile that the responses so far have shown. */
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
@@ -66,7 +65,7 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** Returns the number of pages that may still be read before WALK_TOO_LONG is thrown. */
+  /** The number of pages that may still be read before WALK_TOO_LONG is thrown. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
@@ -76,10 +75,7 @@ export class PageSource {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
 
-  /**
-   * Reads the first page. If the service refuses its number, tries the other possible number (0 or 1). If both are
-   * refused, throws the first refusal.
-   */
+  /** Reads the first page. If the service refuses its number, tries the other possible number (0 or 1). */
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
     const otherwise = () => {
@@ -137,7 +133,7 @@ export class PageSource {
     if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
   }
 
-  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. Ignores a refusal of this request. */
+  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. */
   async #testBounds(question: Question): Promise<void> {
     const { name: report, window, created = window } = this.#plan.report
     const [axis, { since }] =

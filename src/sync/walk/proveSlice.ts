@@ -26,7 +26,7 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice must be cut. `pages`: its first pages. The times of their rows show where to cut. */
+/** The slice must be cut. The times of the rows of `pages` show where. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>
@@ -46,7 +46,6 @@ export function proveSlice(source: SliceSource, slice: Slice): Promise<ProvenRow
   })
 }
 
-/** Executes one verdict after the other, by reads or probes, until the slice is proven, must be cut, or fails. */
 async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSlice> {
   const { pages } = reading.source
   for (;;) {
@@ -81,7 +80,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
   }
 }
 
-/** Reads the pages of one slice. The first pages stay in memory, not in the spool, while the slice may still be cut. */
+/** The first pages stay in memory, not in the spool, while the slice may still be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice

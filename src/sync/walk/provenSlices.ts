@@ -43,7 +43,6 @@ export async function* provenSlices(
   }
 }
 
-/** Cuts the span at `youngFrom` if nearly all of it is old, as in a first run. Otherwise returns the whole span. */
 function cutOffOld(span: Span, youngFrom: Instant): readonly Span[] {
   const isHistory = span.since === undefined || youngFrom - span.since > (span.until - youngFrom) * HISTORY_RATIO
   return (isHistory ? splitAt(span, youngFrom) : undefined) ?? [span]

@@ -75,28 +75,28 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** Returns the number of pages so far. Pages that were read again without deleted rows count too. */
+  /** The number of pages so far. Pages that were read again without deleted rows count too. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** Returns the number of rows on all pages so far, including those of walks without a proof. */
+  /** The number of rows on all pages so far, including those of walks without a proof. */
   get rows(): number {
     return this.#rows.added
   }
 
-  /** Returns whether rows are also requested by creation time: rows without edits may match no modification filter. */
+  /** True if rows are also requested by creation time, since rows without edits may match no modification filter. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
-  /** Returns the service's clock in its first response. Rows modified after this time may be missing. */
+  /** The service's clock in its first response. Rows modified after this time may be missing. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** Yields the proven slices of the spans. `axis`: the time that requests filter by, modification or creation. */
+  /** `axis`: the time that requests filter by, modification or creation. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -112,10 +112,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /**
-   * Reads all rows, without bounds of time. If the policy allows only one response and that response lacks rows,
-   * returns a `CutSlice`.
-   */
+  /** Reads all rows without bounds of time. Returns a `CutSlice` if only one response is wanted and it lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -142,7 +139,6 @@ export class Reading implements AsyncDisposable {
   }
 }
 
-/** Returns the parameters that all requests of a reading have in common. */
 function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   return {
     expand: config.expand,
@@ -152,7 +148,6 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/** Stages the rows of a reading, and reports the progress. */
 class ReadRows implements RowSink {
   /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0
@@ -201,10 +196,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/**
- * Whether all rows of the report have a creation time. `dated`: all have one. `undated`: some have none. `unknown`: the
- * service sends no total, or the report's total changed during each attempt.
- */
+/** Whether all rows have a creation time (`dated`) or some have none (`undated`). `unknown`: totals changed. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -1,8 +1,4 @@
-/**
- * Reads the service's clock (product contract §5.5) from the Date header of its responses. Before the first response,
- * requests one row without collections. The request has a window of one second, because a service may refuse equal
- * bounds.
- */
+/** Reads the service's clock (product contract §5.5) from the Date header. The first request reads one row. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -20,6 +16,7 @@ export async function serviceClock(
   const known = context.client.serviceNow()
   if (known !== undefined) return known
   const { start, filters } = context.settings.reports[report.name as ReportName]
+  // A service may refuse a window with equal bounds.
   const question = { ...subject, window: { since: start, until: plusMs(start, CLOCK_GRAIN_MS) }, filters, expand: [] }
   const read = (number: number) =>
     context.client.read(

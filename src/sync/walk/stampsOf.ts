@@ -6,7 +6,6 @@ import { parseInstant } from '../../instant.ts'
 import type { RowStamps } from '../../plan/stampSample.ts'
 import type { ScannedPage } from '../../staging/scanPage.ts'
 
-/** The field with the time of an audit entry. */
 const ENTRY_STAMP = ['timestamp']
 
 /** Returns the modification times of each row, in the page's order. Rejected rows are left out. */

@@ -16,7 +16,6 @@ export interface RowSink {
   drop(): Promise<void>
 }
 
-/** The settings of all walks over the slices of a report: requests, policy, and the target of rows. */
 export interface SliceSource {
   readonly pages: PageSource
   readonly question: Question
@@ -110,10 +109,7 @@ export class PageWalk {
     })
   }
 
-  /**
-   * Returns whether this page repeats the previous one. False for pages of one row with a key: an unsorted response may
-   * repeat a row, and the key shows whether the row is new.
-   */
+  /** Pages of one row are not compared: an unsorted response may repeat a row, and its key shows whether it is new. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -124,8 +120,7 @@ export class PageWalk {
 
   /**
    * Returns whether a page that looks like the previous one has other rows, such as equal audit entries of one instant.
-   * False for rows with a key. True if the total requires this page and the page after the last one is empty: then the
-   * service respects page numbers.
+   * The service respects page numbers if the page after the last one is empty.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this

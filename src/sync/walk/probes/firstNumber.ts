@@ -1,7 +1,4 @@
-/**
- * Finds whether the first page has the number 0 or 1 (undefined in spec §4, rule 2). For an envelope, page 0 is read if
- * walks from page 1 lack rows of the total. For a bare array, one row is requested: it must be on the first page.
- */
+/** Finds whether the service counts pages from 0 or from 1 (undefined in spec §4, rule 2). */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
@@ -24,10 +21,7 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/**
- * Returns the number of the first page; undefined if rows moved or are too few. If a row can be requested alone, its
- * response has only one page, and the number of that page is the result. Otherwise pages of one row are compared.
- */
+/** Returns the number of the first page; undefined if unknown. A row that is requested alone is on the first page. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -48,7 +42,6 @@ export async function probeFirstNumber(
 
 type Read = (number: number) => Promise<FetchedPage>
 
-/** Returns a function that reads the page with exactly this number in the request. */
 const readerOf =
   (source: SliceSource, { span, size }: { readonly span: Span | undefined; readonly size?: number }): Read =>
   (number) =>
@@ -57,7 +50,6 @@ const readerOf =
 /** Half the length (µs) of the window around a row's time. The second one is for services with whole seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
-/** Called if page 1 has no rows. Returns the first page's number; undefined if rows were added in the meantime. */
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
   const zero = await pageZero(read)
   if (zero === undefined) return 1
@@ -65,9 +57,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page that has the row. If page 2 has the row, returns `shown again`: the service repeats
- * its last page for higher numbers, or ignores numbers. Page 2 is requested first: if page 1 has the row after that,
- * the row was there all the time. Returns undefined if the row moved or no page has it.
+ * Returns the number of the page that has the row, or `shown again` if page 2 has it. Page 2 is requested first: if
+ * page 1 has the row after that, the row did not move.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
@@ -78,9 +69,8 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Returns the number of the first page, from pages of one row. At least two rows are necessary for two different pages.
- * `again` reads the first page again: rows that it contains both times existed during all requests. Returns undefined
- * if page 0 changes meanwhile, or if no more such rows exist than page 0 has.
+ * Returns the number of the first page; undefined if page 0 changes meanwhile or if too few rows exist. `again` reads
+ * the first page again, to find rows that existed during all requests.
  */
 async function numberBySmallPages(
   read: Read,
@@ -92,8 +82,7 @@ async function numberBySmallPages(
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // If a row is added or removed between the requests, page 0 and page 1 may differ or agree by chance. So page 0 is
-    // read again.
+    // Page 0 is read again, because a row that is added or removed can make both pages differ or agree by chance.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0
@@ -127,9 +116,8 @@ function isSame({ page: zero }: FetchedPage, { page: one }: FetchedPage): boolea
 }
 
 /**
- * Returns 0 if page 0 has the rows that the walk lacks. If rows have keys, the walk must contain no key of page 0. If
- * they have no keys, page 0 must have as many rows as the walk lacks. Returns 1 if the walk contains all keys of page
- * 0. Returns undefined in all other cases, because rows have then moved since the walk.
+ * Returns 0 if page 0 has the rows that the walk lacks, and 1 if the walk has all rows of page 0. Without keys, only
+ * the number of rows can be compared. Returns undefined if rows have moved since the walk.
  */
 function numberOf(walk: Walk, { page }: FetchedPage, keyed: boolean): 0 | 1 | undefined {
   if (!keyed) return walk.distinct + page.rowCount === walk.totalCount ? 0 : undefined

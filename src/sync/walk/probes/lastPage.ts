@@ -1,6 +1,6 @@
 /**
  * Finds the last page of an old span without a total. The number of that page limits the number of rows, and rows can
- * only leave an old span. So a walk back from that page is complete if it reaches this limit (docs/PROOFS.md, `total`).
+ * only leave an old span (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
@@ -12,21 +12,18 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. If it is short, the walk back uses this response. A full last page is read again. */
+/** If the last page is short, the walk back uses this response. A full last page is read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
 
-/** The two parts of a span that is too large for one load, with their probable numbers of rows. The first fills a load. */
+/** The two parts of a span that is too large for one load, with their probable numbers of rows. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
 /** The planned rows of a part, as a share of a load. It is below 1, since a row with two times may be in both parts. */
 const LOAD_SHARE = 0.8
 
-/**
- * Returns the page number to request first (`guess`) and the last page number to try (`stop`): the pages up to `stop`
- * fill about one load. `stop` is undefined if the whole slice fits into one load.
- */
+/** `guess`: the page to request first. `stop`: the page at which a load is full; undefined: one load is enough. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -73,9 +70,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. If a row has entered the span, it has moved other rows to later
- * pages, so the end of the last page is read again. The service may also end its pages early without an error. So rows
- * later than those of the first and last page are requested, or earlier rows if pages go backwards in time.
+ * Returns whether rows exist that the walk back lacks. Reads the last page again, because a row that entered the span
+ * has moved others there. Requests the time after both pages too, because the service may end its pages early.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
@@ -99,7 +95,6 @@ export async function probeUncounted(
   return false
 }
 
-/** Cuts the span where the page `seen` begins; undefined if the pages are not sorted by time. */
 function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): readonly Span[] | undefined {
   const { report } = source.pages
   const at = beginningOf(stampsOf(report, first.page), stampsOf(report, seen.page), slice.span)

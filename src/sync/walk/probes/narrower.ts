@@ -1,7 +1,6 @@
 /**
- * Tests whether a response lacks rows although it seems complete: a service may ignore page numbers and shorten every
- * response. Such a service returns all rows of a part of the span if the part has fewer rows than this response. So
- * requests for parts of the span return the missing rows.
+ * Tests whether a response that seems complete lacks rows. A service that ignores page numbers and shortens every
+ * response returns the missing rows for a smaller span.
  */
 import type { Instant } from '../../../instant.ts'
 import type { NarrowerFinding } from '../../../plan/slice.ts'
@@ -13,7 +12,6 @@ import { stampsOf } from '../stampsOf.ts'
 import { keylessOf, questionFor } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
-/** The maximum number of requests in one test for missing rows. */
 const REQUESTS_MAX = 16
 
 /** Requests both halves of the span. A half whose response is not shorter than that of the span is halved again. */

@@ -7,9 +7,8 @@ import { questionFor, type SliceSource } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
 /**
- * Returns whether the totals of `parts` add up to the span's total. Rows may be removed meanwhile, so a sum between the
- * total `before` and the present total is enough. If the totals add up, the span's total is right and the walks missed
- * rows: the service ends its pages early. If they do not, the span's total is wrong.
+ * Returns whether the totals of `parts` add up to the span's total. If so, the service ends its pages early. Otherwise
+ * its total is wrong. Rows may be removed meanwhile, so a sum between `before` and the present total is enough.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
@@ -24,10 +23,7 @@ export async function probePartTotals(
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/**
- * Returns whether a trail has entries before or after all entries that two walks returned. Requests the time before
- * them and the time after them. No other request would return such entries, because the span of a trail is never cut.
- */
+/** Returns whether a trail has entries before or after all returned ones. No other request returns such entries. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
