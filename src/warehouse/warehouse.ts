@@ -58,7 +58,6 @@ import { discoveredColumns } from './tables/tables.ts'
 import { withMemory, withThreads } from './database/loadResources.ts'
 
 export interface WarehouseSettings {
-  /** Absolute path, or `:memory:`. */
   readonly path: string
   /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
@@ -74,7 +73,6 @@ const bind =
   (...given: Given): Answer =>
     read(sql, ...given)
 
-/** Returns the functions that only read the bookkeeping tables. */
 const readsOf = (sql: Sql) => ({
   absentKeys: bind(sql, absentKeys),
   coverage: bind(sql, coverageOf),
@@ -110,7 +108,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   /** Runs that have begun and have not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** The discovered columns by table. If undefined (at first and after changes), the next load reads them. */
+  /** Discovered columns by table. If undefined (at first and after changes), the next load reads them. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -128,10 +126,7 @@ export class Warehouse implements AsyncDisposable {
     this.numberMark = numberMark
   }
 
-  /**
-   * Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING if its folder can't
-   * be created, and errors of the database.
-   */
+  /** Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING. */
   static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
@@ -184,8 +179,7 @@ export class Warehouse implements AsyncDisposable {
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, the process of an older run may still be alive. That run can't commit any more, so it counts as
-      // stopped.
+      // In a lake, the process of an older run may still be alive. Its run can't commit, so it counts as stopped.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
@@ -259,12 +253,10 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** The functions with which a comparison of counts reads and writes the bookkeeping tables. */
   get counts(): CountBooks {
     return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
   }
 
-  /** The functions with which the plan of a backfill reads facts from the warehouse. */
   get backfillBasis(): BackfillBasis {
     return backfillBasis(this.#database)
   }
@@ -291,7 +283,7 @@ export class Warehouse implements AsyncDisposable {
     return attachLake(this.#database, lake, as)
   }
 
-  /** Returns whether the database still runs statements. After a fatal error, it must be opened again. */
+  /** Returns false after a fatal error of the database. Then the database must be opened again. */
   answers(): Promise<boolean> {
     return this.#database.rows('SELECT 1').then(
       () => true,

@@ -1,14 +1,11 @@
-/**
- * Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. Entries that are
- * read again keep their numbers. Equal entries are matched one to one, so that none is lost or stored twice.
- */
+/** Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. */
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, time } from '../database/sql.ts'
 import type { MergeCounts, RowMerge } from './merge.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 
-/** The history that receives deleted entries (undefined if it is off), and the service's time of the deletion. */
+/** The service's time of the deletion, and the history that stores the deleted entries. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
@@ -16,11 +13,7 @@ export interface GoneEntries {
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/**
- * Stores the staged entries. They replace the stored entries in the windows of the temporary table `asked_windows`
- * (columns: record, since, until). If the `until` of a window is before its `since`, no entry is replaced. Rejected
- * entries are loaded again with such a window, because the other entries of their record were not read again.
- */
+/** Stores the staged entries and deletes other stored entries in the windows of the table `asked_windows`. */
 export async function mergeEntries(
   sql: Sql,
   parts: Pick<RowMerge, 'table' | 'staged' | 'tableColumns' | 'loadId'> & { readonly gone: GoneEntries },
@@ -90,7 +83,7 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
 const closeEntries = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }) =>
   closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
-/** Returns SQL of a new entry's number. New entries are numbered by time, after the record's last stored number. */
+/** New entries are numbered by time, after the last stored number of their record. */
 const newEntryNumberSql = (table: ReportTable, hasTime: boolean): string =>
   `coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordColumns(table, 's')} ORDER BY ${hasTime ? 's.timestamp, ' : ''}s."~ordinal")`
 

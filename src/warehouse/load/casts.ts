@@ -1,15 +1,9 @@
-/**
- * SQL that converts JSON text to typed values (`schema/values.ts`); a value that does not fit becomes NULL. Values are
- * read as text: DuckDB's JSON reader would silently turn 1.7 into 2 and true into 1, and drop the offset of a time.
- */
+/** Builds SQL that reads values from text, because DuckDB's JSON reader would silently turn 1.7 into 2. */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/**
- * Returns SQL that casts `value` (SQL of a text) to `type`; NULL for a value that does not fit. If all values of these
- * `kinds` fit, the SQL is a simple cast, which takes a fraction of the time.
- */
+/** Returns SQL that casts `value` to `type`; NULL if the value does not fit. If all `kinds` fit, the cast is faster. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
   switch (type) {
@@ -44,17 +38,14 @@ export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')
 /** Pattern of a JSON number. It also allows leading zeros, and a point without digits before or after it. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
-/** Maximum exponent. A number with a larger one fits neither BIGINT nor DECIMAL(38,9). */
+/** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` only once. `body` receives the name `as` and returns SQL that uses this name. */
+/** Returns SQL that computes `value` only once. In the SQL of `body`, the name `as` stands for the computed value. */
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/**
- * Returns SQL that removes exponent, plus sign and white space from the text of a number, and applies `body` to the
- * result. The SQL is NULL if the text is no number. The text never becomes a double, which would lose digits.
- */
+/** Passes a number's text without exponent and plus sign to `body`. A double would lose digits. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
@@ -70,10 +61,7 @@ function plainNumberOf(n: string): string {
     WHEN abs(${power}) <= ${EXPONENT_MAX} THEN ${shifted} END`
 }
 
-/**
- * Returns SQL that casts text to DECIMAL(38,9). DuckDB's cast is a hundred times slower for 38 digits than for 18. So
- * the SQL first tries 18 digits, then casts the whole part and the fraction separately. Both are exact.
- */
+/** DuckDB's cast to DECIMAL is a hundred times slower for 38 digits than for 18, so 18 digits are tried first. */
 const decimalOf = (value: string): string => {
   const whole = `try_cast(split_part(${value}, '.', 1) AS BIGINT)::DECIMAL(38,9)`
   const fraction = `try_cast('0.' || split_part(${value}, '.', 2) AS DECIMAL(18,9))`
@@ -82,7 +70,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL that casts text to a time. Other forms of ISO 8601 are first rewritten to the form that DuckDB reads. */
+/** Rewrites other forms of ISO 8601 to the form that DuckDB reads. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -91,12 +79,12 @@ function timeOf(value: string): string {
   return computeOnce(withSeconds, 't', timeWithLeapSecond)
 }
 
-/** Returns SQL that casts text to a time. Second 60 (a leap second) becomes the next second. */
+/** Second 60 (a leap second) becomes the next second. */
 const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
 
-/** Returns whether every value of these kinds fits `type`. If so, the load does not check each row. */
+/** Returns true if every value of these kinds fits `type`. Then the load need not check each row. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':
@@ -121,10 +109,7 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   }
 }
 
-/**
- * Returns the SQL condition that `value` does not fit a column of this type. `value` is SQL of a text that is neither
- * NULL nor an array or object. An empty text becomes NULL, but is no misfit.
- */
+/** Returns the SQL condition that a scalar does not fit the type. An empty text becomes NULL, but is no misfit. */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
@@ -138,20 +123,17 @@ export function isRounded(value: string, type: DuckType, kinds: Kinds): string |
 /** A number with at most this number of characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
-/** Returns SQL that removes the prefix `numberMark` from a number's text. Staging adds this prefix to some numbers. */
+/** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/**
- * Returns the SQL condition that a JSON value is an array or object. It tests the first character only. DuckDB's JSON
- * functions would parse 2,048 values at a time and keep the results, which need many times the memory of large values.
- */
+/** Tests only the first character, because DuckDB's JSON functions need many times the memory of a large value. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL of JSON text in which each string that begins with `numberMark` becomes the number in the string. */
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL of one member of a JSON object, with all digits. DuckDB's own operator would make numbers doubles. */
+/** Returns SQL of one member of a JSON object. DuckDB's own operator would convert numbers to doubles. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }

@@ -1,10 +1,6 @@
 /**
- * Stores which rows a load has changed, in the transaction of the load. Audit reports then read the audit trails of
- * these rows. From the time `ask_after` on, a trail contains the change. If the row has a modification time,
- * `ask_after` is this time plus the settle time. Otherwise it is the time of the response with the row. A row is due
- * (its trail must be read) until its trail is read after `ask_after`. Every row that the load has written is due,
- * because the service may have shown its change late. If the last read of a trail is in the future, the service's clock
- * was set back, and the row is due too.
+ * Stores which rows a load has changed, because audit reports read the trails of these rows. From the time `ask_after`
+ * on, a trail contains the change, so the trail is read until it was read after this time.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -14,7 +10,7 @@ import type { StagedRows } from './stage.ts'
 
 export interface Follower {
   readonly report: string
-  /** The prefix of the scopes of one entity's records. Example: `3:` for entity 3, whose record 7 has `3:7`. */
+  /** The prefix of the scopes of one entity's records. Example: record 7 of entity 3 has the scope `3:7`, so `3:`. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -35,7 +31,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // `seen_at` is nearly the present time. If the trail was read after it, the service's clock was set back.
+  // If the trail was read after `seen_at`, which is nearly the present time, the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

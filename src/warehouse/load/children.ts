@@ -1,8 +1,4 @@
-/**
- * Stores collections in child tables. The children of a written row are compared with the items that the service
- * returned. Equal children stay, changed ones are replaced, and missing ones are marked as deleted. If the returned row
- * lacks the collection, all its children stay (product contract §4).
- */
+/** Stores the items of collections in child tables. If a row lacks a collection, its stored items stay. */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
@@ -27,7 +23,7 @@ export interface ChildMerge {
   /** True if some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  /** True: items are stored in columns only. False: their original JSON text is stored too. */
+  /** True if the original JSON text of items is not stored. */
   readonly excludePayload: boolean
   readonly loadId: number
   readonly numberMark: string
@@ -59,12 +55,11 @@ async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promi
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Returns the fields that items of this collection have, in this load or in earlier ones. */
 function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** Returns SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
+/** SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
 function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -75,10 +70,7 @@ function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly del
   }
 }
 
-/**
- * Returns the query of the child items of the rows that the load writes. Run the query with `rowsInOrder`: DuckDB then
- * streams the items from their file and keeps only the written rows (numbers and keys) in memory.
- */
+/** Returns the query of the items of written rows. With `rowsInOrder`, DuckDB streams the items from their file. */
 function childItemsSql(parts: ChildMerge): string {
   const { id, deleted } = idAndDeletedSql(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
@@ -93,7 +85,6 @@ function childItemsSql(parts: ChildMerge): string {
       FROM staged WHERE rowid IN (SELECT sid FROM win)) s ON s.ordinal = i.ordinal`
 }
 
-/** SQL of the number of # characters at the beginning of an id. */
 const HASHES = `length(id_sent) - length(ltrim(id_sent, '#'))`
 
 /** Sets `child_key` of `child_items` to the id, or to the position if the id is missing or not unique. */
@@ -103,8 +94,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // Some keys are ids and some are positions. A position is written with a longer prefix of # than any id of the row
-  // has, so that no two keys are equal. Example: with the ids a and #b, position 3 becomes ##3.
+  // So that no two keys are equal, a position has more # than any id. With the ids a and #b, position 3 is ##3.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),

@@ -68,6 +68,6 @@ export async function makeColumns(
   return made
 }
 
-/** Returns the names of all columns but system columns: those filled by the request, documented and discovered ones. */
+/** Returns the names of all columns except system columns. */
 export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
   [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

@@ -47,17 +47,16 @@ const rowsSql = ({ report, scope }: CountPlace): string =>
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the table `gone_keys` with these keys, in the types of the key columns. */
+/** Creates the table `gone_keys` with these keys, in the types of the key columns. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-/** Returns the number of stored rows that are not deleted. */
 const heldRows = (sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> => countOf(sql, aliveSql(place))
 
-/** Returns ranges of creation times with the number of stored rows in each. Deleted and recent rows are not counted. */
+/** Counts stored rows by range of creation times. Deleted and recent rows are not counted. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
@@ -75,10 +74,7 @@ async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: 
 
 const KEYS_AT_ONCE = 10_000
 
-/**
- * Stores for each key the requested range of creation times that returned its row. Returns the keys whose rows are not
- * stored.
- */
+/** Stores which range of creation times returned each row. Returns the keys whose rows are not stored. */
 async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys }: ReadSpan): Promise<string[]> {
   const [since, until] = [span.since === undefined ? 'NULL::TIMESTAMPTZ' : time(span.since), time(span.until)]
   const all = [...keys]
@@ -86,8 +82,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // Each range that returned a row contains the row's creation time, so the ranges are intersected. If they do not
-    // overlap, the last range is stored.
+    // Each range that returned a row contains its creation time, so the ranges of a row are intersected.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -122,10 +117,7 @@ export interface RangeEnd extends CountPlace {
   readonly settleMs: number
 }
 
-/**
- * Marks rows as deleted that were created in the range, and that neither this read nor the previous one returned.
- * Stores which other rows are absent from this read. Throws MASS_DELETE_STOPPED if too many rows would be marked.
- */
+/** Marks rows of the range as deleted if the service has not returned them twice. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`
@@ -156,7 +148,6 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
   return counts
 }
 
-/** Returns the result of the last recorded comparison of counts; undefined if none was recorded. */
 async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
   const [row] = await sql.rows<WithNulls<CountState>>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)

@@ -1,6 +1,6 @@
 /**
- * If pages are read again, a load has several rows of one key. `staged` keeps only the newest row. Earlier rows with
- * fields that the newest row lacks are merged first, since a missing field keeps its last value (product contract §4).
+ * If a load has several rows of one key, `staged` keeps only the newest. An earlier row with a field that the newest
+ * row lacks is merged first, because a missing field keeps its last value.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -54,7 +54,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns pairs of shapes (earlier row, newest row) in which the earlier row has a field that the newest lacks. */
+/** Returns the pairs of shapes in which the earlier row has a field that the newest row lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

@@ -78,7 +78,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns SQL checks for fields without a column. The contract `reject` rejects rows that have such a field. */
+  /** The contract `reject` rejects rows that have a field without a column. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -124,7 +124,7 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL of a field's value as JSON text, in the form that the service sent. */
+  /** SQL of a field's value as JSON text, in the form that the service sent. */
   #sent(field: CatalogField): string {
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
@@ -163,7 +163,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** Returns SQL of the hash of a value. The hash does not depend on the type as which DuckDB reads the field. */
+  /** The hash must not depend on the type as which DuckDB reads the field, because that type differs between loads. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)
@@ -202,7 +202,7 @@ export class FieldSql {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
   }
 
-  /** Returns the type of the columns that the field fills; undefined if it fills no column. */
+  /** The type of the columns that the field fills; undefined if it fills no column. */
   #typeOf(field: CatalogField): DuckType | undefined {
     const { report, table, discovered } = this.#parts
     if (field.name === report.deletedFlag) return 'BOOLEAN'
@@ -210,7 +210,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value for `_extra`, NULL where a column stores it; undefined if a column stores all values. */
+  /** SQL of the value for `_extra`, or NULL for a row whose column stores the value exactly. */
   #extraValue(field: CatalogField): string | undefined {
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined
@@ -226,7 +226,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns whether DuckDB reads the field as JSON: it may be nested, has no column, or has both texts and numbers. */
+  /** True if DuckDB must read the field as JSON: it may be nested, has no column, or has both texts and numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
@@ -236,10 +236,10 @@ export class FieldSql {
   }
 }
 
-/** Returns the reason of the rejection for a row with a field that has no column (contract `reject`). */
+/** Returns the reason why the contract `reject` rejects a row with this field. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
-/** Returns SQL of the XOR of all parts, as a balanced tree: DuckDB limits how deep an expression may be. */
+/** DuckDB limits how deep an expression may be, so the XOR of all parts is a balanced tree. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1
@@ -249,7 +249,7 @@ function xorOf(parts: readonly string[]): string {
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** Returns SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
+/** SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
 const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
 
 function typeToRead(field: CatalogField, readsJson: boolean): string {

@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Minimum size of DuckDB's read buffers in bytes. Each thread has several, so a buffer is only as large as needed. */
+/** Each thread of DuckDB has several read buffers, so a buffer is only as large as needed. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
@@ -23,10 +23,7 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }
 
-/**
- * Returns a table expression with the columns of `itemsSql` and no rows. Used if a load has no items, but earlier loads
- * have stored fields of the collection's items.
- */
+/** Returns a table expression with the columns of `itemsSql` and no rows, for a load without items. */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
@@ -39,20 +36,14 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/**
- * Returns the SQL condition that an item's field is an array or object. The condition tests the item's JSON too,
- * because the text of a string has no quotes and may begin with a bracket.
- */
+/** Tests the item's JSON too, because the text of a string has no quotes and may begin with a bracket. */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`
   return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
-/**
- * Returns SQL of an item's field as JSON, with all digits of its numbers. DuckDB's own operator would convert numbers
- * to doubles. A string is read from the item's JSON, because the field's own column has no quotes.
- */
+/** Returns SQL of an item's field as JSON. DuckDB's own operator would convert its numbers to doubles. */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
     return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`

@@ -45,7 +45,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** Returns whether the load only writes its rows. A load that also compares or counts rows must stage them first. */
+/** A load that also compares or counts rows must stage them first. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns whether each row has the report's deletion flag, if any. `recordLoad` counts rows without it in `staged`. */
+/** `recordLoad` counts rows without the deletion flag in the table `staged`, so a load with such rows is staged. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 
@@ -61,7 +61,7 @@ function ignoreNotAllNew(error: unknown): undefined {
   if (!(error instanceof NotAllNew)) throw error
 }
 
-/** Statements that drop a load's temporary tables. This frees their memory at once. */
+/** These statements free the memory of a load's temporary tables at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'fresh', 'child_items', 'numbered', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
@@ -122,7 +122,7 @@ async function updateRejectedRows(
   await deleteCorrectedRows(sql, { report, staged })
 }
 
-/** After a load of an audit report, records the trails that were read. After other loads, records the changed rows. */
+/** A load of an audit report records the trails that were read. Any other load records the changed rows. */
 async function updateFollowedRecords(sql: Sql, { input, staged }: StagedLoad): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
@@ -138,7 +138,7 @@ async function assertCommitted(database: Database, { loadId }: Pick<LoadResult, 
 
 const TRIES_MAX = 10
 
-/** Commits one load into a lake; repeats it if other processes change columns. Throws LAKE_BUSY, errors of `load`. */
+/** Commits one load into a lake, and repeats it if other processes change columns. Throws LAKE_BUSY. */
 export async function loadIntoLake(
   database: Database,
   known: Omit<LoadPlace, 'database' | 'discovered' | 'beforeWriting'>,

@@ -24,27 +24,27 @@ interface LoadBase {
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** The configuration's rules. Undefined: loads may add columns, and rows are also stored in their original form. */
+  /** Undefined: loads may add columns, and rows are also stored in their original form. */
   readonly rules?: LoadRules | undefined
 }
 
-/** Fields of a load whose rows a run has just read from the service. */
+/** A load whose rows a run has just read from the service. */
 interface RunLoad extends LoadBase {
-  /** The service's time at the load. If a stored row was observed after this time, the service's clock was set back. */
+  /** If a stored row was observed after this time of the service, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The run's right to commit. The load's transaction checks it. Undefined: nothing is checked. */
+  /** The load's transaction checks this right to commit. Undefined: nothing is checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
 }
 
-/** Fields of a load whose rows have a key. Audit entries have no key. */
+/** A load whose rows have a key. Audit entries have no key. */
 interface KeyedRows {
   /**
-   * Keys of rows that a first read returned, but a second read without deleted rows did not. The value after a key is
-   * the modification time of the deleted version in a last read. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
+   * Keys of deleted rows, each with the modification time of the deleted version. A read without deleted rows did not
+   * return them. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
    */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
@@ -54,7 +54,7 @@ interface KeyedRows {
 /** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The time that earlier windows have read. New rows modified in it are late. Undefined: late rows aren't counted. */
+  /** The time that earlier windows have read. New rows with a modification time in it are counted as late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -65,23 +65,23 @@ export interface RereadLoad extends RunLoad, KeyedRows {
   readonly lateMs?: number | undefined
 }
 
-/** Rows of a reconcile. Their keys are stored, and the end of the reconcile compares them with the stored rows. */
+/** The keys of these rows are stored, and the end of the reconcile compares them with the stored rows. */
 export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly kind: 'reconcile'
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows of a backfill, which were read some time before. If a stored version has the same time, that one is kept. */
+/** Rows that a backfill has read some time before. A stored version with the same time is kept. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
   /** The window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
 }
 
-/** Rejected rows that are loaded again. If a stored version has the same time, the stored version is kept. */
+/** Rejected rows that are loaded again. A stored version with the same time is kept. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
-  /** The rows to remove from `tidemark.rejected_rows`. If a row is rejected again, this load stores it there again. */
+  /** The rows to remove from `tidemark.rejected_rows`. This load stores them there again if it rejects them. */
   readonly batch: RejectedBatch
   /** Audit reports only: the records of the entries, each with an empty window, so that no stored entry is deleted. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
@@ -105,7 +105,7 @@ export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad 
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Returns true for loads whose rows were read some time before. If a stored version has the same time, it is kept. */
+/** Returns true for loads whose rows were read some time before. A stored version with the same time is kept. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends LoadCounts {
@@ -121,7 +121,6 @@ export interface TableChange {
   readonly change: ColumnChange
 }
 
-/** The parts of the warehouse that a load uses. */
 export interface LoadPlace {
   readonly database: Database
   readonly numberMark: string

@@ -1,7 +1,4 @@
-/**
- * Merges staged rows into the report's table, without an index: the cost depends on the changed rows, not on the table.
- * Stores only the newest version of a row, and only if it has changed. If a row lacks a field, the stored value stays.
- */
+/** Merges staged rows into the report's table, without an index. Stores only newer versions that have changed. */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -19,7 +16,7 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns except system columns: filled by the request, documented, and discovered ones. */
+  /** All columns except system columns. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
@@ -27,13 +24,10 @@ export interface RowMerge {
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
-  /**
-   * True: if two versions have the same time, the stored one is kept, because the staged one was read some time before.
-   * Times are whole seconds. A change later in the same second is after the mark, so the next run reads it.
-   */
+  /** True if a stored version with the same time is kept, because the staged version was read some time before. */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The time that earlier windows have read. New rows modified in it are late. Undefined: late rows aren't counted. */
+  /** The time that earlier windows have read. New rows with a modification time in it are counted as late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -42,7 +36,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The late rows; undefined if they are not counted. */
+  /** Undefined if late rows are not counted. */
   readonly late?: LateCounts | undefined
 }
 
@@ -65,7 +59,7 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
 const SYSTEM = columnNames(SYSTEM_COLUMNS)
 
-/** Merges the rows of `staged`. Creates the temporary table `win`: written rows, and the stored rows they replace. */
+/** Merges the rows of `staged`. The temporary table `win` lists written rows and the stored rows that they replace. */
 export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
   const target = `main.${name(parts.table.name)}`
   await sql.run(createWinSql(parts, target))
@@ -100,7 +94,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Rewrites a condition on a row's shape, from the staged file (`r`) to the temporary table `staged` (`s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
+/** SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
@@ -112,11 +106,11 @@ async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: stri
   return `CASE WHEN t._extra IS NULL THEN ${STAGED_EXTRA} ELSE nullif('{' || concat_ws(',', ${[brought, ...members].join(', ')}) || '}', '{}')::JSON END`
 }
 
-/** Number of bytes of `_extra` that one query parses. DuckDB keeps 2,048 parsed rows (a vector) in memory at once. */
+/** Maximum bytes of `_extra` that one query parses, because DuckDB keeps 2,048 parsed rows in memory at once. */
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Returns the names of all fields in `_extra` of the replaced rows. Long rows are read in several queries. */
+/** Long rows are read in several queries, because DuckDB keeps 2,048 parsed rows in memory at once. */
 async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
@@ -135,10 +129,7 @@ async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string
   return fields
 }
 
-/**
- * Returns the statement that creates the temporary table `win`: the staged rows to write, with the stored rows that
- * they replace. The column `deleted` is true if the staged row is deleted and the stored row is not.
- */
+/** Creates the temporary table `win`: the staged rows to write, with the stored rows that they replace. */
 function createWinSql(parts: RowMerge, target: string): string {
   const { table, staged } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
@@ -153,10 +144,8 @@ function createWinSql(parts: RowMerge, target: string): string {
 }
 
 /**
- * Returns the SQL condition that the staged row is newer than the stored one. If one row was requested more than the
- * settle time after the other was observed, it is newer. If the stored row was observed in the future, the service's
- * clock was set back. Then the staged row is newer if the clock was set back far, or if rows have no modification time.
- * In all other cases the modification times decide.
+ * Two versions are compared by the times of their requests. The modification times decide only if these times are too
+ * close. If the stored row was observed in the future, the service's clock was set back.
  */
 function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
   const columns = columnNames(staged.columns)
@@ -172,10 +161,10 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: a row whose new version has no flag stays deleted, unless it was deleted because it was absent. */
+/** A row whose new version has no flag stays deleted, unless it was deleted because it was absent. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the condition that a staged row is deleted: its flag, or else the second read, or else `staysDeleted`. */
+/** A staged row is deleted by its flag, or else by the second read, or else by `staysDeleted`. */
 function deletedSql(parts: DeletionSource, staysDeleted: string): string {
   const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
   return parts.report.deletedFlag === undefined
@@ -184,9 +173,8 @@ function deletedSql(parts: DeletionSource, staysDeleted: string): string {
 }
 
 /**
- * Returns the SQL condition that the row was deleted. `gone_keys` contains the rows that a second read, without deleted
- * rows, did not return. If a later read showed another modification time, the row was edited, and `staysDeleted`
- * decides. If the time is NULL, every version of the row is deleted.
+ * A second read, without deleted rows, did not return these rows. If a row was edited meanwhile, `staysDeleted`
+ * decides.
  */
 function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
@@ -238,14 +226,11 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
 
 interface LateCounts {
   readonly late: number
-  /** Minimum lateness (ms) of the row with the oldest modification time. Undefined if no row is late. */
+  /** How late (ms) the row with the oldest modification time is at least. Undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
-/**
- * Counts the late rows among the rows of `win`. Call it before they are written to the report's table `target`. Returns
- * undefined if this load does not count late rows, or if rows have no modification time.
- */
+/** Counts the late rows in the table `win`, before they are written. Returns undefined if the load counts none. */
 async function countLate(sql: Sql, parts: RowMerge, target: string): Promise<LateCounts | undefined> {
   const { report, staged, tableColumns, previousRead } = parts
   const sent = stampSql(report, 's', columnNames(staged.columns))

@@ -1,7 +1,4 @@
-/**
- * Writes `tidemark.misfits`: values that do not fit their columns (product contract §4). A load replaces the entries of
- * the rows that it writes, so a later version that fits removes them. Unchanged rows keep their entries.
- */
+/** Writes `tidemark.misfits`: values that do not fit their columns. A later version that fits removes them. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'
@@ -19,7 +16,7 @@ export interface MisfitSource {
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 
-/** Creates the empty temporary table `found_misfits`. The merges of rows and of items add misfits to it. */
+/** The merges of rows and of items add misfits to this temporary table. */
 export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
@@ -57,7 +54,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
     FROM win w JOIN staged s ON s.rowid = w.sid)`
 
-/** Returns the statement for audit entries. Staged entries have no number yet, so record and hash identify them. */
+/** Staged audit entries have no number yet, so record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
   const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
   return `
@@ -68,7 +65,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Returns statements that delete misfits of fields in written rows, and set `last_seen` for unchanged rows. */
+/** Deletes misfits of fields in written rows, and sets `last_seen` for unchanged rows. */
 function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
   stored: readonly { readonly table: string; readonly column: string }[],

@@ -9,7 +9,7 @@ export class NotAllNew extends Error {
   override readonly name = 'NotAllNew'
 }
 
-/** Returns whether all rows are probably new: none has items, and in earlier loads all rows were new and fitted. */
+/** Returns true if all rows are probably new, because no row has items and all rows of earlier loads were new. */
 export async function mayBeAllNew(
   sql: Sql,
   { report, segment }: Pick<StageInput, 'report' | 'segment'>,

@@ -1,7 +1,6 @@
 /**
- * A reconcile compares a report with the service. It stores returned keys on disk, so it can continue after a stop. A
- * row that two successive complete reconciles do not find is marked as deleted, unless there are too many such rows
- * (product contract §4).
+ * A reconcile compares a report with the service. A row that two reconciles do not find is marked as deleted (product
+ * contract §4). Returned keys are stored on disk, so that a stopped reconcile can continue.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -38,7 +37,6 @@ export interface OpenReconcile extends ReconcileProgress {
 
 export interface ReconcilePlace {
   readonly report: Declaration
-  /** The currency, or ''. */
   readonly scope: string
   readonly asked: ReconcileQuestion
 }
@@ -116,7 +114,6 @@ export interface ReconcileEnd extends ReconcilePlace {
 }
 
 export interface ReconcileResult {
-  /** The number of distinct rows that the service returned. */
   readonly rows: number
   /** Number of stored rows that only this comparison did not find. The next one may mark them as deleted. */
   readonly absent: number
@@ -124,7 +121,7 @@ export interface ReconcileResult {
   readonly deleted: number
   /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number
-  /** Number of stored rows that the loads of the reconcile replaced, because the service returned other values. */
+  /** Number of stored rows that the reconcile replaced, because the service returned other values. */
   readonly differed: number
 }
 
@@ -139,11 +136,7 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/**
- * Ends a complete reconcile. Rows that neither this reconcile nor the previous one found are marked as deleted. Rows that
- * only this reconcile did not find are stored as absent. Throws MASS_DELETE_STOPPED if too many rows would be marked;
- * then nothing is marked.
- */
+/** Marks rows as deleted that two reconciles did not find. Throws MASS_DELETE_STOPPED, and then marks none. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
   const target = `main.${name(report.name)}`
@@ -185,11 +178,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   return { rows, absent, deleted, ...found }
 }
 
-/**
- * Returns the SQL condition that the reconcile has requested a stored row. With filters, the condition is false for all
- * rows: a row that a filter now excludes looks like a deleted row. If every request must name a range of modification
- * times, only rows modified after the report's start were requested.
- */
+/** With filters, no row counts as requested, because a row that a filter now excludes looks like a deleted row. */
 async function isRequestedSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'

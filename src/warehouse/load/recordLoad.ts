@@ -21,7 +21,7 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns how many rows were late: 0 for a load without rows, null if late rows are not counted. */
+/** Returns 0 late rows for a load without rows, and null if the load does not count late rows. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
@@ -41,7 +41,7 @@ async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promis
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
 }
 
-/** Records the load. A run's first load also records the run's start. Its last load records the run's end and sums. */
+/** Records the load. The first load of a run also records the run's start, and its last load the run's end. */
 export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

@@ -1,7 +1,4 @@
-/**
- * Keeps rows that could not be stored, with the reason and the time of their response. A row is kept once and in full,
- * until the service returns a correct version or the row is loaded again (product contract §4).
- */
+/** Stores rows that a load has rejected, with the reason, until the service returns a correct version. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { SyncError } from '../../errors.ts'
@@ -12,7 +9,6 @@ import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
 import { onStagedTable } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
-/** A rejected row in its original form. */
 export interface RejectedRow {
   readonly scope: string
   /** The service's time of the response that contained the row. */
@@ -29,7 +25,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** The error that rolls the load back if `tidemark.rejected_rows` now has another number of rows of these loads. */
+  /** This error rolls the load back if the number of these rejected rows has changed meanwhile. */
   readonly moved: SyncError
 }
 
@@ -86,27 +82,21 @@ const dropOutdatedReasonsSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** SQL of a fingerprint, stored instead of the row's content if `exclude_payload` is set. */
+/** With `exclude_payload`, this fingerprint is stored instead of the row's content. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** SQL of the reason without the value that the reason quotes. */
+/** Removes the value that a reason quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
+/** A dismissed row, or a row whose content is not stored, can't be loaded again. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
-/**
- * Returns SQL of a rejected row's `scope` (a currency or a record). It joins the values of the columns that come from
- * the request and not from the row. Examples: `EUR`; `3:1001`.
- */
+/** SQL of a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
-/**
- * Returns SQL of a rejected row's key as text. A whole number in another form, such as 7.0, becomes 7, as in stored
- * keys. Otherwise a reconcile would not find this key among the stored keys, and would count the stored row as absent.
- */
+/** Returns SQL of a rejected row's key. 7.0 becomes 7, as in stored keys, because a reconcile compares both. */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
   if (field === undefined) return 'NULL'
@@ -116,7 +106,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** Returns the key field that is in the row itself; undefined for audit entries, which have none. */
+/** The key field that is in the row itself; undefined for audit entries, which have none. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -146,7 +136,7 @@ export async function deleteCorrectedRows(
         }))`)
 }
 
-/** Returns the names of fields that only rows of the summary shape have (`also` in declarations). */
+/** The names of fields that only rows of the summary shape have (`also` in declarations). */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -164,7 +154,7 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
   )
 }
 
-/** Returns how many rejected rows can't be loaded again: only their fingerprint is stored (`exclude_payload`). */
+/** Returns how many rejected rows can't be loaded again, because only their fingerprint is stored. */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
   return countOf(
     sql,
@@ -200,15 +190,12 @@ export async function deleteRejectedBatch(
 
 /** Selects the rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
-  /** Dismisses rows with these keys. If `keys` is undefined, dismisses all listed rejected rows of the report. */
+  /** Dismisses rows with these keys, or all rejected rows of the report if `keys` is undefined. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/**
- * Dismisses rejected rows: they are no longer listed, but stay in the table. For rows dismissed because of their age,
- * `dismissed_at` is `observed_at`. Returns the number of rows.
- */
+/** Dismisses rejected rows and returns their number. For rows dismissed by age, `dismissed_at` is `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   const isOld = 'lastSeenBefore' in dismissal
   const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : isNamedSql(dismissal)

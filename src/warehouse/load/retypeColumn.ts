@@ -1,7 +1,4 @@
-/**
- * Changes the type of a discovered column (`tidemark schema --retype`). Each value is read again from `_extra` or
- * `_payload`. If the value fits the new type, the column stores it. Otherwise it is a misfit.
- */
+/** Changes the type of a discovered column (`tidemark schema --retype`) and reads all values again. */
 import { type ReportName, reports } from '../../../schema/index.ts'
 import { type DuckType, type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { ColumnType } from '../../../schema/values.ts'
@@ -42,7 +39,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes the type of a column. Must be called in a transaction. Throws USAGE_INVALID if a value would be lost. */
+/** Changes the type of a column. Call it in a transaction. Throws USAGE_INVALID if a value would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { report, table, target, column } = await findColumn(sql, request)
   const isChild = target !== table.name
@@ -114,7 +111,7 @@ interface RereadTable {
   readonly as: string
 }
 
-/** Returns the statement that creates a table of rows with a misfit, or with a new value or a new `_extra`. */
+/** Creates a table of rows with a misfit, or with a new value or a new `_extra`. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -131,7 +128,7 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** Returns SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
+/** SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's own operator would convert all numbers but integers to doubles.
@@ -140,7 +137,7 @@ function sentSql({ column, json, numberMark }: ColumnReading, stored: string): s
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL for a JSON text: its value in the new type, whether it is a misfit, and whether the type rounds it. */
+/** SQL for a JSON text: its value in the new type, whether it is a misfit, and whether the type rounds it. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
@@ -153,7 +150,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses the zeros at its end. */
+/** SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses the zeros at its end. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -161,7 +158,7 @@ function storedAsJson(stored: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
-/** Returns the statement that removes the field from `_extra`, or adds it if the column does not store it exactly. */
+/** Removes the field from `_extra`, or adds it if the column does not store its value exactly. */
 function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`
@@ -180,7 +177,7 @@ interface MisfitListing {
   readonly isListed: string
 }
 
-/** Returns the statements that replace the column's misfits. Those without a stored value stay: they are not reread. */
+/** Replaces the column's misfits. Misfits without a stored value stay, because they can't be read again. */
 function replaceMisfitsSql(table: ReportTable, { target, column, type, isListed }: MisfitListing): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

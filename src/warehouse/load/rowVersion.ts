@@ -1,8 +1,6 @@
 /**
- * Builds SQL that decides which of two versions of a row is newer (product contract §4). A version is newer if it was
- * requested more than the settle time after the other version was observed. Even an older stamp (modification time)
- * does not change this, because stamps can go back. Otherwise the stamp decides, and then the time of observation. A
- * stamp later than the row's observation is wrong and is ignored.
+ * Builds SQL that decides which of two versions of a row is newer (product contract §4). A version that was requested
+ * more than the settle time after the other was observed is newer, even if its stamp (modification time) went back.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -12,7 +10,6 @@ import { stampSql } from '../tables/tables.ts'
 
 export interface RowNames {
   readonly alias: string
-  /** SQL of the row's time of observation. */
   readonly observedAt: string
 }
 
@@ -23,10 +20,7 @@ export interface RowSide extends RowNames {
   readonly columns: readonly string[]
 }
 
-/**
- * Returns SQL of the time that orders the versions of a row: the modification time, but at most the time of
- * observation. Otherwise a wrong time in the future would block all later versions.
- */
+/** Returns SQL of a row's modification time. A time in the future is wrong, so the time of observation replaces it. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt
@@ -37,10 +31,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/**
- * Returns the SQL condition that `one` is newer than `other`, if neither is surely later. If their times are equal,
- * `one` counts as newer, unless `keepsStored` is true.
- */
+/** Returns the SQL condition that `one` is newer. With equal times, `one` is newer, unless `keepsStored` is true. */
 export function isNewerSql(
   report: Declaration,
   one: Omit<RowSide, 'askedAt'>,
@@ -53,11 +44,7 @@ export function isNewerSql(
   return `CASE WHEN ${isWrong} THEN ${one.observedAt} ${newer} ${other.observedAt} ELSE ${versions} END`
 }
 
-/**
- * Returns a query for the `rowid` of the newest staged row of each key. A row is not the newest if another row of its
- * key was requested more than `settleMs` after this row was observed. A row whose stamp is ahead of the service's clock
- * is ordered by its time of observation only.
- */
+/** Returns a query for the `rowid` of the newest staged row of each key. */
 export function newestOfKeySql(
   report: Declaration,
   table: Pick<ReportTable, 'key'>,
@@ -78,7 +65,7 @@ export function newestOfKeySql(
     GROUP BY ${key}`
 }
 
-/** Returns the SQL condition that a row's stamp is later than its observation, so that the stamp is wrong. */
+/** A stamp (modification time) that is later than the row's observation is wrong. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

@@ -1,7 +1,4 @@
-/**
- * Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. Later, its rows
- * are merged into the report's table. The number of lines read must equal the number that the scan has counted.
- */
+/** Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. */
 import { createHash } from 'node:crypto'
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
@@ -23,12 +20,11 @@ export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
-  /** The files with the segment's rows: the segment's own file, or several parts if rows are long. */
+  /** The segment's own file, or several parts if rows are long. */
   readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
   readonly numberMark: string
   readonly rules: LoadRules
-  /** Returns the discovered columns of a child table. */
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
@@ -37,7 +33,7 @@ export interface LoadRules {
   readonly contract: SchemaContract
   /** How long after a change (ms) the service may still return the older state. */
   readonly settleMs: number
-  /** True: rows are stored in columns only. False: their original text is stored too. */
+  /** True if the original JSON text of rows is not stored. */
   readonly excludePayload: boolean
 }
 
@@ -58,17 +54,16 @@ export interface StagedRows {
   readonly collections: readonly CarriedCollection[]
   /** The number of rejected rows. Equal rows count once. */
   readonly rejected: number
-  /** The number of rows in `staged`. It has one row per key. */
+  /** The number of rows in `staged`, which has one row per key. */
   readonly rows: number
-  /** True if some rows may have values that do not fit their columns. The column `~misfits` of `staged` lists them. */
+  /** True if values may not fit their columns. The column `~misfits` of `staged` lists such values. */
   readonly mayMisfit: boolean
-  /** Tables to merge before `staged`, oldest first: earlier rows of a key, if the load has several rows of this key. */
+  /** Earlier rows of the same keys, to merge before `staged`, oldest first. */
   readonly earlier: readonly EarlierRows[]
   /** Returns the SQL condition that a row `r` of the staged file contains this field of the service. */
   carries(field: string): string
 }
 
-/** The query that reads the rows of a load. */
 export interface RowReading {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
@@ -78,10 +73,7 @@ export interface RowReading {
   readonly carries: StagedRows['carries']
 }
 
-/**
- * Fills the temporary table `staged_pages` (times and request of each page), and returns the query of the rows. Run the
- * query with `rowsInOrder`: DuckDB then streams the rows and keeps only the pages in memory.
- */
+/** Returns the query of the rows. With `rowsInOrder`, DuckDB keeps only the table `staged_pages` in memory. */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, files, discovered, numberMark, rules } = parts
   const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, numberMark })
@@ -148,7 +140,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL of a hash of the row's shape. Shapes with the same field names have the same hash. */
+/** Shapes with the same field names have the same hash. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -157,10 +149,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
   return `([${hashes.join(', ')}]::UBIGINT[])[r."$" + 1]`
 }
 
-/**
- * Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once.
- * `refused`: the number of staged rows with a reason for rejection.
- */
+/** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
 async function moveToRefused(
   sql: Sql,
   { segment, numberMark, refused }: Pick<StageInput, 'segment' | 'numberMark'> & { readonly refused: number },
@@ -188,7 +177,7 @@ async function moveToRefused(
   return aside?.rejected ?? 0
 }
 
-/** Returns the statement that puts the items of a collection back into the text of rejected rows. */
+/** Puts the items of a collection back into the text of rejected rows. */
 function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)

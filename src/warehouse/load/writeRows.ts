@@ -48,7 +48,6 @@ async function writeNew(sql: Sql, { table, plan, loadId }: WriteContext, parts: 
 }
 
 interface MergeContext extends WriteContext {
-  /** The report's history; undefined if it is off. */
   readonly history: History | undefined
 }
 
@@ -57,17 +56,17 @@ const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayloa
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** Returns the service's time at the load, or this machine's time if the service's is not known. */
+/** The time of this machine replaces the service's time if that is not known. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** Deletes all stored audit entries in the load's windows, because the service returned no entries. */
+/** The service returned no entries in the load's windows, so all stored entries there are deleted. */
 async function deleteWindowEntries(sql: Sql, { input, table, history }: MergeContext): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** Merges rows and their items. If several rows have one key, the earlier rows are merged first. */
+/** If several rows have one key, the earlier rows are merged first. */
 async function mergeAll(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<LoadCounts> {
   const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }

@@ -62,8 +62,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // An event has two modification times (spec §4). If one of them is after the mark, the published copy need not contain
-  // that edit yet, so the difference is no error.
+  // If one of an event's two modification times (spec §4) is after the mark, the published copy may lack that edit.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'

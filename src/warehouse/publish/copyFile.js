@@ -1,16 +1,13 @@
 /**
- * Copies the database argv[2] to argv[3], flushes the copy to the disk, reads it back, and prints the numbers of
- * damaged blocks as JSON. This is a separate program, so that the process that writes the database never opens the file
- * twice. If that process dies, this program ends too, because another process may then change the file. It is plain
- * JavaScript, which starts faster.
+ * Copies the database argv[2] to argv[3], and prints the numbers of damaged blocks as JSON. This program is separate,
+ * because the process that writes the database must not open the file twice.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 
 const [, , from = '', temporary = ''] = process.argv
 
-// The writing process keeps this program's standard input open and never writes to it. So the end of the input means
-// that the writing process has died. SIGKILL ends a running copy at once, which an ordinary exit would not do.
+// Standard input ends when the writing process dies. Another process may then change the file, so this copy ends too.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -28,7 +25,7 @@ const BLOCK_BYTES_MAX = 262_144
 const wordsOf = (/** @type {Buffer} */ bytes) =>
   new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
 
-/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
+/** Returns true if the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
 function isSound(/** @type {BigUint64Array} */ words) {
   let sum = 5_381n
   for (let at = 1; at < words.length; at += 1)

@@ -1,7 +1,6 @@
 /**
- * `tidemark export`: writes the published copy as Parquet files with a manifest. New files are written next to the old
- * ones, and then a rename replaces the manifest. So a reader has the old or the new export, even if an export is
- * killed. Files that only the old manifest names are kept for its readers until another export replaces files.
+ * Writes the published copy as Parquet files (`tidemark export`). Replaced files are kept until another export replaces
+ * files, because readers of the previous manifest may still open them.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
@@ -106,8 +105,7 @@ async function writeExport(
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // Keeps the files that this export replaces, because readers of the old manifest may open them. If it replaces none,
-  // keeps the files that an earlier export has kept.
+  // Readers of the old manifest may open the replaced files, so they are kept.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,
@@ -127,7 +125,7 @@ async function writeExport(
   return { to, manifest, replaced: true, written }
 }
 
-/** Returns the marks. An audit report has a mark for each record, so only its newest mark is returned. */
+/** An audit report has a mark for each record, so only its newest mark is returned. */
 async function marksOf(sql: Sql): Promise<Manifest['marks']> {
   const rows = await sql.rows<{ report: string; scope: string; mark: string; value: Instant }>(`
     SELECT report, CASE WHEN mark = 'since' THEN '' ELSE scope END AS scope, mark, epoch_us(max(value)) AS value

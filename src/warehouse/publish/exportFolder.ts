@@ -1,7 +1,4 @@
-/**
- * Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. A lock file
- * prevents a second export at the same time. New files are flushed to the disk before the manifest names them.
- */
+/** Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -40,7 +37,7 @@ async function checkOwn(to: string): Promise<void> {
   })
 }
 
-/** Locks the folder. The lock is a link to a complete file, so that no process ever reads a partial lock. */
+/** The lock is a link to a complete file, so that no process ever reads a partial lock. */
 async function takeLock(to: string): Promise<() => Promise<void>> {
   const lock = join(to, LOCK)
   const own = `${lock}.${process.pid}`

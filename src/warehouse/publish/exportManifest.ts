@@ -35,7 +35,7 @@ const Table = z.object({
 const ManifestShape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** The number of this manifest. The first export to the folder has the number 1. */
+  /** The first export to the folder has the number 1. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({

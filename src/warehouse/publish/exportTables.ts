@@ -1,7 +1,4 @@
-/**
- * Exports the tables of one report as Parquet files. Each file contains the rows of one range of keys. A row never
- * moves to another range. So an export writes only the ranges with changed rows (docs/decisions/0016-export.md).
- */
+/** Exports one Parquet file for each range of keys, so that an export writes only the ranges with changed rows. */
 import { createHash } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -14,10 +11,10 @@ import { storedPrivacyRules } from '../books/coverage.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** Minimum number of keys in a range. If there is a row for each key, the file of such a range has some megabytes. */
+/** A file with a row for each of these keys has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** An export that chooses a width makes the ranges of keys wider until the table has no more ranges than this. */
+/** If a table would have more ranges than this, the new ranges are made wider. */
 const RANGES_WANTED_MAX = 200
 /** If a table has more ranges than this, the export chooses a new width and writes all files of the table again. */
 const RANGES_MAX = 1_000
@@ -51,24 +48,20 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-/** The schema of the report's tables. */
 const MAIN = { schema: 'main', state: '' } as const
-/**
- * The schema of the versions of rows. It is exported if the report's history is or was on. A version that ends keeps
- * its load number, so the fingerprint also contains the times of validity.
- */
+/** A version that ends keeps its load number, so the fingerprint also contains the times of validity. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
 } as const
 
-/** Returns the name of the table in the manifest. Examples: `events`, `history.events`. */
+/** Examples: `events`, `history.events`. */
 const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
   schema === 'main' ? table : `${schema}.${table}`
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** Returns the key column whose ranges divide the table: the record's number. New records are in the last range. */
+/** The record's number divides the table into ranges, so that new records are in the last range. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -107,7 +100,7 @@ interface OneTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** Privacy rules. Fingerprints contain them: a column that becomes private is emptied without a new load number. */
+  /** A column that becomes private is emptied without a new load number, so fingerprints contain the privacy rules. */
   readonly rules: readonly string[]
 }
 
@@ -142,10 +135,7 @@ interface Range {
   readonly fingerprint: string
 }
 
-/**
- * Returns the ranges with their fingerprints. A changed row has a new load number, and a removed row changes counts and
- * sums. So both change the fingerprint of the range.
- */
+/** A changed row has a new load number, and a removed row changes counts and sums. Both change the fingerprint. */
 async function rangesOf(sql: Sql, table: OneTable, stored: CatalogueTable): Promise<Range[]> {
   const layout = [stored.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
@@ -183,7 +173,7 @@ async function writeRange(
   return { path, keys, rows, deleted, bytes: await flush(file), fingerprint }
 }
 
-/** Returns the bound as a BIGINT literal. It is limited to BIGINT, because the outermost ranges may extend beyond. */
+/** The outermost ranges may extend beyond BIGINT, so their bounds are limited to BIGINT. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

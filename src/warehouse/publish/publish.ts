@@ -1,8 +1,6 @@
 /**
- * Publishes the read-only file that readers open. A rename replaces the file as a whole. So a reader sees one committed
- * state, never waits for the writer's lock, and keeps the state that it has opened. A child process makes the copy: if
- * the writer's own process opened the file a second time, closing it would release DuckDB's lock. Each block of the new
- * copy is checked before the rename, so that a damaged warehouse never replaces a sound copy.
+ * Publishes the read-only file that readers open. A child process copies the warehouse: if this process opened the file
+ * twice, closing it would release DuckDB's lock.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -19,7 +17,7 @@ import { name } from '../database/sql.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Time limit (ms) for a copy. Even a slow disk copies several gigabytes in this time. */
+/** Even a slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
@@ -29,10 +27,7 @@ export interface PublishResult {
   readonly replaced: boolean
 }
 
-/**
- * Publishes the database, unless the copy already has its state. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, and
- * WAREHOUSE_CORRUPT (also if an earlier statement found the damage). After an error, the previous copy stays.
- */
+/** Publishes the database, unless the copy already has its state. After an error, the previous copy stays. */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
@@ -46,7 +41,7 @@ export async function publish(database: Database, to: string): Promise<PublishRe
   return { path: to, replaced: true }
 }
 
-/** Returns the path of the copy. Creates its folder if the folder is missing, and removes unfinished copies from it. */
+/** Returns the path of the copy. Creates its folder if it is missing, and removes unfinished copies from it. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -63,7 +58,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** Returns the path to which a symbolic link leads, so that a publication replaces the file and not the link. */
+/** If `path` is a symbolic link, a publication replaces the file to which the link leads, not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)

@@ -1,7 +1,4 @@
-/**
- * Adds comments to tables, columns and views before each publication. Only readers of the copy need these comments. A
- * view that was created again has none.
- */
+/** Adds comments to tables, columns and views before each publication, because only readers of the copy need them. */
 import { BOOK_COLUMNS } from '../../../schema/books.ts'
 import { reports } from '../../../schema/index.ts'
 import { SYSTEM_COLUMNS, tableOf, VERSION_COLUMNS } from '../../../schema/tables.ts'
@@ -18,10 +15,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
   if (missing.length > 0) await sql.run(missing.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
-/**
- * Returns new comments for columns whose comment is outdated: an older program wrote it, or a discovered column has a
- * new type. Skips columns of views that have no comment: `viewsOfTables` and `columnsOfVersions` add one to them.
- */
+/** A comment is outdated if an older program wrote it, or if a discovered column has a new type. */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
     .map(tableOf)
@@ -44,7 +38,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** Returns comments for the views in schema `current` that have none. The texts are the comments on the tables. */
+/** A view in schema `current` gets the comments of its table. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -64,7 +58,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns comments for columns in schema `history` that have none: of the view and of the table of closed versions. */
+/** Returns comments for columns in schema `history` that have none. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

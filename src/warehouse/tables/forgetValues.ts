@@ -1,8 +1,4 @@
-/**
- * Removes the stored values of a column that becomes private. The values are removed from tables, closed versions,
- * rejected rows and misfits, even for rows that the service no longer returns. Each changed row loses its fingerprint.
- * So the next load that reads the row writes it again, in its new form.
- */
+/** Removes the stored values of a column that becomes private, even in rows that the service no longer returns. */
 import type { Declaration } from '../../../schema/report.ts'
 import { SyncError } from '../../errors.ts'
 import { columnName, type DiscoveredColumn } from '../../plan/columns.ts'
@@ -48,9 +44,9 @@ function scopeCondition(report: Declaration, scope: string): string {
 }
 
 interface ColumnRemoval {
-  /** The assignments of the UPDATE. They set private columns, the original JSON and the fingerprint to NULL. */
+  /** These assignments of an UPDATE set private columns, the original JSON and the fingerprint to NULL. */
   readonly sets: readonly string[]
-  /** Discovered columns whose values are hashed from now on. If the type can't store a hash, it becomes VARCHAR. */
+  /** Discovered columns that become VARCHAR, because their present type can't store a hash. */
   readonly toText: readonly DiscoveredColumn[]
 }
 
@@ -83,10 +79,7 @@ async function columnsToEmpty(
   }
 }
 
-/**
- * Throws CONFIG_INVALID for a rule that names a numbered column, such as `name_2`. This column belongs to the second
- * field whose column would be `name`. Rules use names without numbers, so this rule would remove nothing unnoticed.
- */
+/** Rules use names without numbers, so a rule for a numbered column, such as `name_2`, would remove nothing. */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },

@@ -29,10 +29,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/**
- * Returns SQL of a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. Returns
- * undefined if `columns` contains no column of `newerBy`.
- */
+/** Returns SQL of a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -42,7 +39,7 @@ export function stampSql(
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
 
-/** The compression by column name. All other columns have DuckDB's default. */
+/** Compression by column name. All other columns have DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
 /** Creates missing tables and views of the reports. */
@@ -99,7 +96,7 @@ export async function applyChanges(
 /** Returns SQL of a column's value in its new type. `oldColumn`: the quoted name of the column with the old value. */
 export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 
-/** The changed table. `newValue` converts the values of columns with a new type; without it, values are cast. */
+/** `newValue` converts the values of columns with a new type. Without `newValue`, values are cast. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
 /** Returns the statements that change a column to its new type. */
@@ -122,7 +119,7 @@ const convertByNewColumn: Convert = (target, discovered, newValue) => {
   ]
 }
 
-/** Returns whether the database is a DuckLake. DuckLake lacks some features of DuckDB's own files. */
+/** Returns true if the database is a DuckLake, which lacks some features of DuckDB's own files. */
 export async function isLake(sql: Sql): Promise<boolean> {
   const rows = await sql.rows(
     `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
@@ -192,11 +189,7 @@ export async function recordChanges(
   return changes
 }
 
-/**
- * Returns the changes that are not stored yet. Each load reports again all fields that have no column. If a table has
- * too many columns, one change `limit` is stored for the whole table. If the contract allows no new column, one change
- * `frozen` is stored for each field.
- */
+/** Each load reports again all fields that have no column. Such a change is stored only once. */
 async function changesNotStored(
   sql: Sql,
   table: string,

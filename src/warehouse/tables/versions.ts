@@ -1,14 +1,9 @@
-/**
- * Keeps old versions of the rows of a report, if its history is on. When a row is replaced, the transaction moves its
- * old version to `history.closed_<table>`. The view `history.<table>` adds the present rows as open versions. So the
- * cost of a load depends only on the number of its changes.
- */
+/** Keeps old versions of rows in `history.closed_<table>`. The view `history.<table>` adds the present rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
-/** A report whose history is on. */
 export interface History {
   /** SQL of the time when the history was last switched off (year 1 if never). No open version begins earlier. */
   readonly closedUntil: string
@@ -18,7 +13,7 @@ export const closedName = (table: string): string => `closed_${table}`
 
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
-/** Returns whether the history of the report was ever on. If it was, closed versions exist. */
+/** Returns true if the history of the report was ever on. Then closed versions exist. */
 export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
   const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
   return rows.length > 0
@@ -40,7 +35,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Returns SQL of a version's start: when the row or its deletion was observed, or `closedUntil` if that is later. */
+/** A version starts when the row or its deletion was observed, or at `closedUntil` if that is later. */
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
@@ -62,7 +57,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
-    // Shortens closed versions: these new versions were observed before the stored ones, and versions must not overlap.
+    // Versions must not overlap, so stored versions that were observed later than the new ones are shortened.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
@@ -86,8 +81,7 @@ export async function switchHistory(
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // The open versions end now. A version that begins later than now ends at its beginning, so that no version ends
-    // before it begins.
+    // A version that begins later than now ends at its beginning, so that no version ends before it begins.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
