@@ -73,7 +73,6 @@ export type ErrorCode = keyof typeof CODES
 export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 
 export interface ErrorDetails {
-  /** What a person can do, in one or two sentences. */
   cure: string
   report?: string | undefined
   /** Plain values for logs and `--json`; never secrets, headers or requests. */

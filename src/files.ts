@@ -3,14 +3,14 @@ import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
 
-/** Writes a file or a folder from the cache to the disk. Returns its size in bytes. */
+/** Writes a file or a folder from the system's cache to the disk. Returns its size in bytes. */
 export async function flush(path: string): Promise<number> {
   await using handle = await open(path, 'r')
   await handle.sync()
   return (await handle.stat()).size
 }
 
-/** Replaces a file: `write` creates a temporary file, which is renamed. After a power cut, one of both is complete. */
+/** Replaces a file: `write` creates a temporary file, which is then renamed. Readers never see a partial file. */
 export async function replaceFile<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   const temporary = join(dirname(file), `.${basename(file)}.${process.pid}.tmp`)
   try {

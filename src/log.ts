@@ -22,11 +22,10 @@ export interface GuardedLog extends Log {
 
 export interface LogOptions {
   readonly level: LogLevel
-  /** Standard error by default. */
   readonly destination?: { write(text: string): unknown }
-  /** True: lines for people. False: JSON. The default is true on a terminal. */
+  /** True means lines for people, false means JSON. The default is true on a terminal. */
   readonly pretty?: boolean
-  /** Receives each line of level `debug` or higher as masked JSON, even below `level`. */
+  /** Receives each line of level `debug` or higher as masked JSON, even if `level` is higher. */
   readonly keep?: ((line: string) => void) | undefined
 }
 
@@ -45,7 +44,7 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** Paths of the fields that pino masks by name. In deeper fields, only guarded secrets are masked. */
+/** pino masks the fields with these paths. In deeper fields, only guarded secrets are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
 /** A shorter text is not masked, because it may be part of ordinary words. */
@@ -80,7 +79,7 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
 
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Matches user and password in the address of a queue or a proxy, which nobody passes to `guard`. */
+/** Matches user and password in an address of a queue or a proxy. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {

@@ -10,7 +10,7 @@ export type Facts = Readonly<Record<string, string | number | boolean | undefine
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** Facts that are known at the beginning. `Note` adds later ones. */
+  /** The facts that are known when the work begins. */
   readonly facts?: Facts | undefined
 }
 

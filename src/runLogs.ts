@@ -7,12 +7,11 @@ import { formatInstant, type Instant } from './instant.ts'
 
 export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
-/** Maximum number of stored lines per run. */
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
-/** If all files together are larger, the oldest are removed. */
+/** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** With more runs in memory, the counter of the run with the oldest last line is deleted. */
+/** If more runs are counted, the counter of the run with the oldest last line is deleted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -52,7 +51,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True after this process has begun the file of a new hour. Then older files may be due for `trim`. */
+  /** True if this process has begun the file of a new hour. Then older files may be due for `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }
@@ -87,7 +86,7 @@ export class RunLogs implements AsyncDisposable {
   }
 
   async #write(): Promise<void> {
-    // Waits until the running code ends, so that all of its lines are written in one call.
+    // Waits until the running code ends, so that all of its lines are written together.
     await Promise.resolve()
     while (this.#pending !== '') {
       const text = this.#pending
@@ -132,7 +131,7 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** pino's number of the level `info`. A skipped run logs only at level `debug`. */
+/** The number of the level `info` in pino. A skipped run logs only at level `debug`. */
 const INFO_LEVEL = 30
 
 /** Returns the last run of a report with an `info` line. If there is none, returns the last run. */

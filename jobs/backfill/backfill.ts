@@ -36,7 +36,6 @@ export async function backfillRun(
   })
 }
 
-/** Returns an error if the backfill has not read its whole range. */
 function missingOf(ended: BackfillOutcome): SyncError | undefined {
   if (ended.state === 'failed') return windowsFailed(ended)
   return ended.state === 'cancelled' ? wasCancelled(ended.report) : undefined
@@ -53,14 +52,13 @@ interface BackfillNamesOptions {
   readonly books: Pick<BackfillBooks, 'open'>
   readonly requests: Pick<Requests, 'underWay'>
   readonly clock: Pick<Clock, 'now'>
-  /** Returns the report's setting `start`. */
   readonly startOf: (report: ReportName) => Instant
 }
 
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Backfills whose jobs may not be in the queue yet. */
+  /** These backfills may not be in the queue yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 

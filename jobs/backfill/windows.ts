@@ -1,4 +1,4 @@
-/** Pulls the windows of a backfill: through the queue if it has pullers, otherwise in this process. */
+/** Pulls the windows of a backfill: through the queue if another process takes its jobs, otherwise in this process. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -11,12 +11,12 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** The client limits the requests of all these windows together. */
+/** A puller reads this many windows at once. The client limits the requests of all of them together. */
 const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** The run number (epoch) of the backfill of the last pulled window, by report. */
+  /** The run number of the last backfill whose window this process has pulled, by report. */
   const epochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -38,9 +38,9 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const POLL_EVERY_MS = 200
-/** Interval between two checks whether the backfill still needs the window. */
+/** A puller checks at this interval whether the backfill still needs the window. */
 const UNWANTED_CHECK_MS = 1_000
-/** After this number of polls, a backfill counts the pullers again. */
+/** A backfill counts the pullers again after this number of polls. */
 const POLLS_PER_PULLER_COUNT = 25
 
 /** Aborts the pull when the backfill no longer needs it. Only the process that runs a job can cancel the job. */
@@ -116,7 +116,7 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits until the job has ended. Returns undefined if no puller is left that could begin or end it. */
+/** Waits until the job has ended. Returns undefined if no puller is left. */
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)

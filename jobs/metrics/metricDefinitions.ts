@@ -1,4 +1,4 @@
-/** Defines every metric. Label values come from closed lists, so the number of series is bounded. */
+/** Defines every metric. Label values come from closed lists, so that the number of time series is limited. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** A response may be immediate, or take minutes when a large report is read for the first time. */
@@ -7,7 +7,7 @@ const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
 export type Meters = ReturnType<typeof createMeters>
 
-/** Returns all metrics. Counters and histograms are updated when work ends. Gauges are set at each scrape. */
+/** Returns all metrics. Gauges are set each time that Prometheus reads the metrics. */
 export function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>

@@ -20,11 +20,10 @@ export interface MetricsOptions {
   readonly version: string
 }
 
-/** Reads the state of each report from the warehouse, which only its owner can read. */
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** A load may delay a read of state or queues, but Prometheus waits only 10 s. */
+/** Prometheus waits only 10 s for all metrics, and a load may delay the reading of the warehouse. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -55,7 +54,7 @@ export class Metrics implements Disposable {
     countEvent(this.meters, event)
   }
 
-  /** Reads the state of the reports at each scrape, until the result is disposed. */
+  /** From now on, each response to Prometheus contains the state of the reports. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {
@@ -66,12 +65,10 @@ export class Metrics implements Disposable {
     }
   }
 
-  /** Reads the number of jobs in each queue at each scrape from now on. */
   watchQueues(depths: Depths): void {
     this.#depths = depths
   }
 
-  /** Returns the response to `GET /metrics`. Never rejects. */
   async text(): Promise<{ contentType: string; body: string }> {
     const { build, owner } = this.meters
     build.set({ version: this.#parts.version }, 1)
@@ -102,7 +99,7 @@ export class Metrics implements Disposable {
       if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
       if (figures.mark === undefined) continue
       mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      // An audit report's mark moves only when records change, so an old mark does not mean that the report lags.
+      // An audit report's mark moves only when records change, so an old mark does not mean that the report is late.
       if (reportOf(report).perRecord === undefined)
         lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
     }
@@ -168,14 +165,13 @@ interface Work {
   readonly subject: Subject
   readonly facts: Facts
   readonly seconds: number
-  /** The error code with which the work ended; undefined if it succeeded. */
   readonly code: string | undefined
 }
 
 function countWork(meters: Meters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
-  // Without a response there is no status. The label then contains the error code.
+  // A request without a response has no status. Its label contains the error code instead.
   const status = String(facts['status'] ?? code ?? '')
   if (what === 'run') countRun(meters, work)
   else if (what === 'token') meters.tokenRequests.inc({ status })
@@ -205,7 +201,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, 
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Sets counters to 0 at the start. Otherwise Prometheus would not notice a series that begins with a failure. */
+/** Prometheus does not notice a counter that begins with a failure, so all counters begin with 0. */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)

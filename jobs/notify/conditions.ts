@@ -1,4 +1,4 @@
-/** The conditions of which the webhook is notified, such as a paused report: once at the beginning, once at the end. */
+/** The conditions that cause notices, such as a paused report: one when it begins, one when it ends. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
@@ -40,14 +40,13 @@ function pausedCondition({ report, pausedCode, pausedReason }: BookFigures): Con
   return [{ key: `paused ${report}`, event: 'report.paused', report, code: pausedCode, message, cure }]
 }
 
-/** Returns a condition while comparisons of counts are stopped (MASS_DELETE_STOPPED), even if other runs succeed. */
 function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   if (message === undefined) return []
   const cure = `If the service really lost the rows, run "tidemark reconcile ${report} --allow-mass-delete".`
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Only for reports without modification times. In other reports, a later window reads late rows. */
+/** Returns nothing for a report with modification times, because a later window reads its late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -68,10 +67,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** Lag is reported only if it is longer than this number of the report's intervals plus `settle`. */
+/** A report is late if its lag exceeds this number of intervals between its runs, plus `settle`. */
 const TICKS_BEHIND = 2
 
-/** Ignores audit reports, because their mark moves only when records change. */
+/** Returns nothing for audit reports, because their mark moves only when records change. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

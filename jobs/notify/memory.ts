@@ -11,13 +11,11 @@ export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled',
 const Notice = z.object({
   id: z.string(),
   event: z.enum(NOTICE_EVENTS),
-  /** `firing`: the condition has begun; `resolved`: it has ended. */
   state: z.enum(['firing', 'resolved']),
   report,
   code: z.string().optional(),
   message: z.string(),
   cure: z.string(),
-  /** ISO time at which the condition began or ended. */
   at: z.string(),
   /** Host of the service, so that a receiver can distinguish several installations. */
   service: z.string(),
@@ -28,7 +26,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Successive failures of one report and kind of run. MASS_DELETE_STOPPED is counted separately. */
+/** Failures of one report and kind of run without a success between them. MASS_DELETE_STOPPED is counted separately. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -41,13 +39,14 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notices of conditions that have not ended, by the key of the condition. */
+  /** The notices of conditions that have not ended. The key is the name of the condition. */
   told: z.record(z.string(), Notice),
   failures: z.array(Failures),
   waiting: z.array(Waiting),
 })
 export type Memory = z.infer<typeof Memory>
 
+/** Returns the state of a notifier that has never run. */
 export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
 
 export const readMemory = (file: string): Promise<Memory> =>

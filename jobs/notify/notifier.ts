@@ -18,17 +18,16 @@ export interface NotifierOptions {
   readonly runs: Runs
   readonly clock: Clock
   readonly log: Log
-  /** Called with the outcome of each delivery, so that the metrics count it. */
   readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
   readonly times?: Partial<NotifierTimes>
 }
 
 export interface NotifierTimes {
-  /** Interval between two checks of the conditions. */
+  /** The conditions are checked at this interval. */
   readonly checkMs: number
-  /** Lag is not reported for this time after the start. */
+  /** For this time after the start, late reports cause no notice. */
   readonly graceMs: number
-  /** The delay before the second try. It doubles after each further try. */
+  /** The delay before the second try. The delay doubles after each try. */
   readonly retryMs: number
 }
 
@@ -85,7 +84,7 @@ export class Notifier {
     if (state === 'done') this.#memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Runs that stopped for a mass deletion are counted separately from other failures of the same report and kind.
+      // Runs that were stopped with MASS_DELETE_STOPPED are counted separately.
       const isSame = (each: Memory['failures'][number]) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       this.#memory.failures = [
@@ -96,10 +95,10 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Compares the present conditions with those already reported. Queues a notice for each one that began or ended. */
+  /** Adds a notice for each condition that has begun or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // Unreadable state is read again at the next check.
+    // If the state cannot be read now, the next check reads it again.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -128,7 +127,7 @@ export class Notifier {
     return notice
   }
 
-  /** Keeps the order of the notices, so that the end of a condition never arrives before its beginning. */
+  /** Sends the notices in order, so that the end of a condition never arrives before its beginning. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
@@ -171,7 +170,7 @@ export class Notifier {
   }
 }
 
-/** More than `RETRY_MS_MAX` is due to a wrong clock and counts as 0. */
+/** A longer delay than `RETRY_MS_MAX` is caused by a wrong clock and counts as 0. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
@@ -182,7 +181,7 @@ const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** The signature covers time and body, so that the receiver recognises forged and repeated notices. Never rejects. */
+/** Signs time and body, so that the receiver recognises forged and repeated notices. Never rejects. */
 async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,

@@ -8,7 +8,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** The context that all runs of the owner share. Each run adds its signal, its progress callback and its fence. */
+/** The context that all runs of the owner share. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingOptions {
@@ -17,9 +17,8 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
-  /** Called after the publication of each new copy. It must not throw. */
+  /** Called after the publication of each new copy. The function must not throw. */
   readonly onPublished?: (() => Promise<void>) | undefined
-  /** Log lines of runs, kept as long as the records of their runs. */
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
@@ -28,7 +27,7 @@ const JOBS_REMOVED_MAX = 10_000
 /** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause after a publication, as a multiple of its duration, so that large copies are published less often. */
+/** The pause before the next publication, as a multiple of the last one's duration: large copies are slow. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {

@@ -24,17 +24,16 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called if DuckDB accepts no more statements. Then the worker opens the file again. */
+  /** Called if DuckDB accepts no more statements. The worker then opens the file again. */
   readonly onBroken: () => void
 }
 
-/** Number of incremental runs at once. While one waits for the service, another loads. Each needs memory. */
+/** While one run waits for the service, another can load its rows. Each run needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
-/** Number of windows of one backfill that are pulled or wait for their load at the same time. */
+/** This many windows of one backfill are pulled, or wait for their load, at the same time. */
 const WINDOWS_AT_ONCE = 6
 
-/** The run of a job. `as` identifies the job in its `LeaseRequest`. */
 interface RunPlace {
   readonly runId: string
   readonly report: ReportName
@@ -79,7 +78,7 @@ export class Owner {
     })
   }
 
-  /** The incremental run before a reconcile needs the lease of the report's incremental runs. */
+  /** The incremental run before a reconcile must not overlap with a scheduled run of the same report. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -98,7 +97,7 @@ export class Owner {
     })
   }
 
-  /** Runs one job under its lease, logs the outcome and requests a publication. Throws the error of a failed run. */
+  /** Runs one job, logs the outcome and requests a publication. Throws the error of a failed run. */
   #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
     const { runs, log, requests } = this.#parts
     const { runId, report, kind, as } = place
@@ -131,7 +130,7 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** After a fatal error, DuckDB must open the file again. */
+  /** After a fatal error, DuckDB accepts no statement until the file is opened again. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
@@ -144,10 +143,9 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 interface LeaseRequest {
   /** Example: `incremental events`. */
   readonly name: string
-  /** Identifies the job. A holder of the lease with the same value is an earlier attempt of this job and is stopped. */
+  /** If the lease belongs to a run with the same value, that run is an earlier attempt of this job and is stopped. */
   readonly as: string
   readonly signal: AbortSignal
-  /** Aborts the run that has this lease. */
   readonly cancel: () => void
 }
 
@@ -157,7 +155,6 @@ type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promi
 export class Leases {
   readonly #holders = new Map<string, LeaseHolder>()
 
-  /** Waits until the lease is free, takes the lease, and does the work. */
   async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {
       if (holder.as === as) holder.cancel()

@@ -8,7 +8,7 @@ import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** `lockMs`: how long a lock is valid without renewal. `stalledMs`: the time between two searches for expired locks. */
+/** A lock expires after `lockMs` without renewal. Expired locks are searched every `stalledMs`. */
 export interface LockTimes {
   readonly lockMs: number
   readonly stalledMs: number
@@ -18,7 +18,6 @@ export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  /** The default is `LOCKS` (jobs/stores/queues.ts). */
   readonly locks?: LockTimes | undefined
 }
 
@@ -26,21 +25,20 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the job. If it is called several times, the first reason decides the outcome. */
+  /** Aborts the job. The reason of the first call decides the outcome. */
   readonly cancel: (why: string) => void
   readonly job: Job
 }
 
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
-  /** Maximum number of jobs at once. Default: 1. */
   readonly concurrency?: number
   /** After an error with one of these codes, a job does not fail but waits for an operator. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** The queue recovers slower jobs when their locks expire. */
+/** A job that takes longer returns to the queue when its lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -67,7 +65,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Running jobs return to the queue and keep their number of attempts. */
+  /** Returns the running jobs to the queue. They keep their number of attempts. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

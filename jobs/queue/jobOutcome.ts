@@ -4,7 +4,7 @@ import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 
-/** The reasons to abort a job's signal. Each has its own outcome. */
+/** The reasons to abort a job. Each has its own outcome. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
 export const CANCELLED_ON_REQUEST = 'cancelled on request'
@@ -32,17 +32,16 @@ export const isDropped = (error: SyncError | undefined, signal: AbortSignal): bo
 export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
-  /** Returns why the job was aborted, or undefined. */
   readonly abortReason: () => string | undefined
   /** After these errors, the job waits for an operator. It is tried again every `WAITING_RETRY_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** A job that waits for an operator is tried again, because the cause may end without `tidemark resume`. */
+/** The cause of the error may end without `tidemark resume`, so the job is tried again. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
-/** Runs `work`. If it throws, drops the job, returns it to the queue or fails it, as `verdictOf` decides. */
+/** Runs `work`. If `work` throws, drops the job, returns it to the queue or fails it. */
 export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
@@ -65,7 +64,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Parses the reason in the queue of a job that failed in another process. */
+/** Converts the reason of a failed job in the queue to an error. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
@@ -75,12 +74,13 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns 2 s, doubled for each try up to 5 min, minus a random part; or the service's Retry-After if it is longer. */
+/** Returns 2 s, doubled for each try up to 5 min, minus a random part; or the service's Retry-After if longer. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof requestedMs === 'number' ? requestedMs : 0))
 }
 
+/** Returns the error of a job that was aborted for the reason `why`. */
 export const cancelledError = (why: string): SyncError =>
   new SyncError('CANCELLED', why, { cure: 'Start it again. It continues where it stopped.' })

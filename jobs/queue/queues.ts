@@ -1,4 +1,4 @@
-/** The queues and their jobs, which contain names and small numbers, never rows or secrets. */
+/** The queues and their jobs. A job contains names and small numbers, never rows or secrets. */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
@@ -7,7 +7,7 @@ import type { PullAsk } from '../../src/sync/backfill/handover.ts'
 
 export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
 
-/** The queues whose jobs only the owner of the warehouse takes. */
+/** Only the owner of the warehouse takes jobs from these queues. */
 export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeeping', 'control'] as const
 
 export type QueueName = (typeof QUEUES)[number]
@@ -26,14 +26,13 @@ export type IncrementalJob = z.infer<typeof IncrementalJob>
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })
 export type ReconcileJob = z.infer<typeof ReconcileJob>
 
-/** The range is in microseconds since 1970. */
+/** `from` and `to` are microseconds since 1970. */
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
 /** A job that reads one window. The worker checks that its own configuration leads to the same requests. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
-  /** Set if the backfill no longer needs the window. */
   isUnwanted: z.literal(true).optional(),
 })
 export type WindowJob = z.infer<typeof WindowJob>
@@ -44,7 +43,7 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** After the last attempt, the next tick adds a new job. */
+/** After the last failed attempt, the schedule adds a new job. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

@@ -1,4 +1,4 @@
-/** Adds the jobs of runs and housekeeping. While a run is active, at most one more run of its kind and report waits. */
+/** Adds the jobs of runs. While a run is active, at most one more run of its kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -16,7 +16,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The copy is published sooner after a run if rows have changed, later if only marks have changed. */
+/** After a run that has changed rows, a copy is published sooner than after a run that has only moved marks. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -63,7 +63,7 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** A repeated request changes nothing. */
+  /** Adds the job of a backfill. A second call for the same backfill changes nothing. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Runs that end within the delay share one copy. */
+  /** Requests a publication. Runs that end within the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -93,7 +93,7 @@ export class Requests {
 
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // The list contains `undefined` for a job that was taken or removed while the list was read.
+    // A job that was removed during the read is undefined in the list.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
@@ -102,7 +102,7 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** Returns the jobs of a dead owner to their queues. Only the new owner may call it, before it takes jobs. */
+  /** Returns the jobs of a dead owner to their queues. A new owner calls this function before it takes jobs. */
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
@@ -120,16 +120,16 @@ export class Requests {
     })
   }
 
-  /** Starts jobs that were delayed while this machine's clock was ahead. Otherwise they would wait and block others. */
+  /** Starts jobs that were delayed while this machine's clock was ahead. Otherwise they would wait too long. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // The schedule repairs the times of ticks.
+      // Ticks are left out, because the schedule corrects their times.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // A job that has begun in the meantime cannot be promoted.
+        // A job that has begun in the meantime cannot be started again.
         await job.promote().catch(() => undefined)
         promoted += 1
       }
@@ -149,7 +149,7 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // A job that has begun in the meantime cannot be promoted.
+    // A job that has begun in the meantime cannot be started again.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

@@ -14,7 +14,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. If it is called several times, the first reason decides the outcome. */
+  /** Stops the run. The reason of the first call decides the outcome. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** If `isDropped` is true, another run replaces this run, and followers wait for the other run. */
+/** If `isDropped` is true, another run replaces this run, and callers wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -50,7 +50,6 @@ export class Runs {
     return this.#begun
   }
 
-  /** Lists the run as active while `work` runs, and sends its progress and its end to the followers. */
   async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
     const order = (this.#begun += 1)
     const { runId, kind } = run
@@ -75,7 +74,7 @@ export class Runs {
     return run !== undefined
   }
 
-  /** Informs followers that a waiting run was removed from its queue, and will not begin. */
+  /** Informs callers that a waiting run was removed from its queue. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
@@ -103,7 +102,7 @@ export function notableFigures({ inserted, updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
 }
 
-/** Writes one log line for a run that ended. The level of the line depends on the outcome. */
+/** Logs a run that has ended. A failed run is logged at a higher level. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

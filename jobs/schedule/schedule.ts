@@ -1,7 +1,4 @@
-/**
- * The schedule: BullMQ's job schedulers for runs, reconciles and housekeeping. Every minute, they are compared with the
- * configuration, because a store may lose its data or get wrong times from a wrong clock.
- */
+/** The schedule of runs in BullMQ. Each minute it is compared with the configuration, as a store may lose data. */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
@@ -25,7 +22,7 @@ const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
 ]
 
-/** Returns every scheduler that the configuration requires. */
+/** Returns the schedulers that the configuration requires. */
 export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
@@ -44,7 +41,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share` is the report's offset as a fraction of its interval. It prevents that all reports begin together. */
+/** `share` is the report's offset as a fraction of its interval, so that not all reports begin together. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -58,7 +55,7 @@ const OVERDUE_MS = MINUTE_MS
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** The overdue ticks of the previous check: their times, by identifier of the scheduler. */
+  /** The time of each tick that was overdue at the previous check. The key is the scheduler's identifier. */
   #overdue = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
@@ -78,7 +75,7 @@ export class Schedule {
     for (const each of wrong) {
       const { id, repeat, tick } = each
       const opts = { ...JOB_OPTIONS.ticks }
-      // An upsert keeps the time of the next tick, so a scheduler whose time is wrong is removed first.
+      // BullMQ's upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
       if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
       await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
     }
@@ -88,7 +85,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** A tick that was overdue at two checks has lost its job. */
+  /** Returns the schedulers whose tick was overdue at two checks. The queue has lost the job of such a tick. */
   #stuck(stored: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -99,7 +96,7 @@ export class Schedule {
   }
 }
 
-/** A tick may be too far away, because the clock was ahead when the tick was computed. */
+/** The time of the next tick is too far away if the clock was ahead when BullMQ computed it. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX
@@ -119,11 +116,10 @@ interface ScheduleOptions {
   readonly config: Pick<Config, 'reports'>
   readonly clock: Clock
   readonly log: Log
-  /** Interval between two checks of the schedulers. */
   readonly pollMs: number
 }
 
-/** Keeps the schedulers equal to the configuration until the signal aborts. After an error, it tries again later. */
+/** Keeps the schedulers equal to the configuration until the signal aborts. Tries again after an error. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, pollMs } = parts
   const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
@@ -147,7 +143,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Reports with a cron schedule have no first run, because they wait for the time of the schedule. */
+/** Requests a run of each report at the start, except of reports with a cron line. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -1,4 +1,4 @@
-/** Presents PGlite as a pool of PostgreSQL sessions for BullMQ. During a transaction, other sessions wait. */
+/** Presents PGlite, which has one session, as a pool of sessions. During a transaction, all other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
@@ -12,13 +12,13 @@ import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** PGlite runs neither VACUUM nor CHECKPOINT by itself: tables and write-ahead log would grow and become slow. */
+/** PGlite runs no VACUUM and no CHECKPOINT by itself. Without them, its files would grow and become slow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` takes four times this memory. For the rows of a queue, it is not faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** V8's optimizing compiler would need 500 MB for PostgreSQL. The flags must be set before PGlite is compiled. */
+/** V8's optimizing compiler would need 500 MB for PostgreSQL. These flags switch it off. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 type Row = Record<string, unknown>
@@ -30,18 +30,18 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** PGlite's files are open to every user, so only this user may enter their folder. */
+/** Every user could read PGlite's files, so only this user may enter their folder. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // On a file system without permissions, `chmod` fails. Nothing can be changed there.
+  // `chmod` fails on a file system without permissions.
   await chmod(directory, 0o700).catch(() => undefined)
-  // PGlite's own error for missing permissions is only "[object Object]".
+  // PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
 }
 
-/** Creates the database from a prepared copy, because `initdb` needs 500 MB. Renames it when it is complete. */
+/** Creates the database from a prepared copy, because `initdb` needs 500 MB. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })
@@ -51,11 +51,11 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without this option, BullMQ sets a time limit for lost connections. PGlite has no connection that can be lost. */
+  /** Without this option, BullMQ would set a time limit for lost connections. PGlite has no connections. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
-  /** The session with an open transaction. Statements of other sessions wait in `#waiting` for its end. */
+  /** The session with an open transaction. All other sessions wait for its end. */
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
   #cancelTimer: (() => void) | undefined
@@ -106,7 +106,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Lets timers run before each statement. Otherwise a worker that polls in a loop could not be stopped. */
+  /** Runs other tasks before each statement. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {

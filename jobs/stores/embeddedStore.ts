@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** One segment of PGlite's write-ahead log. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** Error codes of PGlite and SQLite on a full disk. DISK_FULL replaces them if less than `FREE_BYTES_MIN` is free. */
+/** On a full disk, PGlite and SQLite fail with these codes. They are replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
@@ -90,7 +90,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error of Node contains the path of the file that failed. An error of SQLite has no path, and is about `.lock`.
+    // An error of Node contains the path of the file. An error of SQLite contains no path, and is about `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -104,7 +104,7 @@ function lockIn(directory: string): Disposable {
   const file = `${directory}.lock`
   const lock = new DatabaseSync(file, { timeout: 0 })
   try {
-    // SQLite also opens a file that this user may only read. A lock on such a file would not exclude other processes.
+    // SQLite also opens a read-only file. A lock on such a file would not exclude other processes.
     accessSync(file, constants.W_OK)
     // Sets the permissions before SQLite creates its journal, because the journal inherits them.
     closeToOthers(file)
@@ -122,7 +122,7 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** On a file system without permissions, `chmod` fails. Nothing can be changed there. */
+/** `chmod` fails on a file system without permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)
 
 const inUse = (directory: string, holder: string): SyncError =>

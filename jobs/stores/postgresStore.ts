@@ -8,10 +8,10 @@ import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
-/** Workers and listeners keep one connection each, about ten. The rest is for short queries. */
+/** Workers and listeners need one connection each, about ten. All others are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
-/** With keep-alive packets, a lost server is noticed within seconds, not hours. */
+/** Without keep-alive packets, a lost server would be noticed only after hours. */
 const KEEP_ALIVE_MS = 10_000
 
 const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
@@ -66,7 +66,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Each queue and each worker adds a listener to the pool. Node would warn about more than ten.
+  // Node would warn about more than ten listeners. Each queue and each worker adds one.
   return pool.setMaxListeners(0)
 }
 
@@ -94,7 +94,6 @@ async function findingsOf(database: Pick<Pool, 'query'> | Pick<PoolClient, 'quer
 
 interface PostgresFacts {
   readonly version: string
-  /** Example: 150018. */
   readonly number: number
   readonly is_replica: boolean
   readonly read_only: string

@@ -1,4 +1,4 @@
-/** Replaces errors of a queue store's driver, which may contain the password, by errors without `cause`. */
+/** Logs errors of a queue store without secrets. The error of a driver may contain the password. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
@@ -8,7 +8,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 /** A problem that continues is logged again after this time. */
 const LOG_AGAIN_MS = MINUTE_MS
 
-/** Matches a position in a Redis script. It is removed, so that one problem always has the same message. */
+/** The position in a Redis script is removed, so that the same problem always has the same message. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>
@@ -38,7 +38,7 @@ export function messageOf(error: unknown): string {
 export class ProblemLog {
   readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
   readonly mask: (text: string) => string
-  /** The time (monotonic milliseconds) at which each message was last logged. */
+  /** The time at which each message was last logged, in monotonic milliseconds. */
   readonly #loggedAtMs = new Map<string, number>()
 
   constructor(parts: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
@@ -46,7 +46,7 @@ export class ProblemLog {
     this.mask = mask
   }
 
-  /** Logs a problem as one line, unless the same message was logged within `LOG_AGAIN_MS`. */
+  /** Logs a problem, unless the same message was logged within `LOG_AGAIN_MS`. */
   readonly log = (error: unknown): void => {
     const { log, clock } = this.#parts
     const message = this.mask(messageOf(error))
@@ -58,7 +58,7 @@ export class ProblemLog {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** Forgets the logged problems when the store works again, so that the next problem is logged at once. */
+  /** Called when the store works again. Then the next problem is logged at once. */
   readonly reset = (): void => {
     if (this.#loggedAtMs.size === 0) return
     this.#loggedAtMs.clear()

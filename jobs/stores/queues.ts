@@ -20,17 +20,15 @@ import { messageOf, type ProblemLog, temporaryError } from './problemLog.ts'
 interface QueuesOptions {
   readonly backend: BackendFactory<RedisQueueBackend>
   readonly prefix: string
-  /** Redis only: the connection for adding jobs. Its calls fail soon if the store is unreachable. */
+  /** Redis only: the connection for adding jobs. A call fails soon if Redis is unreachable. */
   readonly asking?: ConnectionOptions
-  /** Redis only: the connection for taking jobs. It waits for the store without a time limit. */
+  /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
-  /** Set if the store does not derive the name of a worker's session from the prefix. */
   readonly workerName?: string
   readonly onError: (error: unknown) => void
-  /** Converts an error of the driver to an error of Tidemark. */
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** Maximum number of ended jobs in a queue. Undefined: only their age decides. */
+  /** If `endedMax` is undefined, only the age of ended jobs decides when they are deleted. */
   readonly endedMax?: number
   /** If the store is unreachable, workers are closed without waiting for it. */
   readonly isConnected?: () => boolean
@@ -59,7 +57,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ fails a job after this number of workers have died while they processed it. No job reaches such a number. */
+/** BullMQ would fail a job after this number of dead workers. The number is too high to be reached. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -111,7 +109,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs, unless the store is unreachable and cannot take their results. */
+  /** Waits for active jobs, unless the store is unreachable. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))
@@ -137,17 +135,16 @@ interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | '
   readonly values: SharedValues
   readonly check: () => Promise<readonly StoreFinding[]>
   readonly workersOf: (name: string, queues: Queues) => Promise<number>
-  /** Closes the connections after the queues are closed. */
   readonly release: () => Promise<void>
 }
 
 /** An unreachable store may delay the end of a process only by this time. */
 const CLOSING_MS_MAX = 4_000
 
-/** The store keeps the value that `checkWritable` writes for this time. */
+/** The value that `checkWritable` writes expires after this time. */
 const READY_MS = 60_000
 
-/** Composes a queue store from the parts that each kind of store implements. */
+/** Returns a queue store made of the parts that differ between kinds of stores. */
 export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreComponents): QueueStore {
   const { kind, shown, problems, values, check, workersOf, release, ...ofQueues } = parts
   const { mask, log: onError } = problems
@@ -169,7 +166,7 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
   }
 }
 
-/** Resolves when the work is done, or after `CLOSING_MS_MAX`. Unfinished calls fail when the store closes. */
+/** Resolves when the work is done, or after `CLOSING_MS_MAX`. */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

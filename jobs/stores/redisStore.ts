@@ -10,7 +10,7 @@ import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A frozen server closes no connection, so its calls would wait forever. */
+/** A frozen server does not close its connections, so its calls would wait forever. */
 const ANSWER_MS = 15_000
 
 /** Ended jobs use memory, and one run per second adds thousands in an hour. */
@@ -62,7 +62,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Redis lists the connections of all databases, and workers of other installations have the same names. */
+/** Redis lists connections of all databases. Workers of other installations have the same names. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
@@ -101,22 +101,21 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   })
 }
 
-/** Many hosted servers forbid CONFIG. */
+/** Returns undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
 }
 
 interface RedisFacts {
-  /** The response to INFO. */
   readonly info: string
-  /** The response to CONFIG GET save; undefined if the server forbids CONFIG. */
+  /** The response to CONFIG GET save, if the server allows CONFIG. */
   readonly save: string | undefined
-  /** The response to CONFIG GET maxmemory-policy, in case INFO lacks it. */
+  /** The response to CONFIG GET maxmemory-policy. INFO may lack this value. */
   readonly policy: string | undefined
 }
 
-/** BullMQ's scripts need at least this version of Redis. */
+/** BullMQ needs at least this version of Redis. */
 const VERSION_MIN = [5, 0] as const
 const VERSION_ADVISED = [6, 2] as const
 
@@ -154,7 +153,6 @@ function eviction(policy: string | undefined): StoreFinding {
   return { state: 'failed', what: `it may evict keys, and with them jobs (maxmemory-policy ${policy})`, cure }
 }
 
-/** Full memory is only a warning: a worker waits until memory is free again. */
 function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   const [used = 0, max = 0] = ['used_memory', 'maxmemory'].map((name) => Number(fields.get(name) ?? 0))
   if (max === 0 || used < max) return []
@@ -162,7 +160,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Losing data is only a warning: schedules and windows are restored from the configuration and the warehouse. */
+/** Returns only a warning if Redis loses data: schedules and windows are restored from the warehouse. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }

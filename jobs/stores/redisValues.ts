@@ -1,4 +1,4 @@
-/** Shared values on Redis: keys with a time to live. Each read-then-write is one Lua script, so that it is atomic. */
+/** Texts that processes share through Redis. A script makes each read and the following write atomic. */
 import type { Redis } from 'ioredis'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 

@@ -1,4 +1,4 @@
-/** Shares one encrypted token among all processes on one store. One process at a time refreshes it, under a lease. */
+/** Shares one encrypted token among all processes on one store. Only one process at a time requests a new token. */
 import { randomUUID } from 'node:crypto'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -9,10 +9,10 @@ import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
-/** Longer than the event loop can block, because a blocked process cannot renew its lease. */
+/** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew it. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** A refresh usually takes a few hundred milliseconds. */
+/** A token request usually takes a few hundred milliseconds. */
 const POLL_EVERY_MS = 100
 /** After refused credentials, no process requests a token for this time, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
@@ -89,7 +89,7 @@ export class SharedTokens implements TokenStore {
     }
   }
 
-  /** Renews the lease until the result is disposed. A refresh may take minutes if the service requests a pause. */
+  /** Renews the lease until the result is disposed, because a token request may take minutes. */
   #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
@@ -119,7 +119,6 @@ export class SharedTokens implements TokenStore {
     return { token, text: kept.text }
   }
 
-  /** Throws QUEUE_UNREACHABLE, a temporary error, if the store is unreachable. */
   async #callStore<T>(call: Promise<T>): Promise<T> {
     try {
       return await call
@@ -133,7 +132,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** Decryption proves that a Tidemark process wrote this content, so it is not validated. */
+/** Only a Tidemark process can have encrypted this content, so it is not validated. */
 interface TokenContent {
   readonly accessToken: string
   readonly lifetimeMs: number

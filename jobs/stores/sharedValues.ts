@@ -8,16 +8,15 @@ export interface StoredValue {
 }
 
 export interface SharedValues {
-  /** Returns undefined if there is no value, or if it has expired. */
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
   /** Writes the value if the name is free. If several processes call it at once, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** If the text is still `text`, it expires `ms` from now, and the result is true. */
+  /** Sets the expiry to `ms` from now if the text is still `text`. Returns false if another process has changed it. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Removes the value if its text is still `text`. A value that another process has written in the meantime stays. */
+  /** Removes the value if its text is still `text`. */
   remove(name: string, text: string): Promise<void>
-  /** Stores an empty value that expires `ms` from now. A value that expires later is not changed. */
+  /** Stores an empty value that expires `ms` from now. Does not shorten the life of a value. */
   prolong(name: string, ms: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** BullMQ's PostgreSQL backend with one shared pool. Own pools of all queues would exhaust the server's connections. */
+/** BullMQ's PostgreSQL backend with one shared pool. One pool per queue would need too many connections. */
 import {
   type BackendFactory,
   type PgPool,
@@ -41,7 +41,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
   await runMigrations(session, schema)
   await session.query('BEGIN')
   try {
-    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at the same time, so a lock is taken first.
+    // CREATE TABLE IF NOT EXISTS fails if two sessions run it at once, so a lock is taken first.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')
@@ -52,10 +52,9 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
 }
 
 const TABLE = 'tidemark_shelf'
-/** In PostgreSQL, `now()` would be the start of the transaction. */
+/** PostgreSQL's `now()` is the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
-/** The table of shared values is in the schema of the store, next to BullMQ's own tables. */
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   name text PRIMARY KEY,
   text text NOT NULL,

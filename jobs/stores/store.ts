@@ -8,7 +8,7 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** One finding of `tidemark check` about a store: its version, the eviction of keys, or the persistence of its data. */
+/** One finding of `tidemark check` about a store, such as its version. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
@@ -17,20 +17,18 @@ export interface StoreFinding {
 
 export interface QueueStore extends AsyncDisposable {
   readonly kind: StoreKind
-  /** The queue is created once and closed with the store. */
   queue<Data>(name: string): Queue<Data>
-  /** The worker is closed with the store unless it was closed before. */
   worker<Data, Result>(
     name: string,
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
-  /** Returns the shared token of all processes on this store, encrypted with a key derived from the client secret. */
+  /** Returns the token that all processes share, encrypted with a key derived from the client secret. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
-  /** Returns the pauses that all processes share: after one process receives status 429, all processes wait. */
+  /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Rejects if the store does not answer or accepts no writes (for example a replica, or a full disk). */
+  /** Rejects if the store does not answer or accepts no writes, as on a full disk. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
@@ -43,9 +41,8 @@ export interface OpenOptions {
   readonly clock: Clock
   /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
-  /** Milliseconds that other processes wait if a process dies while it refreshes the token. */
+  /** If a process dies while it requests a token, other processes wait for this time. */
   readonly leaseMs?: number | undefined
-  /** Passes the trace of a job to the jobs that the job adds. */
   readonly telemetry?: Telemetry | undefined
 }
 

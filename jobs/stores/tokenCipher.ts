@@ -7,7 +7,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Context of the key derivation. It contains a version, and separates this key from other keys of the same secret. */
+/** Separates this key from other keys that are derived from the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class TokenCipher {
@@ -19,7 +19,7 @@ export class TokenCipher {
     this.#secret = secret
   }
 
-  /** Derives the key at each use, because the client secret changes when its file is read again. */
+  /** The key is derived at each use, because the client secret changes when its file is read again. */
   get #key(): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
   }

@@ -6,7 +6,7 @@ import type { Facts, Observe } from '../../src/observe.ts'
 
 export interface Tracing extends AsyncDisposable {
   readonly observe: Observe
-  /** The object that BullMQ's queues and workers need for tracing. */
+  /** BullMQ's queues and workers need this object for traces. */
   readonly telemetry: Telemetry
 }
 
@@ -31,10 +31,10 @@ export interface TracingOptions {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** Time limit for sending spans when a worker stops. An unreachable collector must not delay the stop. */
+/** An unreachable collector of traces may delay the end of a worker only by this time. */
 const FLUSH_MS_MAX = 2_000
 
-/** Starts tracing. Returns undefined if no traces are requested. The exporter reads its own OTEL variables. */
+/** Starts tracing. Returns undefined if the OTEL variables request no traces. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'
@@ -100,7 +100,6 @@ async function providerOf(env: Env) {
   return provider
 }
 
-/** Returns the sampler that OTEL_TRACES_SAMPLER names. Without this variable, the sampler records every trace. */
 function samplerOf(env: Env, sdk: typeof import('@opentelemetry/sdk-trace')) {
   const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on'
   const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] ?? '1')

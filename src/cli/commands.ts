@@ -13,13 +13,12 @@ interface CommandEntry {
   /** Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
-  /** Hints and examples that the user can paste. The help prints them after the options. */
   readonly examples: string
   /** The action receives the shell, the positional argument if there is one, and the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 
-/** Adds all commands to the parser. After a command has run, calls `done` with its exit code. */
+/** Adds all commands to the parser. `done` receives the exit code of the command that has run. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
@@ -50,7 +49,7 @@ const JSON_DOCUMENT = option('--json', 'print one JSON document')
 const JSON_AT_END = option('--json', 'print one JSON document at the end')
 const QUIET = option('--quiet', 'print nothing unless something fails')
 
-/** Limit of a printed table without `--limit`. CSV and JSON always have all rows. */
+/** A printed table has at most this number of rows without `--limit`. CSV and JSON always have all rows. */
 const ROWS_SHOWN = 200
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']

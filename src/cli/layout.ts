@@ -13,7 +13,7 @@ const MINUTE_S = 60
 const HOUR_S = 3_600
 const DAY_S = 86_400
 
-/** Returns at most two units. Examples: `0.8 s`, `42 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+/** Returns a duration in at most two units. Examples: `0.8 s`, `3 min 20 s`, `2 h 5 min`. */
 export function duration(ms: number): string {
   const tenths = Math.round(ms / 100) / 10
   if (tenths < 10) return `${tenths} s`
@@ -31,6 +31,7 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
+/** Returns a time in whole seconds, for people. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : wholeSeconds(formatInstant(instant))
 
@@ -53,7 +54,7 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
 ])
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns a table: headings, a rule, and the rows. */
+/** Returns a table with headings, a rule and the rows. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),

@@ -4,7 +4,7 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** The process ends this long after its command, even if connections are still open. */
+/** The process ends after this time, even if connections are still open. */
 const LINGER_MS_MAX = 3_000
 
 /** Runs the command in `args`, the arguments after the program's name. Never throws. */

@@ -2,10 +2,9 @@
 import { InvalidArgumentError } from 'commander'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** With a fixed port, the sandbox's address stays the same. If the port is in use, any other port is used. */
+/** The sandbox uses this port, so that its address stays the same. If the port is in use, it uses any other port. */
 export const PORT_PREFERRED = 7_800
 
-/** Returns a parser whose error describes the number as `what`. */
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
   return (text) => {
     if (form.test(text) && Number(text) <= max) return Number(text)

@@ -34,10 +34,10 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   return sqlLast(args)
 }
 
-/** No option matches, because options contain no white space. */
+/** Matches SQL that begins with a comment (`--`). It contains white space, and options do not. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Without `--` before it, the parser would read SQL that begins with a comment as an option. */
+/** Adds `--` before SQL that begins with a comment. Otherwise the parser would read the SQL as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -85,7 +85,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** Without `--json`, prints nothing, because `Stop` has already printed a message. */
+/** Prints a document with `--json`. Otherwise `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

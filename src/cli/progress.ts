@@ -12,7 +12,7 @@ export interface ProgressView extends Disposable {
 }
 
 const REDRAW_MS = 100
-/** With one log line per page, the log would be long. */
+/** A log line for each page would make the log long, so a report logs at this interval. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -100,14 +100,13 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
-/** The view for `--quiet`, which prints nothing. */
 export const silentProgress: ProgressView = {
   onProgress: () => undefined,
   onOutcome: () => undefined,
   [Symbol.dispose]: () => undefined,
 }
 
-/** Returns a view that prints one line when a report's run has ended. */
+/** Returns a view that prints one line for each run that has ended. */
 export const lineProgress = (out: Output): ProgressView => ({
   ...silentProgress,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
@@ -120,7 +119,7 @@ export function outcomeLine({ report, state, pages, figures, elapsedMs, offReaso
   return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
 }
 
-/** Returns a view that logs the progress and outcome of each report. */
+/** Returns a view that logs the progress and the outcome of each report. */
 export function loggedProgress(log: Log, clock: Clock): ProgressView {
   const loggedMs = new Map<ReportName, number>()
   return {

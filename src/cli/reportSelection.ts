@@ -15,7 +15,7 @@ export function selectReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Throws REPORT_UNKNOWN with a similar name if a name is not a report. */
+/** Throws REPORT_UNKNOWN if a name is no report. The message suggests a similar name. */
 export function requireReportNames(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name

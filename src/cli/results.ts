@@ -6,20 +6,19 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Called once after the last row. */
   end(columns: readonly string[]): void
 }
 
 export const FORMATS = ['table', 'csv', 'json'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Longer texts are cut. */
+/** Cuts longer texts in a table. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one row more than the table shows, to know whether the table must mention further rows.
+    // Takes one row more than the table shows, because the note below the table says whether there are more rows.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
@@ -45,12 +44,12 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Removes zeros at the end of a decimal.
+  // Removes zeros at the end of a decimal number.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Control characters would break the table. */
+/** Escapes control characters, which would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 

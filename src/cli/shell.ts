@@ -4,7 +4,7 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Resolves when the reader has taken all output. If writers did not wait, unread output would fill the memory. */
+  /** Waits until the reader has taken all output. Otherwise unread output would fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters; 200 if the output is not a terminal. */

@@ -54,7 +54,6 @@ export function standingsText(standings: readonly Standing[], settings: Config['
   return `${table(COLUMNS, rows)}${told.join('')}`
 }
 
-/** Returns lines about skipped audit records, uncounted rows, late rows, and rows with a wrong modification time. */
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
@@ -80,7 +79,6 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
 
 const GAPS_SHOWN = 3
 
-/** Returns two lines for each currency or entity: covered time with its gaps, and time that is read again. */
 function coverageLines(report: ReportName, scopes: readonly ScopeCoverage[]): string[] {
   return scopes.flatMap(({ scope, asked, covered, gaps, reading_again: again }) => {
     const name = scope === '' ? report : `${report} ${scope.replace(/:$/, '')}`
@@ -117,6 +115,7 @@ function againText({ since, until, because, records }: ReadingAgain): string {
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
+/** Returns, for example, `set overlap to 15m (reports.events.overlap, or defaults.overlap)`. */
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 

@@ -6,7 +6,7 @@ import { SyncError } from '../errors.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** After Ctrl-C, the launcher forwards the signal once more. This second signal within 500 ms is ignored. */
+/** After Ctrl-C, the launcher forwards the signal once more. The program ignores it within this time. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -20,7 +20,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** Replaces the usual message of a stop while a worker does the work. */
+  /** Replaces the message of a stop while a worker does the work. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
@@ -31,16 +31,16 @@ export class Stop implements Disposable {
     for (const name of SIGNALS) process.on(name, this.#onSignal)
     if (process.channel === undefined) return
     process.once('disconnect', this.#onOrphaned)
-    // The channel only reports the parent's end. It must not keep this process alive.
+    // The channel to the parent process must not keep this process alive.
     process.channel?.unref()
   }
 
-  /** Aborts with CANCELLED when the user stops the program. */
+  /** The signal aborts with CANCELLED when the user stops the program. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }
 
-  /** 130 after Ctrl-C, 143 after SIGTERM; undefined without a signal and after `endsWell`. */
+  /** The exit code is 130 after Ctrl-C and 143 after SIGTERM. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
@@ -83,7 +83,7 @@ export class Stop implements Disposable {
     this.#exitCode = 128 + constants.signals[name]
     const replacement = this.#replacement
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
-    // The abort erases the progress lines, so it must precede the message. Otherwise it would erase the message too.
+    // Aborts before it prints the message, because the abort erases the progress lines.
     this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
     if (!this.#endsWell) this.#parts.say(`${replacement ?? STOPPING}\n`)
   }

@@ -18,7 +18,7 @@ import { type OutputOptions, openOutputs } from './commandOutput.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly output: OutputOptions
-  /** Called as soon as it is known which process executes the operation. */
+  /** Called as soon as it is known whether a worker executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
   readonly onProgress?: (progress: Progress) => void
 }
@@ -80,7 +80,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // Each outcome must be in the run logs. With `--json`, the view has already logged the outcomes of a sync.
+    // With `--json`, the progress view has already logged the outcomes of a sync.
     onEnded: (kind, outcome) => {
       if (output.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
@@ -89,7 +89,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands can delete old log files. A command does so if it began the file of an hour.
+      // Without a worker, only commands can delete old log files. Deletes them at most once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

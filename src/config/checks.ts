@@ -8,7 +8,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Maximum of `overlap` and `settle`: ten years. With more, an instant would no longer be an exact integer. */
+/** Ten years. With a longer `overlap` or `settle`, an instant would no longer be an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -18,7 +18,7 @@ export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
 
-/** Checks the address of a webhook. Many receivers need a query in it, such as `?key=…`. */
+/** Allows a query in the address, such as `?key=…`, because many receivers of webhooks need one. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
 function addressProblem(text: string, example: string, hasForbiddenQuery = false): string | undefined {

@@ -79,7 +79,7 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Sorts the problems of environment variables after the problems of the file. */
+/** Returns the line of a problem. Problems of environment variables are sorted last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes a value and all values inside it. URLs and secrets cannot be frozen. */

@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Words such as `JAN`. The parser would accept MON in the field of the month and read it as January. */
+  /** The parser would accept MON in the field of the month and read it as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -46,6 +46,6 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns false for 30 February. The fixed date makes the result independent of the clock. */
+/** Returns false for a line that never runs, such as 30 February. A fixed date makes the result repeatable. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

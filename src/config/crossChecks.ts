@@ -26,9 +26,9 @@ export const unknownReports = (env: Environment): readonly Problem[] =>
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** Minimum length of the `serve` token if other machines can connect and try to guess the token. */
+/** If other machines can connect, they could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
-/** Minimum length of the `serve` token on a loopback address, required by DuckDB's extension. */
+/** DuckDB's extension requires at least this length. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 /** Checks `serve`, which needs DuckDB's extensions and a token that is hard to guess. */
@@ -69,7 +69,7 @@ export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem
 const needsExtensions = (names: string): string =>
   `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
 
-/** Rejects a published copy with the path of the warehouse, because publishing would overwrite the warehouse. */
+/** Rejects a published copy at the path of the warehouse, because a publication would overwrite the warehouse. */
 export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
   const { warehouse, published } = filesOf(raw, folder)
   if (warehouse !== published) return []

@@ -40,7 +40,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_SCHEMA_CONTRACT', path: ['defaults', 'schema_contract'] },
 ]
 
-/** These variables have no corresponding setting in the file. */
+/** These variables correspond to no setting in the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
@@ -48,11 +48,12 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** Known variables that are no settings. */
+/** These variables are known, but they are no settings. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
+/** Returns the environment variable that sets the key at `path`, if there is one. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
@@ -62,6 +63,7 @@ export interface MergedSettings {
   variableAt(path: Path): string | undefined
 }
 
+/** Returns the settings of the file. An environment variable replaces the value of its key. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -80,14 +82,14 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns text that is not a number unchanged, so that the schema rejects it with a clear message. */
+/** A text that is no number stays text, so that the schema rejects it with a clear message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Does not replace a section that is not a map, so that the schema rejects it. */
+/** A section that is no map stays unchanged, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value
@@ -109,6 +111,7 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
+/** Returns the names of Tidemark's variables that are set. */
 export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
 
 /** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
@@ -117,7 +120,7 @@ export interface Misspelling {
   readonly meant: string
 }
 
-/** Returns the set variables with names similar to one of Tidemark. All others may belong to other programs. */
+/** Returns variables that are probably misspelt: their names are similar to a variable of Tidemark. */
 export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {

@@ -1,4 +1,4 @@
-/** The building blocks of the configuration's schema: checked text, sizes, lists without duplicates, typed filters. */
+/** Parts of the configuration's schema: checked text, sizes, lists without duplicates, typed filters. */
 import { z } from 'zod'
 import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'

@@ -16,7 +16,7 @@ export type WhereOf = (path: Path) => string
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the value at a path of an unchecked configuration, or undefined. */
+/** Returns the value at a path of an unchecked configuration, if there is one. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -24,7 +24,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder if it contains no `tidemark.yaml`. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is a folder without `tidemark.yaml`. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -20,7 +20,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE } from './units.ts'
 
 const MIB = 2 ** 20
-/** With less than one request in 100 seconds, a worker would seem to hang. */
+/** A slower rate than one request in 100 seconds would look like a worker that hangs. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z

@@ -11,7 +11,7 @@ import {
 } from './checks.ts'
 import { checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
 
-/** All reports except the audit reports: audit entries are not audited. */
+/** All reports except the audit reports, because audit entries are not audited. */
 export const auditableReports: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -52,7 +52,6 @@ const entity = z.strictObject({
   follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
 })
 
-/** The keys that all reports support. */
 const common = {
   enabled: z.boolean().default(true).describe('false switches the report off'),
   ...z.object(rhythm).partial().shape,
@@ -94,7 +93,6 @@ export function reportSection(report: Declaration) {
     .describe(report.meaning)
 }
 
-/** A section that the schema of `reportSection` has accepted. */
 export interface RawReport extends Partial<z.output<z.ZodObject<typeof common>>> {
   readonly enabled: boolean
   readonly reconcile_every?: string

@@ -25,7 +25,7 @@ export interface ResolveContext {
   readonly notifySecret: Secret | undefined
 }
 
-/** Converts checked settings to absolute paths, milliseconds and bytes. */
+/** Converts settings that were checked to absolute paths, milliseconds and bytes. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
   const { folder, env, file } = given.sources
   const { warehouse, published } = filesOf(raw, folder)
@@ -60,14 +60,14 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
   }
 }
 
-/** Returns absolute paths. By default, the published copy is in the warehouse's folder. */
+/** Returns absolute paths. The published copy is by default in the folder of the warehouse. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** The folder of this path contains staging, queue and socket. A lake in PostgreSQL has a fixed path. */
+/** Returns the path next to which staging, queue and socket are created. For a lake in PostgreSQL, it is fixed. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -88,7 +88,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** The empty defaults are never used: `missingSettings` has already rejected a missing address or client identifier. */
+/** `missingSettings` has already rejected a missing address or client identifier. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

@@ -25,7 +25,6 @@ type SecretSetting = (typeof SETTINGS)[keyof typeof SETTINGS]
 interface SecretSources {
   readonly sources: Sources
   readonly whereOf: WhereOf
-  /** The functions below add problems to this list. */
   readonly problems: Problem[]
 }
 

@@ -21,7 +21,6 @@ export type OffReason =
 export interface Rhythm {
   /** A duration such as `5m`, or a cron line. */
   readonly every: string
-  /** Undefined for a cron line. */
   readonly everyMs?: number
 }
 
@@ -36,7 +35,6 @@ export interface Privacy {
 export interface ReportConfig extends Rhythm {
   readonly name: ReportName
   readonly enabled: boolean
-  /** Undefined if the report is on. */
   readonly offReason?: OffReason
   readonly timeZone: string
   /** How often a worker compares the whole report with the service. Undefined: only on request. */
@@ -76,7 +74,6 @@ export interface ConsoleConfig {
   readonly proxies: readonly string[]
   /** `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token when it starts. */
   readonly token?: Secret | undefined
-  /** `TIDEMARK_CONSOLE_VIEW_TOKEN`, for people who may only look. */
   readonly viewToken?: Secret | undefined
 }
 
@@ -105,10 +102,10 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** Text that DuckDB parses. Example: `1GB`. */
+  /** DuckDB parses this text. Example: `1GB`. */
   readonly warehouseMemory: string
   readonly queryMemory: string
-  /** Maximum size of a reader's temporary files, as text that DuckDB parses. */
+  /** Maximum size of a reader's temporary files. DuckDB parses this text. */
   readonly queryDisk: string
   readonly queryTimeMs: number
   readonly warehouseThreads?: number
@@ -118,21 +115,20 @@ export interface Config {
   readonly service: ServiceConfig
   /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
   readonly warehouse: string
-  /** Undefined if the warehouse is a file. */
   readonly lake?: LakeConfig
   readonly published: string
-  /** Absolute path: the path of the warehouse with `.staging` appended. */
+  /** The path of the warehouse with `.staging` appended. */
   readonly staging: string
-  /** Directory of DuckDB's extensions. Always set if a setting needs an extension. */
+  /** DuckDB's extensions are in this directory. It is always set if a setting needs an extension. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string
   readonly console: ConsoleConfig
-  /** How long the books keep runs and windows. Older runs are deleted; older windows are merged. */
+  /** The tables of schema `tidemark` keep runs and windows for this time. Older windows are merged. */
   readonly historyMs: number
-  /** How long a rejected row stays listed after the service last sent it. */
+  /** A rejected row stays listed for this time after the service last sent it. */
   readonly rejectedKeepMs: number
-  /** The key for hashed columns. Always set if a report has such a column. */
+  /** The key for hashed columns. It is always set if a report has such a column. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
   /** ISO 4217 codes. Example: `['EUR', 'USD']`. */
@@ -147,7 +143,6 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** The file that `--config` names. */
   readonly file?: string
   readonly env: NodeJS.ProcessEnv
   readonly cwd: string

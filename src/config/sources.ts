@@ -10,9 +10,9 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path. If there is no file, variables must set all required settings. */
+  /** The absolute path. Without a file, variables must set all required settings. */
   readonly file?: string
-  /** The file's name in messages: relative to the working directory if the file is inside it. */
+  /** The file's name in messages, relative to the working directory if possible. */
   readonly fileLabel: string
   readonly text: string
   /** Relative paths in the configuration start at this folder. */
@@ -38,7 +38,7 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns the secret in a file without the final line break, or a problem if the file is unreadable or empty. */
+/** Returns the secret in a file without its final line break, or the problem with the file. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }

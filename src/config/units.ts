@@ -36,7 +36,7 @@ const STEPS_MS = [
 /** The advised overlap has at least this many steps. */
 const STEPS_MIN = 2
 
-/** Returns an overlap (ms), or undefined if no row was late by more than half of the present overlap. */
+/** Returns an overlap in ms, or undefined if no row was late by more than half of the present overlap. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

@@ -7,7 +7,7 @@ export interface YamlFile {
   readonly value: unknown
   /** Returns the line number (from 1) of the deepest part of `path` that exists. */
   lineOf(path: Path): number
-  /** Errors in the text. If there are any, `value` is undefined. */
+  /** If there are errors in the text, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
 }
 

@@ -6,7 +6,7 @@ import { DAY_MS } from '../instant.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** A report is behind if its lag exceeds one hour and ten intervals of its runs. Later runs end a shorter lag. */
+/** A report is late if its lag exceeds one hour and also ten intervals between its runs. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -29,7 +29,6 @@ export function attentionOf({ standings, pauses, settings }: AttentionInput): At
   return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
 }
 
-/** An item of the list. By default, it is not urgent and has no action. */
 type Need = Pick<Attention, 'title' | 'why' | 'cure'> & Partial<Pick<Attention, 'urgent' | 'action'>>
 
 interface Context {
@@ -37,7 +36,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** One function for each kind of attention, the worst kind first. Returns undefined if there is nothing to show. */
+/** Each function returns an item if the report needs attention. The worst kind of problem is first. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined
@@ -58,7 +57,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
   behind: ({ report, state, lag_seconds: lag }, { settings: { every, everyMs = DAY_MS } }) => {
     const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
-    // The mark of an audit report moves only when a record changes, so an old mark is not a lag.
+    // The mark of an audit report moves only when a record changes, so an old mark does not mean a lag.
     if (isPerRecord(report)) return undefined
     return {
       title: `${report} is ${spanText(lag)} behind`,
@@ -109,7 +108,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]
 
-/** Returns a duration in the largest unit that fits at least twice, rounded down. Example: `3 hours`. */
+/** Returns a duration in the largest unit of which there are at least two. Example: `3 hours`. */
 function spanText(seconds: number): string {
   const units = [
     [86_400, 'day'],
@@ -121,5 +120,4 @@ function spanText(seconds: number): string {
   return `${value} ${name}${value === 1 ? '' : 's'}`
 }
 
-/** Example: `2026-11-21 10:22`. */
 const minuteOf = (time: string): string => time.slice(0, 16).replace('T', ' ')

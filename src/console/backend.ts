@@ -1,4 +1,4 @@
-/** The source of the console's data: the warehouse in its owner, elsewhere the published copy and the queue. */
+/** The interface to the console's data: the warehouse or, in other processes, the published copy and the queue. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'
@@ -11,14 +11,13 @@ export interface Reader {
 
 export interface ConsoleBackend {
   readonly isOwner: boolean
-  /** Executes an operation. Returns a failure as an answer with `error` and does not throw it. */
+  /** Executes an operation. Returns a failure as an answer with `error` and never throws. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Reads tables of schema `tidemark`, from the warehouse or from the published copy. */
+  /** Reads the tables of schema `tidemark`. */
   readonly books: Reader
   standings(): Promise<readonly Standing[]>
-  /** Returns the active runs of this process; none if it does not own the warehouse. */
   running(): readonly RunningRun[]
-  /** Returns the number of runs since the start of this process; 0 if it does not own the warehouse. */
+  /** The number of runs that this process has begun. */
   begun(): number
 }
 

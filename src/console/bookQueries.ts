@@ -44,7 +44,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes the mark after each run: the end of its last window minus settle. Only the present mark is stored. */
+/** Returns the mark after each run: the end of its last window minus `settle`. Only the present mark is stored. */
 export function marksOver(
   books: Reader,
   report: ReportName,
@@ -66,7 +66,7 @@ export function marksOver(
 /** Some rejected rows have megabytes. A response contains only their beginning. */
 const ROW_CHARACTERS_MAX = 20_000
 
-/** Returns rejected rows that were not dismissed, newest first, and their total number. */
+/** Returns rejected rows that were not dismissed, newest first, with their total number. */
 export async function rejectedOf(
   books: Reader,
   { report, limit, offset }: RejectedQuery,
@@ -80,6 +80,7 @@ export async function rejectedOf(
   return { total: counted?.total ?? 0, rows }
 }
 
+/** Returns backfills, the newest first. */
 export const backfillsOf = (books: Reader, limit: number): Promise<Backfill[]> =>
   books.rows<Backfill>(`
     SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,

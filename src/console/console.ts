@@ -22,11 +22,10 @@ import { Live } from './live.ts'
 
 export interface ConsoleOptions {
   readonly host: string
-  /** 0 means any free port. */
+  /** The port 0 means any free port. */
   readonly port: number
   /** The token for the login. If it is undefined, the console creates a token. */
   readonly token?: Secret | undefined
-  /** The token for logins that may only look. */
   readonly viewToken?: Secret | undefined
   /** Proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
   readonly proxies?: readonly string[]
@@ -36,21 +35,19 @@ export interface ConsoleOptions {
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly settings: AllSettings
   readonly runLogs: string
-  /** Returns the current backend, which changes when another process becomes the owner. */
+  /** Returns the current backend. It changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
-  /** True if the queue's store responds and the roles of this worker have begun their work. */
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
 }
 
 export interface Console extends AsyncDisposable {
   readonly address: string
-  /** The configured token, or the token that the console has created. */
   readonly token: Secret
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Time limit for a client to send a request. By default, Node checks it only every 30 seconds. */
+/** A client must send its request within this time. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
 /** Limit for each address and route without a login. Each file of the page is a route. */

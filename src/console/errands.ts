@@ -1,4 +1,4 @@
-/** Errands are actions of the console. An action may take hours, so the page polls its state. */
+/** Errands are actions of the console. An action may take hours, so the page asks for its state again and again. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'
@@ -9,7 +9,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** After this time, the response is an errand that is still running. */
+/** An action that takes longer continues, and the response contains its present state. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -28,7 +28,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Resolves when it has ended, or after `WAIT_MS_MAX` while it continues. */
+  /** Begins the action, and waits for its end for at most `WAIT_MS_MAX`. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),

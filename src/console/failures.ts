@@ -1,4 +1,4 @@
-/** Converts errors to responses with the message and the cure, but no internals of the program. */
+/** Converts errors to responses with message and cure, without internals of the program. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -28,7 +28,7 @@ export function answerFailures(app: FastifyInstance, log: Log): void {
   })
 }
 
-/** Sends the error and does not throw it, so that no plugin's error handler runs. */
+/** Sends the error instead of throwing it, because the error handler of a plugin could catch it. */
 export function sendFailure(reply: FastifyReply, { code, message, cure, data }: SyncError): FastifyReply {
   const seconds = data['retryAfterSeconds']
   if (typeof seconds === 'number') reply.header('Retry-After', seconds)

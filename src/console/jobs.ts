@@ -22,7 +22,7 @@ export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promi
   })
 }
 
-/** Returns the job counts, and at most `JOBS_MAX` jobs per queue and state. Active jobs are first. */
+/** Returns the job counts, and at most `JOBS_MAX` jobs for each queue and state. */
 export async function readJobs(queues: Queues): Promise<Jobs> {
   const depths = await queues.depths()
   const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))
@@ -37,7 +37,7 @@ const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue ===
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // The list contains undefined for a job that was removed during the read.
+  // A job that was removed during the read is undefined in the list.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

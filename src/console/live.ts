@@ -1,4 +1,4 @@
-/** Sends the active runs to open pages as server-sent events, every 400 ms at most and only if they have changed. */
+/** Sends the active runs to open pages as server-sent events, when they have changed, at most every 400 ms. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
@@ -6,7 +6,7 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** After this time without an event, a stream receives a comment. Otherwise a proxy would close the stream. */
+/** A stream without events receives a comment after this time. Otherwise a proxy would close the stream. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
@@ -20,7 +20,6 @@ export interface LiveOptions {
 interface Stream {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  /** The state that was sent last, as JSON. */
   sent: string
   sentMs: number
 }

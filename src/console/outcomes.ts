@@ -7,10 +7,10 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Removes all other fields of an error, which are not part of the API. */
+/** Leaves out the other fields of an error, which are not part of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in an operation's answer; an empty list if there are none. */
+/** Returns the outcomes in an event or in the answer of an operation. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome

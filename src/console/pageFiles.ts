@@ -8,7 +8,7 @@ import helmet from '@fastify/helmet'
 
 const PAGE = path.join(import.meta.dirname, 'page')
 const SERVED = /\.(?:js|css|svg)$/
-/** The libraries that the page imports: file name under /page/libraries → package. */
+/** The page imports these libraries. Each line maps a file name to a package. */
 const LIBRARIES = {
   'htm.js': 'htm',
   'preact.js': 'preact',

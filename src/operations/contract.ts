@@ -1,4 +1,4 @@
-/** The schemas of messages between a caller and the process that executes an operation. Versions may differ. */
+/** The schemas of messages between a caller and the process that executes an operation. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -19,9 +19,9 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** Undefined means the configured start of the report. */
+  /** If `from` is undefined, the range begins at the configured start of the report. */
   from: instant.optional(),
-  /** Undefined means the present. */
+  /** If `to` is undefined, the range ends now. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
@@ -38,7 +38,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
   // `keys` are values of `tidemark.rejected_rows.key`. Without `keys`, dismisses all rows of the reports.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
-  // Example of `column`: `events.custom_code`.
+  // `column` is, for example, `events.custom_code`.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
@@ -52,7 +52,6 @@ export const OperationRequest = z.discriminatedUnion('do', [
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
 
-/** A request as a command sends it to the worker, over the socket or the queue. */
 export const SentRequest = z.object({ request: OperationRequest, by: z.string().max(300) })
 export type SentRequest = z.infer<typeof SentRequest>
 
@@ -80,7 +79,6 @@ export const workerLost = (what: string): SyncError =>
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
-/** The outcome of a report's run as plain values, for the socket and the queue. */
 export const Outcome = OutcomeFacts.extend({ error: Problem.optional() })
 export type Outcome = z.infer<typeof Outcome>
 
@@ -89,7 +87,6 @@ export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>
 
 export type { Progress } from '../sync/context.ts'
 
-/** The progress of a run, or the outcome of a run that has ended. */
 export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
 export type OperationEvent = z.infer<typeof OperationEvent>
 
@@ -155,11 +152,10 @@ export const ANSWERS = {
 
 export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
 
-/** An answer over the socket or the queue: the result, or the error as plain values. */
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Accepts any object as `T`, whose type is declared elsewhere. */
+/** Accepts any object. Its type is declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

@@ -9,7 +9,7 @@ export interface Caller {
   /** The caller's name for `tidemark.orders`: `console`, or the user and machine of a command. Example: `ada@etl-1`. */
   readonly by: string
   readonly tell: (event: OperationEvent) => void
-  /** Aborts when the caller stops waiting. Runs that a worker has begun continue. */
+  /** Aborts when the caller stops waiting. A run in a worker then continues. */
   readonly signal: AbortSignal
 }
 
@@ -20,7 +20,6 @@ export type RunRequest =
 
 export interface EndedRun {
   readonly outcome: ReportOutcome
-  /** The result of a reconcile or a backfill. */
   readonly result?: unknown
 }
 
@@ -31,10 +30,9 @@ export interface Engine {
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
   /** Stops an active or waiting run and returns, for example, `a run`. A command does not define this method. */
   cancel?(id: string): Promise<string | undefined>
-  /** Returns the description of a run that `cancel` stopped earlier. */
   cancelledBefore?(id: string): string | undefined
   /** Starts the reports after a pause. A command does not define this method: its next `tidemark sync` runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
-  /** Runs `work` after all earlier calls of `inTurn` have ended. */
+  /** Runs `work` after all earlier calls have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -61,7 +61,7 @@ function record(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & {
   caller.tell({ outcome: outcomeOf(event.outcome) })
 }
 
-/** Repeats requests that the store has lost, until the signal aborts. */
+/** Repeats requests that the queue's store has lost, until the signal aborts. */
 async function reRequest(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)

@@ -16,14 +16,13 @@ import {
 } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
-/** Executes a request without publishing. */
 type Operation<Name extends ActingRequest['do']> = (
   engine: Engine,
   request: Omit<RequestOf<Name>, 'do'>,
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation with an entry in `tidemark.orders`, and publishes. The answer contains reports' failures. */
+/** Executes an operation, records it in `tidemark.orders`, and publishes. A failed report does not throw. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -35,7 +34,7 @@ export async function carryOut<R extends ActingRequest>(
   const order = await warehouse.orders.begin({ who: caller.by, what, request: rest, at: clock.now() })
   const end = (result: string) => warehouse.orders.end(order, { result, at: clock.now() })
   try {
-    // TypeScript cannot infer that `request` has the type for the operation of this name.
+    // TypeScript cannot infer that `request` belongs to the operation of this name.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
     // Publishes last, so that `tidemark.orders` in the copy contains this command and its result.
@@ -46,7 +45,6 @@ export async function carryOut<R extends ActingRequest>(
   }
 }
 
-/** Returns `done`, or the failed reports with their error codes. */
 function resultOf(answer: object): string {
   const runs = Object.values(answer).flatMap((value) => (Array.isArray(value) ? (value as Partial<Outcome>[]) : []))
   const failed = runs.flatMap(({ report, error }) => (error === undefined ? [] : [`${report} ${error.code}`]))
@@ -111,7 +109,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** A second caller waits until the first load has ended. */
+/** Waits until another caller's load has ended. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

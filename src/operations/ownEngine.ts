@@ -11,7 +11,7 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** Number of windows of a backfill that are read or loaded at the same time. */
+/** This many windows of a backfill are read or loaded at the same time. */
 const WINDOWS_AT_ONCE = 4
 
 export interface OwnEngineOptions {

@@ -9,7 +9,6 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The log and the observers of an operation. Disposing flushes them. */
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
   /** The fields `log`, `observe` and `onEnded` are used only if this process executes the operation. */
@@ -21,13 +20,13 @@ export interface Surroundings extends AsyncDisposable {
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
-  /** If a worker executes the operation, the signal aborts only the wait for its answer. */
+  /** If a worker executes the operation, the signal ends only the wait for its answer. */
   readonly signal: AbortSignal
   /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
-/** Executes an operation. Throws errors of opening the warehouse or of the whole operation, and CANCELLED. */
+/** Executes an operation. Throws errors of the whole operation, and CANCELLED. */
 export async function perform<R extends ActingRequest>(
   request: R,
   { config, clock, signal, begin }: PerformOptions,

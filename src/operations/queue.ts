@@ -7,9 +7,9 @@ import { OperationEvent, type OperationRequest, Reply, SentRequest, workerLost }
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** High, because most operations only wait for runs. */
+/** The number is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Further outcomes are only in the reply, which contains all. */
+/** Only the final reply contains more outcomes than this number. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {

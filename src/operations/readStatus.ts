@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The worker does not answer during a long load. After this time, the published copy is read. */
+/** The worker does not answer during a long load. After this time, the copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =

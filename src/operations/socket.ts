@@ -23,7 +23,7 @@ import {
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** Systems allow 104 (macOS) or 108 (Linux) bytes, with the final zero byte. */
+/** Systems allow 104 (macOS) or 108 (Linux) bytes for the path, with the final zero byte. */
 const PATH_BYTES_MAX = 103
 
 /** Returns a path next to the warehouse or, if this path is too long, in the temporary folder. */
@@ -62,7 +62,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // All replies are sent. The remaining connections belong to callers that do not read their reply.
+      // The remaining connections belong to callers that do not read their reply.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })
@@ -96,7 +96,7 @@ export async function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** A healthy worker sends the headers at once. */
+/** A healthy worker sends the headers of its response at once. */
 const HEADERS_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */

@@ -19,13 +19,12 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** Undefined means the report's configured start. */
+  /** If `from` is undefined, the window begins at the report's configured start. */
   readonly from: Instant | undefined
-  /** Undefined means the report's mark. */
+  /** If `to` is undefined, the window ends at the report's mark. */
   readonly to: Instant | undefined
 }
 
-/** The comparisons for each configured currency, or the error that prevented them. */
 export interface VerifiedReport {
   readonly report: ReportName
   readonly scopes: readonly ScopeComparison[]
@@ -91,7 +90,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** If the warehouse is in use, the pauses come from the copy, which may be older. */
+/** Reads the published copy, which may be older, while another process uses the warehouse. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -29,7 +29,6 @@ export interface WorkerOperationsOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly standings: () => Promise<Standing[]>
-  /** Returns the address of this process's console, if it has one. */
   readonly console: () => string | undefined
 }
 
@@ -161,7 +160,6 @@ export class WorkerOperations implements Engine {
   }
 }
 
-/** Returns the identifier for `cancel`: of the backfill or, for other runs, of the job. */
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id
 

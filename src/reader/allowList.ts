@@ -1,12 +1,9 @@
-/**
- * A reader may run one SELECT (or EXPLAIN) that calls only listed functions. Each statement is checked on DuckDB's own
- * parse tree. Views and macros that call unlisted functions are refused.
- */
+/** Allows readers only one SELECT (or EXPLAIN) that calls listed functions. DuckDB's own parser checks it. */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
 
-/** Three lists of reviewed names: functions, functions in FROM clauses, and functions of a lake. */
+/** Three lists of reviewed functions: ordinary ones, functions in FROM clauses, and functions of a lake. */
 export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
   new URL('./allowedFunctions.txt', import.meta.url),
   'utf8',
@@ -16,7 +13,7 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** No comment may precede the EXPLAIN, because only DuckDB knows where the comment ends. */
+/** The statement must not begin with a comment, because only DuckDB knows where the comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
 /** The names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
@@ -50,10 +47,7 @@ interface Lists {
   readonly refusedViews: ReadonlySet<string>
 }
 
-/**
- * Creates the macro `refusal(statement)`: why a reader may not run the statement, or NULL. Must be called again after
- * another copy was attached. Without the prefix `place`, the macro is temporary.
- */
+/** Creates the SQL macro `refusal(statement)`, which returns why a reader may not run the statement, or NULL. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`

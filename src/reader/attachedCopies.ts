@@ -1,4 +1,4 @@
-/** The copies that the live server shows. A hard link keeps each one after the next publication. */
+/** The copies that the live server shows. A hard link keeps each file after the next publication. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -15,11 +15,11 @@ export class AttachedCopies {
   readonly #database: Database
   readonly #published: string
   readonly #folder: string
-  /** The numbers of the attached copies, the oldest first. */
+  /** The numbers of the attached copies, oldest first. */
   readonly #shown: number[] = []
   #number = 0
 
-  /** `folder` is for links to `published`, the path of the published copy. */
+  /** `folder` contains the links to `published`, the path of the published copy. */
   constructor(database: Database, { published, folder }: Record<'published' | 'folder', string>) {
     this.#database = database
     this.#published = published
@@ -72,7 +72,7 @@ export class AttachedCopies {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** Links `file` to the present copy, which then survives the next publication. Returns false if there is no copy. */
+/** Creates a link to the present copy, which then survives the next publication. Returns false without a copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
     // `link` does not follow a symbolic link, so `realpath` finds the file behind it.

@@ -10,15 +10,14 @@ import { AttachedCopies, MEMORY } from './attachedCopies.ts'
 export interface LiveServerSettings {
   readonly host: string
   readonly port: number
-  /** True if only this machine can reach the server. */
   readonly isLoopback: boolean
   readonly token: string
   readonly extensions: string | undefined
-  /** The published copy is served as soon as it exists. */
+  /** The copy is served as soon as this file exists. */
   readonly published: string
-  /** The memory limit of all readers together, such as `256MB`. */
+  /** The memory limit of all readers together. Example: `256MB`. */
   readonly memory: string
-  /** Maximum size of all temporary files together, such as `10GB`. */
+  /** The size limit of all temporary files together. Example: `10GB`. */
   readonly disk: string
   readonly threads?: number | undefined
 }
@@ -61,7 +60,7 @@ export class LiveServer {
     return oldest?.ms ?? 0
   }
 
-  /** Serves the newest published copy. Until the first one exists, the server has no tables. */
+  /** Serves the newest published copy. The server has no tables before the first publication. */
   show(): Promise<void> {
     return this.#copies.show()
   }
@@ -69,7 +68,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** BEGIN and other commands of transactions are recognised by their text, because DuckDB cannot serialize them. */
+/** Accepts BEGIN and similar commands by their text, because DuckDB cannot serialize them. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -4,10 +4,8 @@ import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
 import type { LiveServerSettings } from './liveServer.ts'
 
-/** After opening, the reader process locks DuckDB's settings. */
 export interface OpenRequest {
   readonly do: 'open'
-  /** The path of the file to read, or the lake. */
   readonly source: string | LakePlace
   readonly memory: string
   readonly disk: string
@@ -20,14 +18,13 @@ export type Request =
   | OpenRequest
   /** The answer contains the names of the columns. */
   | { readonly do: 'query'; readonly sql: string }
-  /** The answer contains the number of rows that were written as Parquet. */
+  /** The answer contains the number of rows in the Parquet file. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
-  /** The answer contains the age (ms) of the oldest running statement. */
+  /** The answer is the age (ms) of the oldest running statement. */
   | { readonly do: 'longest' }
 
-/** The reply to a piece of rows: true if the next piece is wanted. */
 export interface More {
   readonly more: boolean
 }

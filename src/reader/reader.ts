@@ -8,19 +8,19 @@ import { isThere } from '../folders.ts'
 import type { Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
 
-/** A lake is read in place of the published copy. */
+/** If `lake` is set, the lake is read instead of the published copy. */
 export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
   readonly limits: Pick<Limits, 'queryMemory' | 'queryDisk' | 'queryTimeMs' | 'warehouseThreads'>
 }
 
 export interface Reader extends AsyncDisposable {
-  /** Passes rows to `take` in pieces, until it returns false. Returns the columns. Throws QUERY_FAILED, CANCELLED. */
+  /** Passes rows to `take` until `take` returns false. Returns the columns' names. Throws QUERY_FAILED, CANCELLED. */
   query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>
-  /** Writes the rows to an existing file as Parquet. Returns their number. Throws errors of `query`, and DISK_FULL. */
+  /** Writes the rows to an existing Parquet file. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
-/** Returns a reader that opens nothing before its first statement, and runs one statement at a time. */
+/** Returns a reader. It opens nothing before its first statement, and runs one statement at a time. */
 export function openReader(config: ReaderConfig): Reader {
   let current: { readonly state: string; readonly process: Promise<ReaderProcess> } | undefined
   const close = async () => {

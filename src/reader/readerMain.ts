@@ -1,7 +1,4 @@
-/**
- * The program of a reader process. After opening a copy, it forbids access to files and network, and locks DuckDB's
- * settings. Arguments: its folder, and the memory (bytes) at which it ends itself.
- */
+/** The program of a reader process. It opens a copy and forbids access to files, network and DuckDB's settings. */
 import { rmSync, utimesSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'
@@ -17,7 +14,7 @@ import { checkStatement, createRule } from './allowList.ts'
 import { LiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 
-/** Interval between two checks of the memory. On Linux, the kernel's limit is reached earlier. */
+/** The memory is checked at this interval. On Linux, the kernel's limit is reached earlier. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -29,7 +26,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// A running statement would delay an ordinary exit, so this process kills itself.
+// Kills this process, because a running statement would delay an ordinary exit.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -42,7 +39,7 @@ function watchMemory(): void {
   systemClock.after(WATCH_MS, watchMemory)
 }
 
-/** Updates the folder's modification time, so that no other process removes the folder. */
+/** Updates the time of the folder, because other processes remove old folders. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)
@@ -88,7 +85,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // This process is killed at its end, so it writes the cache of compiled code now.
+  // Writes the cache of compiled code now, because this process is killed at its end.
   flushCompileCache()
   return opened
 }

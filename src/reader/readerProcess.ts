@@ -15,9 +15,9 @@ import type { Answer, More, Request } from './messages.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
-/** Memory in addition to DuckDB's limit: for Node itself, and for the piece of the result that is being sent. */
+/** Node itself and the rows that are being sent need this memory in addition to DuckDB's limit. */
 const MEMORY_BESIDE = 384 * MIB
-/** Memory that V8 reserves for compiled code but does not use. The kernel's limit includes reserved memory. */
+/** V8 reserves this memory for compiled code. The kernel's limit includes reserved memory. */
 const MEMORY_RESERVED = 512 * MIB
 /** Nested statements need a large stack, but the memory limit includes the whole stack of each thread. */
 const STACK_KIB = 4_096
@@ -27,19 +27,17 @@ const FLAGS = ['--max-old-space-size=256']
 interface ProcessLimits {
   readonly memory: string
   readonly isLake?: boolean
-  /** Number of threads in addition to the threads of DuckDB and Node. */
   readonly moreThreads?: number
 }
 
 export interface AskOptions {
   readonly take?: TakeRows
   readonly signal?: AbortSignal | undefined
-  /** Time limit (ms) for the process. The time that `take` needs does not count. */
   readonly limitMs: number
 }
 
 export class ReaderProcess {
-  /** The only folder that the process writes to. */
+  /** The process may write only to this folder. */
   readonly folder: string
   /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<SyncError>
@@ -56,7 +54,7 @@ export class ReaderProcess {
     child.on('message', (answer: Answer) => this.#waiting?.resolve(answer))
     const end = Promise.withResolvers<SyncError>()
     this.ended = end.promise.then(async (reason) => {
-      // A folder that cannot be removed now is removed by a later start.
+      // If the folder cannot be removed now, a later start removes it.
       await rm(folder, { recursive: true, force: true }).catch(() => undefined)
       this.#waiting?.reject(reason)
       return reason
@@ -82,7 +80,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment may contain secrets. Only the connection to a lake may need it.
+    // The environment may contain secrets. Only a lake needs it, for its connection.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {
@@ -90,7 +88,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // In its own process group, the child survives Ctrl-C on the terminal. Its parent ends it.
+        // A process group of its own protects the child from Ctrl-C on the terminal.
         detached: true,
       })
       return new ReaderProcess(folder, child)
@@ -141,7 +139,7 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // A process that has ended accepts no message, so the request fails with the reason of that end.
+    // A process that has ended accepts no message. The request then fails with the reason of that end.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)

@@ -14,7 +14,7 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
   headers,
 })
 
-/** Returns status 400 with the errors of each wrong property. */
+/** Returns status 400 with the errors of each property. */
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 

@@ -39,7 +39,6 @@ export class AuditTrail {
     this.#live.set(key, entries)
   }
 
-  /** Returns the record's entries, oldest first; none if the record or the entity does not exist. */
   of(entityId: number, recordId: number): readonly TrailEntry[] {
     const report = reportOfEntity(entityId)
     const row = report === undefined ? undefined : this.#tables[report].find(recordId)?.number

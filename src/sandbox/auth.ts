@@ -13,7 +13,6 @@ const REMEMBERED_MAX = 10_000
 export interface AuthOptions {
   readonly settings: Settings
   readonly faults: Faults
-  /** The service's time in seconds since 1970. */
   readonly nowSeconds: () => number
 }
 
@@ -25,7 +24,6 @@ interface Bearer {
   isRevoked: boolean
 }
 
-/** The admitted client, or the response that rejects the request. */
 export type Admission =
   | { readonly client: SandboxClient }
   | { readonly refusal: Answer; readonly client?: SandboxClient }

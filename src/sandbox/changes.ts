@@ -14,7 +14,7 @@ export interface WorldChange {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
-  /** The changed field or collection; undefined if the whole row has changed. */
+  /** The changed field or collection. It is undefined if the whole row has changed. */
   readonly field?: string
 }
 
@@ -37,7 +37,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** The fault `stamps-back` dates edits back by this time; 0 without this fault. */
+  /** With the fault `stamps-back`, the modification time of an edit is this much too early. */
   readonly back: () => Ticks
 }
 
@@ -200,7 +200,6 @@ export class Changes {
     return among[this.#below(among.length)] as string
   }
 
-  /** Returns a random field that an edit may change, and its new value as JSON text. */
   #newValue({ table, row }: Target): [string, string] {
     const { edits } = table.definition
     const fields = Object.keys(edits)
@@ -226,7 +225,7 @@ export class Changes {
     return new Dice(this.#worldSettings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The clock has microseconds, so the seventh fractional digit is random. */
+  /** The seventh fractional digit is random, because the clock has only microseconds. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

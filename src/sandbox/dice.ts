@@ -26,7 +26,6 @@ export const AMOUNTS = ['cents', 'long'] as const
 /** `cents`: prices with two decimals. `long`: up to nine decimals, also numbers that a double cannot store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-/** The settings that all rows of a sandbox share. */
 export interface WorldSettings {
   readonly seed: number
   readonly pools: Pools
@@ -43,7 +42,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. For equal purposes, such as a field's name, a method returns equal values. */
+/** The random values of one row or item. Equal purposes, such as a field's name, lead to equal values. */
 export class Dice {
   readonly worldSettings: WorldSettings
   readonly #seed: number
@@ -96,7 +95,7 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** More than half of the results are the euro. */
+  /** Returns the euro in more than half of the cases. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
@@ -106,7 +105,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Without `timeStyle`, the style depends on the field and, with `mixed`, on the row. */
+  /** Without `timeStyle`, each field has its own style. With `mixed`, each row has its own style. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -4,7 +4,6 @@ import { REPORTS, type ReportName } from './reports/index.ts'
 
 interface FaultRule {
   readonly does: string
-  /** The default of the fault's `:argument`; undefined if the fault has no argument. */
   readonly argument?: number | string
 }
 
@@ -144,7 +143,6 @@ export class Faults {
     return argument === undefined ? undefined : Number(argument)
   }
 
-  /** Returns an active fault's argument without counting a request. */
   peek(name: FaultName, place?: FaultPlace): string | undefined {
     return this.#find(name, place)?.argument
   }

@@ -27,7 +27,7 @@ export interface RowHistory {
   /** Time of the last change of an event or of its child records (spec §2). In other reports, equal to `modified`. */
   readonly aggregate: Ticks
   readonly deleted: boolean
-  /** Times of the edits between creation and last modification, oldest first. Used by the audit trail. */
+  /** Times of the edits between creation and last modification, oldest first. */
   readonly earlierEdits: readonly Ticks[]
 }
 

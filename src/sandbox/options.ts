@@ -13,7 +13,7 @@ export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Reports for which this client receives status 403. */
+  /** This client receives status 403 for these reports. */
   readonly forbidden?: readonly ReportName[]
   readonly disabled?: boolean
 }
@@ -39,7 +39,6 @@ const Options = z.object({
   /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
-  /** 0 means any free port. */
   port: atLeast(0).default(0),
   changesPerSecond: z.number(SOME).min(0, SOME).default(0),
   clock: z.custom<Clock>().default(() => systemClock),
@@ -49,15 +48,14 @@ const Options = z.object({
   tokenLifetimeSeconds: atLeast(1).default(3_600),
   tokenRequestsPerMinute: atLeast(1).default(30),
   clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
-  /** Form: `name[*count][@report][:argument]`. Example: `['5xx*3@events', 'slow:50']`. */
+  /** Example: `['5xx*3@events', 'slow:50']`. The form is `name[*count][@report][:argument]`. */
   faults: z.custom<readonly string[]>().default([]),
   /** Compresses responses above 1 KiB if the client accepts compression. */
   compress: oneOf(COMPRESSIONS).default('none'),
   /** The number of items in every array. Default: a random number from 0 to 5 per row. */
   itemsPerCollection: atLeast(0).optional(),
-  /** If false, every collection is empty. */
   collections: z.boolean().default(true),
-  /** How date-times are written. Default: a random style per field. */
+  /** Date-times are written in this style. Without it, each field has a random style. */
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
@@ -66,7 +64,6 @@ const Options = z.object({
 })
 export type SandboxOptions = z.input<typeof Options>
 
-/** If an option such as `timeStyle` is undefined, the seed determines its effect. */
 export type Settings = z.output<typeof Options>
 
 export function settingsFrom(options: SandboxOptions): Settings {

@@ -11,7 +11,6 @@ export interface Page {
   readonly pageNumber: number
   readonly pageSize: number
   readonly totalCount: number
-  /** True if the rows need more than one page. */
   readonly isPartial: boolean
   /** True if the page begins after the last row, or ends after the last row that the fault `cap` allows. */
   readonly isBeyond: boolean

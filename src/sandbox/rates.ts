@@ -5,7 +5,7 @@ import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './mon
 export class RateTable {
   readonly #seed: number
   readonly #step: bigint
-  /** Number of the rate table in use: 0, or the argument of the fault `fx`. */
+  /** The number is 0, or the argument of the fault `fx`. */
   generation = 0
 
   /** With amounts `cents`, converted amounts have two fractional digits. */

@@ -31,7 +31,7 @@ export class Reporting {
     this.#parts = parts
   }
 
-  /** `enquiryId` is the number in the path of the enquiry audit. */
+  /** `enquiryId` is the number in the path of the report `enquiry_audit_entries`. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -78,7 +78,6 @@ export class Reporting {
     return bodyOf(endpoint, items, page)
   }
 
-  /** Returns the response of `record-403` or `record-404` if the fault names the record. */
   #refusalOf(recordId: number, { report }: NamedEndpoint): Answer | undefined {
     const isOf = (fault: FaultName) => Number(this.#parts.faults.peek(fault, report)) === recordId
     if (isOf('record-403') && this.#parts.faults.take('record-403', report) !== undefined)
@@ -142,7 +141,7 @@ function summaryText(world: World, row: Row, values: Values): string {
   return `{"eventId":${row.key},"eventName":${name},"modifiedAt":"${modifiedAt}","totalChanges":${entries.length}}`
 }
 
-/** Malformed fields for the fault `bad-rows`. An empty text removes a field; a text with a comma doubles it. */
+/** The fault `bad-rows` puts one of these into a row. An empty text removes the field. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),

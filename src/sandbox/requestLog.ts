@@ -7,7 +7,6 @@ export interface LoggedRequest {
   readonly status: number
   readonly body: string
   readonly client?: string
-  /** The errors of validation, such as undocumented parameters and values of a wrong type. */
   readonly problems: readonly string[]
 }
 

@@ -65,7 +65,7 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Returns true if an active fault of the transport has sent the body. */
+  /** Returns true if a fault has sent the body. */
   #sendFaulty(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)

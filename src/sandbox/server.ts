@@ -1,4 +1,4 @@
-/** A local HTTP service that implements the specification. It shares no code with the client, to reveal its errors. */
+/** A local HTTP service that implements the specification. It shares no code with the client that it tests. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,7 +25,6 @@ export type { TrailEntry } from './auditTrail.ts'
 export type { World } from './world.ts'
 
 export interface Sandbox extends AsyncDisposable {
-  /** The value for the setting `base_url`. Example: `http://127.0.0.1:7800`. */
   readonly url: string
   readonly world: World
   readonly requests: RequestLog
@@ -84,7 +83,7 @@ function handler(parts: Parts): (request: IncomingMessage, response: ServerRespo
   return (request, response) => {
     handle(parts, request, response).catch((error: unknown) => {
       if (parts.closing.signal.aborted) return
-      // Prints the error, so that it cannot be confused with a requested fault.
+      // Prints an unexpected error, so that it cannot be confused with a requested fault.
       process.emitWarning(error instanceof Error ? error : String(error))
       response.destroy()
     })

@@ -26,7 +26,7 @@ export interface ServiceOptions {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes, so that responses delayed by a fault do not keep the sandbox open. */
+  /** Ends the delays of faults when the sandbox closes. */
   readonly closing: AbortSignal
 }
 
@@ -81,7 +81,6 @@ export class Service {
     return Object.keys(all).length === 0 ? undefined : invalid(all)
   }
 
-  /** Returns the response of a fault of the token endpoint, such as `401-always@token`. */
   #tokenFault(): Answer | undefined {
     const { faults } = this.#parts
     if (faults.take('401-once', 'token') !== undefined || faults.take('401-always', 'token') !== undefined) {

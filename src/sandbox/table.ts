@@ -20,28 +20,26 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** With `includeDeleted`, events and budgets still contain a deleted row. */
+  /** Responses with `includeDeleted` still contain deleted events and budgets. */
   deleted: boolean
-  /** The row's amount in 10⁻⁹ of the row's own currency. */
+  /** The row's amount, in 10⁻⁹ of its currency. */
   nano: bigint
   /** JSON text of the fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** Cache of the generated fields. It is undefined after a change, until the fields are needed again. */
+  /** The generated fields are computed again after a change. */
   generated: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
-  /** The number of items in every array. Undefined: a random number from 0 to 5 per row. */
+  /** If `items` is undefined, each array has a random number of items from 0 to 5. */
   readonly items: number | undefined
-  /** If false, every collection is empty. */
   readonly filled: boolean
 }
 
 export interface RowFormat {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
-  /** Malformed fields of the fault `bad-rows`. */
   readonly damage?: RawFields
 }
 
@@ -59,11 +57,10 @@ const FIRST_NEW_ITEM = 9_000_002
 export class Table {
   readonly report: WorldReport
   readonly definition: Definition
-  /** The histories of the rows that existed at the sandbox's start, by the row's number. */
   readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. After a change, they are still almost sorted, so that sorting is fast. */
+  /** All rows in the order of responses. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -82,7 +79,7 @@ export class Table {
       this.#add({ created, modified, aggregate, deleted })
   }
 
-  /** Sorted by modification time. Rows that were never edited are first. */
+  /** The rows are sorted by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -122,7 +119,7 @@ export class Table {
     return row.changed[field] ?? this.#generated(row).get(field)
   }
 
-  /** Returns undefined if the text of the field is not valid JSON. */
+  /** Returns undefined if the field is not valid JSON. */
   value(row: Row, field: string): unknown {
     return attempt(() => parseExact(this.raw(row, field) ?? 'null'), undefined)
   }
@@ -217,5 +214,5 @@ export class Table {
   }
 }
 
-/** Rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
+/** Compares without subtraction: rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)

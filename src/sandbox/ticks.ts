@@ -4,7 +4,7 @@ import { parseInstant, type Instant } from '../instant.ts'
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
-/** Modification time of a row that was never edited. It is before every bound, so no modification filter matches. */
+/** The modification time of a row that was never edited. No filter by modification time matches this row. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000

@@ -11,16 +11,15 @@ type Integer = number | bigint
 export type Value = Integer | string | boolean | readonly Integer[]
 
 export interface ReportRequest {
-  /** The parsed parameters by name, without omitted and empty ones. Date-times are ticks. */
+  /** The parameters by name, without omitted and empty ones. Date-times are ticks. */
   readonly values: ReadonlyMap<string, Value>
   readonly flags: ReadonlySet<string>
 }
 
 export interface Validation {
   readonly request: ReportRequest
-  /** If there are any errors, the service rejects the request. */
   readonly errors: PropertyErrors
-  /** Unspecified parameters. With `strictParameters: false`, the service ignores them. */
+  /** Errors about parameters that the specification lacks. `strictParameters: false` ignores them. */
   readonly unknown: PropertyErrors
 }
 
@@ -54,7 +53,7 @@ function readInto(
   else values.set(name, value)
 }
 
-/** The parser returns a bigint for integers beyond 2^53. */
+/** An integer beyond 2^53 is a bigint. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

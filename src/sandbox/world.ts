@@ -11,12 +11,9 @@ import { type CollectionRules, type Row, Table } from './table.ts'
 import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
 
 export interface WorldOptions {
-  /** The number of events, on which the number of rows in other reports depends. */
   readonly rows: number
   readonly seed: number
-  /** The service's time, with the fault `skew`. */
   readonly now: () => Ticks
-  /** The fault `stamps-back` dates edits back by this time. */
   readonly back?: () => Ticks
   readonly rules: CollectionRules
   readonly timeStyle: TimeStyle | undefined
@@ -24,7 +21,7 @@ export interface WorldOptions {
 }
 
 export interface RowRequest {
-  /** The currency of amounts in budgets and automated bookings. Default: EUR. */
+  /** Amounts in budgets and automated bookings are in this currency. The default is EUR. */
   readonly currency?: Currency
   /** The `expand` flags of the collections in the row. Default: all. */
   readonly flags?: readonly string[]

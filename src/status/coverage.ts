@@ -48,7 +48,6 @@ const COVERED = `
   SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
   ORDER BY report, scope, since NULLS FIRST`
 
-/** Reads each coverage with its mark. For an entity, `records` is the number of records to read again. */
 const STATES = `
   SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
     any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
@@ -71,7 +70,7 @@ export async function coverageOf(
   )
 }
 
-/** The settings that decide which rows are requested. */
+/** These settings decide which rows are requested. */
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface ReadConfig {

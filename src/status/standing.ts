@@ -55,7 +55,6 @@ interface Row extends Omit<Standing, 'state' | 'error' | 'advised_overlap' | 'co
 
 const REGISTRY = `[${reportNames.map(text).join(', ')}]`
 
-/** A report without a row in `tidemark.freshness` has never run. */
 const STANDINGS = `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,

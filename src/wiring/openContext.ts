@@ -34,7 +34,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Other processes may have files in the staging directory. Only without them is it removed.
+  // Keeps the staging directory if other processes may have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   const interrupt = () => warehouse.interrupt()
   signal.addEventListener('abort', interrupt)
@@ -67,7 +67,6 @@ const LOADS_NOTHING = {
 }
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
-  /** Maximum number of attempts per request. */
   readonly attemptsMax?: number
   /** Processes share the token and pauses through this store. Without a store, long pauses are kept in a file. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
@@ -109,6 +108,7 @@ function logClientEvent(log: Log, event: ClientEvent): void {
   }
 }
 
+/** Masks the secrets of the configuration in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
   if (notify !== undefined) log.guard(notify.secret)
   if (hashKey !== undefined) log.guard(hashKey)
@@ -138,7 +138,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const StoredPause = z.object({
-  /** Hash of the service's address and the client: a pause applies only to them. */
+  /** A pause applies only to the service and the client with this hash. */
   of: z.string(),
   /** Milliseconds since 1970 on this machine's clock. */
   fromMs: z.number(),

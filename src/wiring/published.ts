@@ -36,6 +36,7 @@ async function refuseNewer(database: Database): Promise<Database> {
   }
 }
 
+/** Opens the warehouse itself for reading: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
     ? openToRead(warehouse, limits.queryMemory)

@@ -6,5 +6,4 @@ const PACKAGE = new URL('../../package.json', import.meta.url)
 
 export const version = (): string => (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version
 
-/** The path of `bin/tidemark.js`, for starting Tidemark in another process. */
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))

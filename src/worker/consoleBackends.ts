@@ -1,4 +1,4 @@
-/** The sources of a console's data: the warehouse in its owner, in other processes the published copy and the queue. */
+/** The data of a console: from the warehouse or, in other processes, from the published copy and the queue. */
 import type { Runs } from '../../jobs/runs/runs.ts'
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'

@@ -24,7 +24,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If writing fails, for example on a full disk, the heartbeat is written again after five seconds.
+    // If writing fails, the heartbeat is written again after five seconds.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)

@@ -3,7 +3,7 @@ import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 
 export class WarehouseOwnership {
-  /** Undefined if this process is not the owner. */
+  /** The backend is undefined if this process is not the owner. */
   backend: ConsoleBackend | undefined
   /** True if this process owns the warehouse, or has found that another process owns it. */
   isDecided = false

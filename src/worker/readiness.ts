@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. Each answer is reused, because requests need no login. */
+/** Checks for `/readyz` whether a worker can work. Answers are reused, because such requests need no login. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -21,10 +21,7 @@ const ANSWER_MS = 2_000
 /** DuckDB enlarges its file by blocks of 256 KiB. */
 const BLOCK = Buffer.alloc(262_144)
 
-/**
- * Returns a check: the queue accepts writes, the schedule is set (role `schedule`), the owner of the warehouse is known
- * and its file is still at its path (role `load`), and the disk has space (roles `load` and `pull`).
- */
+/** Returns a function that checks queue, schedule, warehouse and disk, as far as the roles of the worker need them. */
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
   return () => {

@@ -31,9 +31,7 @@ export interface OwnerContext extends ConsumersOptions {
   readonly observe: Observe
   readonly ownership: WarehouseOwnership
   readonly runLogs: Pick<RunLogs, 'trim'>
-  /** The token for readers of the live server, if there is one. */
   readonly serveToken: Secret | undefined
-  /** Returns the address of this process's console, if it has one. */
   readonly consoleAddress: () => string | undefined
 }
 
@@ -103,7 +101,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Meanwhile, interrupts statements of the warehouse, which may run for minutes. */
+/** Interrupts statements of the warehouse, which may run for minutes, until all jobs are returned. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -119,10 +117,10 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** Time limit for returning the jobs and closing the file. Each normally takes a second or two. */
+/** Returning the jobs and closing the file may take this time. Each normally takes a second or two. */
 const ENDING_MS_MAX = 30_000
 
-/** Ends the process after `ENDING_MS_MAX`. A process that cannot close the warehouse would stop every standby. */
+/** Ends the process after `ENDING_MS_MAX`, so that a standby can open the warehouse. */
 async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Promise<void> {
   const cancel = clock.after(ENDING_MS_MAX, () => {
     log.error(`the warehouse could not be closed within ${ENDING_MS_MAX / 1_000} s: this process ends. Start it again`)
@@ -137,11 +135,11 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
 
 interface StandbyContext extends OwnerContext {
   readonly standbyMs: number
-  /** Called each time this process has opened the warehouse. */
+  /** Called each time that this process has opened the warehouse. */
   readonly onOwned: () => void
 }
 
-/** Errors of opening that end without an operator: another process closes the file, or disk space becomes free. */
+/** These errors end without an operator: another process closes the file, or disk space becomes free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */

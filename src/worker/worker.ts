@@ -37,9 +37,9 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Names of roles, separated by commas. Undefined means all roles. */
+  /** Names of roles, separated by commas. If `roles` is undefined, the worker has all roles. */
   readonly roles?: string
-  /** For tests only: milliseconds for which a job's lock is valid. */
+  /** A job's lock is valid for this number of milliseconds. Only tests set it. */
   readonly lock?: number
 }
 
@@ -95,10 +95,10 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const SCHEDULE_CHECK_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** Expired locks are searched this many times while a lock is valid. */
+/** Expired locks are searched this number of times while a lock is valid. */
 const CHECKS_PER_LOCK = 3
 
-/** With `lock`, which only tests use, the intervals are shorter than in production. */
+/** Only tests use `lock`, for shorter intervals than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
@@ -106,7 +106,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** If a role fails, the process ends, and the service manager restarts it. */
+/** If a role fails, ends the process. The service manager restarts it. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

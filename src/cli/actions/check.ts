@@ -108,7 +108,6 @@ export async function checkQueue({ queue, warehouse }: Config, clock: Clock): Pr
   }
 }
 
-/** Returns one finding for all passed checks, and one for each problem. */
 function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   const passed = findings.filter(({ state }) => state === 'passed').map(({ what }) => what)
   const others = findings.flatMap(({ state, what, cure = '' }) =>

@@ -17,7 +17,7 @@ import type { WorkerConnection } from '../../operations/worker.ts'
 import { failuresText, hasFailed } from './sync.ts'
 
 const FOLDER = 'data/demo'
-/** With this number, the demo takes half a minute. */
+/** With 300 events, the demo takes half a minute. */
 const ROWS = 300
 const TOKEN_BYTES = 12
 
@@ -146,7 +146,6 @@ interface ReportLoads extends Readonly<Record<(typeof FIGURES)[number], number>>
   readonly pages: number
 }
 
-/** Returns the pages and rows of each report in the loads after load number `load`. */
 async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
   await using copy = await openPublished(config)
   const read = await copy.rows<ReportLoads>(`

@@ -29,7 +29,7 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends InitSettings {
   readonly force?: boolean
-  /** False (`--no-try`): the settings are written without a request to the service. */
+  /** If `try` is false (`--no-try`), the settings are written without a request to the service. */
   readonly try?: boolean
 }
 
@@ -70,7 +70,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tests the settings. Returns undefined if a test fails and the user does not want to write files. */
+/** Returns undefined if a test fails and the user does not want to write files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -90,7 +90,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** The folder in `cwd` does not exist, so that no settings file is read. */
+/** Uses a folder that does not exist, so that no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

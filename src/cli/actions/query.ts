@@ -45,7 +45,7 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Renames a temporary file, so that readers never see a partial result. */
+/** Writes a temporary file and renames it, so that readers never see a partial result. */
 async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   try {
     return await replaceFile(file, async (temporary) => {

@@ -63,7 +63,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** With `exclude_payload`, only the hash of a rejected row is stored, so it cannot be loaded again. */
+/** A rejected row without values (setting `exclude_payload`) cannot be loaded again. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

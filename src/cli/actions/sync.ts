@@ -67,7 +67,6 @@ function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
-/** Returns the lines below the table: disabled reports, failures, rejected rows, and what to do. */
 function notes(answer: SyncAnswer): string {
   const { outcomes } = answer
   const off = outcomes.flatMap(({ report, offReason }) =>
@@ -114,7 +113,6 @@ function closing(outcomes: readonly Outcome[]): string {
   return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
 }
 
-/** Returns the summary for machines, with every figure and all digits of the marks. */
 function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
   const { outcomes, published, publishError } = answer
   const marks = new Map(answer.marks)

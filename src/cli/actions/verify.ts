@@ -33,7 +33,7 @@ export async function verify(
   return code
 }
 
-/** Returns 1 if rows differ or a read failed, 2 if all errors are errors of usage, otherwise 0. */
+/** Returns 1 if rows differ or a read failed, 2 if all errors are usage errors, otherwise 0. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))
@@ -89,7 +89,7 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** Some stored rows match no window of modification time, so they were not compared. */
+/** Some stored rows match no filter by modification time, so they were not compared. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

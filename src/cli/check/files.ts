@@ -82,7 +82,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** Examples: `12.3 MB`, `4.5 GB`. */
+/** Returns, for example, `12.3 MB` or `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -107,7 +107,6 @@ const refusalOf = (place: string, rights: number): Promise<string | undefined> =
     (error: NodeJS.ErrnoException) => error.code,
   )
 
-/** The next owner must be able to remove the folders of dead processes. */
 async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> {
   const folder = path.dirname(warehouse)
   const beside = (await readdir(folder)).map((each) => path.join(folder, each))
@@ -155,7 +154,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Bytes per day. Undefined in the first `GROWTH_DAYS` days. */
+  /** The growth in bytes per day. It is undefined in the first `GROWTH_DAYS` days. */
   readonly growth: number | undefined
 }
 
@@ -170,7 +169,7 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/** Returns bytes per day: the size times the share of rows inserted in the last `GROWTH_DAYS` days. Ignores updates. */
+/** Returns bytes per day: the size of the file times the share of new rows. Ignores updated rows. */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -179,7 +178,7 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // In a younger warehouse, the first read of all rows would count as normal growth.
+  // The first read of all rows is no normal growth, so a younger warehouse has no result.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

@@ -8,9 +8,7 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly found: string
-  /** What the operator should do. */
   readonly cure?: string
-  /** The code of the error, if one was thrown. */
   readonly code?: string
 }
 

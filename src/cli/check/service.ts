@@ -87,7 +87,7 @@ function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportNa
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-/** Returns a request for all rows from the report's start to now. For an audit report, it is about record 1. */
+/** Returns a request for all rows since the report's start. For an audit report, it names record 1. */
 function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
@@ -118,7 +118,7 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** Rows may move between two responses, so one equal pair of pages proves nothing. */
+/** Two equal pages prove nothing, because rows may move between two responses. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service ignores page numbers: page 2 always begins with the same row as page 1. */
@@ -156,7 +156,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** With a larger difference of the clocks, logs are hard to compare. */
+/** A larger difference between the clocks makes logs hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -175,7 +175,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
 /** The Date header has whole seconds and responses take time, so the difference is rounded. */
 const SKEW_GRAIN_MS = 5_000
 
-/** Returns a warning if the clocks differ by more than `SKEW_MS_MAX`. `aheadMs`: our clock minus the service's clock. */
+/** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */
 export function skewFinding(aheadMs: number): Finding {
   const grainMs = Math.abs(aheadMs) + SKEW_GRAIN_MS < MINUTE_MS ? SKEW_GRAIN_MS : MINUTE_MS
   const apart = duration(Math.round(Math.abs(aheadMs) / grainMs) * grainMs)

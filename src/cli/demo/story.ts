@@ -1,12 +1,12 @@
 /** The contents of the demo: its configuration, the changes to the service's rows, and the queries. */
 import { ENTITY_IDS, type World, type WorldChange, type WorldReport } from '../../sandbox/server.ts'
 
-/** The demo changes these events: the first six that have meeting rooms. */
+/** Selects the events that the demo changes: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
 
-/** Changes rows of the service, as its users would. `events` are the keys of events to change. */
+/** Changes rows of the service, as its users would. `events` are the keys of the events to change. */
 export function makeChanges(world: World, events: readonly number[]): readonly WorldChange[] {
   const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
   const oldest = (report: WorldReport) => world.liveKeys(report)[0] ?? 0

@@ -20,7 +20,7 @@ const START_MS_MAX = 120_000
 /** After this time, the demo kills the worker. */
 const END_MS_MAX = 5_000
 
-/** Starts the worker. Resolves when the worker owns the warehouse and answers requests. */
+/** Starts the worker and waits until it owns the warehouse. */
 export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
   const log = openSync(`${folder}/worker.log`, 'w')
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {

@@ -16,7 +16,6 @@ export interface InitSettings {
 export interface Answers {
   readonly baseUrl: string
   readonly clientId: string
-  /** The secret itself, or the absolute path of its file. */
   readonly secret: Secret | { readonly file: string }
   readonly currencies: readonly string[]
   readonly warehouse: string | undefined

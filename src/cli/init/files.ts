@@ -11,7 +11,6 @@ export const SETTINGS_FILE = 'tidemark.yaml'
 export const SECRETS_FILE = '.env'
 const IGNORE_FILE = '.gitignore'
 
-/** The reports that the client may not read, each with the code of the error. */
 export type Unreadable = ReadonlyMap<ReportName, string>
 
 export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {

@@ -2,7 +2,6 @@
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
-/** A shorter token could be found by trying all combinations. */
 export const TOKEN_LENGTH_MIN = 16
 
 export const isLoopback = (host: string): boolean =>
@@ -13,7 +12,7 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/** Throws CONFIG_INVALID for equal tokens and, if other machines can connect, for a missing or short token. */
+/** Throws CONFIG_INVALID if the tokens are equal, or if other machines can connect and the token is short. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -40,5 +39,6 @@ export function isOurName(header: string | undefined, host: string): boolean {
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
+/** Returns the console's URL. An IPv6 address gets brackets. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

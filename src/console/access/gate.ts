@@ -12,22 +12,20 @@ import { type Api, answers } from '../api/api.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** True if the route needs no login. */
     readonly open?: boolean
     /** True if a login that may only look may send this request, although it is not a GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** Identifier of the login session. Empty for open routes, and for programs that send the token. */
+    /** The session is empty for open routes, and for programs that send the token. */
     session: string
-    /** False if the login may only look. */
     mayAct: boolean
   }
 }
 
 export interface GateOptions {
   readonly token: Secret
-  /** The token of people who may look, but not start actions. */
+  /** People with this token may look, but not start actions. */
   readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
@@ -51,7 +49,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns 'login' for a redirect to the login page, or undefined if the request is allowed. */
+/** Returns 'login' if the request must be redirected to the login page, and undefined if it is allowed. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   // Catches all errors, because the error handler of a plugin could answer a thrown error.
   try {
@@ -101,6 +99,7 @@ async function checkToken(
 
 const TOKEN_BYTES = 24
 
+/** Returns a random token, for a console without a configured token. */
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -117,7 +116,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether the origin has the host of the request or of `X-Forwarded-Host`, which other sites cannot set. */
+/** Returns whether the origin is this console, perhaps behind a proxy. Other sites cannot set `X-Forwarded-Host`. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

@@ -4,13 +4,13 @@ import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Beyond this number, a new address replaces the address with the oldest wrong token. */
+/** With more addresses, the address with the oldest wrong token is forgotten. */
 const ADDRESSES_MAX = 10_000
 
 /** Counts a wrong token. Returns how many seconds the client must wait, or 0 below the limits. */
 export type CountGuess = (request: FastifyRequest) => Promise<number>
 
-/** Returns a counter of wrong tokens for each address and in total. Needs the plugin for rate limits. */
+/** Returns a counter of wrong tokens. Needs the plugin for rate limits. */
 export function guessCounter(app: FastifyInstance): CountGuess {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [

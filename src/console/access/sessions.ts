@@ -12,7 +12,7 @@ export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Sessions by the hash of their identifier, oldest first. `endsMs` is on the monotonic clock. */
+  /** Sessions by the hash of their identifier, oldest first. `endsMs` is monotonic time. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
@@ -28,7 +28,6 @@ export class Sessions {
     return id
   }
 
-  /** Returns the access of an open session, or undefined. */
   accessOf(id: string): Access | undefined {
     const { endsMs = 0, access } = this.#open.get(digestOf(id)) ?? {}
     return endsMs > this.#clock.monotonicMs() ? access : undefined

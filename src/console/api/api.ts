@@ -11,7 +11,6 @@ import {
 import { z } from 'zod'
 import { Problem } from '../../status/standing.ts'
 
-/** A Fastify instance that infers the types of its handlers from the zod schemas. */
 export type Api = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
 
 const DESCRIPTION =
@@ -53,7 +52,7 @@ export async function createApi(app: FastifyInstance, version: string): Promise<
     transformObject: jsonSchemaTransformObject,
   })
   app.setValidatorCompiler(validatorCompiler as never)
-  // Responses are not validated at run time. The tests compare real responses with the schemas.
+  // Responses are not validated at run time, because the tests compare real responses with the schemas.
   app.setSerializerCompiler(() => (answer) => JSON.stringify(answer))
   app.get('/api/openapi.json', () => app.swagger())
   return app.withTypeProvider<ZodTypeProvider>()
@@ -85,6 +84,6 @@ interface RouteInput {
   readonly body?: z.ZodType
 }
 
-/** Returns an operation's name for OpenAPI. Example: `getApiRunsRun` for `GET /api/runs/:run`. */
+/** Returns, for example, `getApiRunsRun` for `GET /api/runs/:run`. */
 const operationId = (method: string, url: string): string =>
   `${method.toLowerCase()}${url.replaceAll(/[^a-z]+(\w)/gi, (_, first: string) => first.toUpperCase())}`

@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // The action continues in a worker that does not respond for a moment, so the last known state stays.
+    // The action continues in the worker while the worker does not respond.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

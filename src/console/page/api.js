@@ -2,12 +2,11 @@
 import { timeLimit } from './clock.js'
 
 const READ_MS_MAX = 30_000
-/** Only a dry run takes long, because it sends requests to the service. */
+/** A dry run takes long, because it sends requests to the service. */
 const ACT_MS_MAX = 120_000
 
 export const LOST = 'WORKER_LOST'
 
-/** The error of a failed request. */
 export class Failure extends Error {
   /** @param {{ code: string, message: string, cure: string }} problem */
   constructor({ code, message, cure }) {

@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // A second point just before the run makes the line fall at the run. Otherwise it would fall slowly before.
+    // A second point just before the run lets the line fall at the run, and not before it.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -107,7 +107,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns small bars: one for the rows of each of the last runs. @param {readonly number[]} rows */
+/** Returns a small bar for each of the last runs. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)

@@ -127,7 +127,7 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
 /** Matches the command `tidemark resume` or `tidemark check` at the end of a cure. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
-/** Names the Resume button, if there is one, before the command. @param {string} cure @param {boolean} hasResumeButton */
+/** Names the Resume button, if any, before the command. @param {string} cure @param {boolean} hasResumeButton */
 export function cureText(cure, hasResumeButton) {
   const [found, command] = RESUME_COMMAND.exec(cure) ?? []
   if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`

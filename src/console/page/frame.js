@@ -81,7 +81,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** A plain link to `#main` would replace the view in the address. @param {Event} event */
+/** Moves the focus, because a link to `#main` would replace the view in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

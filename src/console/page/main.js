@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
 /** Returns the view without its filters. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses may arrive out of order. `asked` is the newest request; `drawn` is the request that is on screen.
+// Responses may arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
 let asked = 0
 let drawn = 0
 /** `from` is the element that had the focus before the view was opened. */
@@ -128,7 +128,7 @@ const root = byId('page')
 function draw() {
   const { activeElement: focused } = document
   render(frame(state, refresh), root)
-  // Without this focus, the keyboard would start at the top of the page after the focused element was removed.
+  // Focuses the title if the focused element was removed. Otherwise the keyboard would start at the top of the page.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 

@@ -1,14 +1,14 @@
 /** Delays redraws while the user presses an element: if a redraw replaced the element, its click would be lost. */
 import { after } from './clock.js'
 
-/** A pointer that leaves the window causes no release event, so a press ends after this time. */
+/** A press ends after this time, because a pointer that leaves the window causes no release event. */
 const PRESS_MS_MAX = 3_000
-/** Maximum time from a finger's release to its click. If the finger has moved away, no click follows. */
+/** After a finger is lifted, its click follows within this time. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
 const waiting = new Set()
-/** Undefined while no element is pressed. @type {(() => void) | undefined} */
+/** The timer is undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
 /** Resolves when no element is pressed. @returns {Promise<void>} */

@@ -8,15 +8,15 @@ import { placeNow } from './place.js'
 
 export const state = {
   place: placeNow(),
-  /** Undefined before the first response. @type {(() => Content) | undefined} */
+  /** The function is undefined before the first response. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
-  /** False for a login that may only look: the page then has no buttons for actions. */
+  /** If `mayAct` is false, the page has no buttons for actions. */
   mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
-  /** Loaded once, before the first view. @type {readonly string[]} */
+  /** The names are loaded once, before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 

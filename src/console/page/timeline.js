@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** Otherwise a gap of one minute in twenty years would be invisible. */
+/** A gap of one minute in twenty years would be invisible without a minimum width. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 

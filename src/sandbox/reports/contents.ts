@@ -22,7 +22,7 @@ export const FIRST_EVENT = 100_001
 export const eventOf = (dice: Dice, number: number): number =>
   FIRST_EVENT + Math.max(0, Math.min(number, dice.worldSettings.events) - 1 - dice.below(4, 'event'))
 
-/** The range of a room's price per night, in euros. */
+/** A room's price per night, in euros. */
 export const NIGHT: Range = [60, 380]
 
 export const person = (dice: Dice): Fields => ({
@@ -77,7 +77,7 @@ export const approver = one('approver', (dice, row) => ({
 
 interface BookingReport {
   readonly key: string
-  /** The number of statuses. Their values are 1, 2, … */
+  /** The statuses are the numbers from 1 to `statuses`. */
   readonly statuses: number
   readonly arrival: string
   readonly departure: string
@@ -86,7 +86,6 @@ interface BookingReport {
   readonly amount: string
   readonly currency: string
   readonly amountEuros: Range
-  /** The fields that only this report has. */
   readonly own: (dice: Dice) => Fields
 }
 

@@ -20,7 +20,6 @@ export const modified = { modifiedSince: 'date-time', modifiedUntil: 'date-time'
 export const created = { createdSince: 'date-time', createdUntil: 'date-time' } as const
 export const owner = { companyId: 'integer', affiliateGroupId: 'integer' } as const
 
-/** The parameters that enquiries, automated bookings and office reservations share. */
 export const booking = {
   ...paging,
   ...created,
@@ -36,7 +35,6 @@ export const booking = {
 /** A field whose value is undefined is not in the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The source of a generated row: its key, its times and its random values. */
 export interface RowSource {
   readonly key: number
   readonly dice: Dice
@@ -61,7 +59,7 @@ export interface Definition extends Endpoint {
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The field with an amount in the requested currency. */
   readonly amount?: string
-  /** In euros, for the option `amounts: cents`. */
+  /** Amounts are in this range, in euros, with the option `amounts: cents`. */
   readonly amountEuros?: Range
   /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
@@ -82,6 +80,7 @@ export interface CollectionKind {
 
 type Content = CollectionKind['content']
 
+/** Declares an array of items with identifiers. */
 export const many = (field: string, content: Content): CollectionKind => ({
   field,
   flag: field,

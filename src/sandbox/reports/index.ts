@@ -47,7 +47,6 @@ const AUDITS = {
 
 export type ReportName = WorldReport | keyof typeof AUDITS
 
-/** An endpoint with the name of its report and the flags of its `expand` object. */
 export interface NamedEndpoint extends Required<Endpoint> {
   readonly report: ReportName
   readonly flags: readonly string[]
@@ -79,7 +78,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in place of `{enquiryId}` in the path, before validation. */
+  /** The text in place of `{enquiryId}` in the path. It is not validated yet. */
   readonly enquiryId?: string
 }
 

@@ -1,2 +1,2 @@
-// Types of `libraries/htm.js`: the console serves the package `htm` there.
+// Types of `libraries/htm.js`. The console serves the package `htm` at that address.
 export { default } from 'htm'

@@ -1,2 +1,2 @@
-// Types of `libraries/preact.js`: the console serves the package `preact` there.
+// Types of `libraries/preact.js`. The console serves the package `preact` at that address.
 export { Component, createRef, Fragment, h, render } from 'preact'

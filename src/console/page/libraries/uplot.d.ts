@@ -1,2 +1,2 @@
-// Types of `libraries/uplot.js`: the console serves the package `uplot` there.
+// Types of `libraries/uplot.js`. The console serves the package `uplot` at that address.
 export { default } from 'uplot'
