@@ -15,7 +15,7 @@ export interface RequestContext {
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns the error for a report's response; undefined for a usable one. The caller must handle a 401 first. */
+/** Returns the error for a report's response, or undefined if it is usable. The caller must handle a 401 first. */
 export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   if (answer.status === 200) return unusableBody(answer, request)
   if (answer.status === 400) return requestInvalid(answer, request)

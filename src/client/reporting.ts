@@ -167,7 +167,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Drops the refusals of the credentials and of `report` (or of all reports), after an operator has acted. */
+  /** Forgets that the service refused the credentials and `report` (or all reports), after an operator has acted. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -266,7 +266,7 @@ class Client implements AsyncDisposable {
     return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
 
-  /** Waits for a permit and, if another process has stored a pause, for the end of the pause. */
+  /** Waits for a permit. If another process has stored a pause, also waits until the pause ends. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
       const permit = await this.#limiter.acquire(signal, priority)

@@ -25,7 +25,7 @@ export const isArrayStart = ({ seen }: Case): boolean =>
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound at `start`, so that the later part has a lower bound and can be cut again. */
+/** Cuts a span without a lower bound at `start` (or at 1970), so that the later part has a lower bound. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -62,7 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. If page 2 also has all rows of page 1, the service ignores page numbers. */
+/** Returns whether page 2 has new rows. False if page 2 also has all rows of page 1: page numbers are then ignored. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -84,7 +84,7 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 
 /**
  * Returns whether page 1 of a bare array seems to be the only page but may lack rows, because the service may ignore
- * page numbers and shorten its responses. If page 2 repeats page 1, this may have begun just now.
+ * page numbers and shorten its responses. If page 2 repeats page 1, complete responses of earlier runs prove nothing.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -96,7 +96,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns parts of a slice with a heap. `SpanQueue` chooses the parts of any other slice. */
+/** Returns parts of a slice that has many rows at one instant. `SpanQueue` chooses the parts of any other slice. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -115,7 +115,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Corrects the length of a full page if another page of this run was longer: rows had moved when it was learned. */
+/** Corrects the full page length if a page of this run was longer: rows had moved when the length was learned. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -169,7 +169,7 @@ export const isShort = (given: Case): boolean => {
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** If every total counts more rows, a repeated row shows that each page has the rows of page 1. */
+/** If two walks agree although rows are repeated, each page has the rows of page 1. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
 /** Returns whether rows may be missing, and no further request can return them. */
@@ -189,7 +189,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If each page is page 1, narrower requests must also have found no new row. */
+/** Returns whether two walks agree. If all pages are equal, parts of the span must have no new row, too. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
@@ -201,7 +201,7 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the next probe that can show whether two agreeing walks lack rows; undefined if none is left. */
+/** Returns the next probe after two walks that have fewer rows than the total; undefined if none is left. */
 export function probeOfParts(given: Case): ProbeName | undefined {
   const { partTotals, narrower } = given.seen.found
   if (!isShort(given)) return undefined
@@ -253,7 +253,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. It may be wrong if page 1 has fewer rows than an earlier page. */
+/** Returns whether the total may decide where to cut. False if page 1 has fewer rows than an earlier page. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -265,7 +265,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts with fewer rows than the latest walk has read, for a service that ends its pages at some depth. */
+/** Returns parts with fewer rows than the latest walk, for a service that returns no page after a certain number. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

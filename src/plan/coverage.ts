@@ -25,7 +25,7 @@ export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which rows were read. Rows up to `refillUntil` may have been read with an earlier one. */
+  /** The configuration with which rows were read. Rows up to `refillUntil` may have an earlier configuration. */
   readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
@@ -47,7 +47,7 @@ export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings)
 export const covers = (earlier: ReadSettings, wanted: ReadSettings): boolean =>
   changesThatNeedMore(earlier, wanted).length === 0
 
-/** Returns the coverage to store for a run with the configuration `wanted`. Earlier runs have read to `readUntil`. */
+/** Returns the coverage to store for a run with the settings `wanted`. Earlier runs have read up to `readUntil`. */
 export function nextCoverage(
   earlier: Coverage | undefined,
   wanted: ReadSettings,

@@ -1,10 +1,10 @@
 /** Estimates rows per µs from earlier slices, to plan the next slice. A wrong estimate costs only requests. */
 
-/** First estimate of the variance of the rows per slice, divided by their mean number. Later slices correct it. */
+/** First estimate of the dispersion: the variance of the number of rows per slice, divided by the mean number. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Weight of earlier slices relative to the last one, when the density is computed. */
+/** Weight of the earlier slices in the density. The last slice has the weight 1. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */

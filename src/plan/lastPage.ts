@@ -1,6 +1,6 @@
 /** Finds the last page of a span without a total. Its number limits the number of rows (docs/PROOFS.md, "total"). */
 
-/** `full`: as many rows as page 1, all new. `again`: the rows of the short page before. `odd`: a contradiction. */
+/** `full`: as many rows as page 1, all new. `again`: the short page was returned again. `odd`: a contradiction. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
@@ -60,7 +60,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
-    // If the service returns new rows after a short page, or repeats its last page only at times, its end is uncertain.
+    // If new rows follow a short page, or if the last page is returned again only sometimes, its number is uncertain.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

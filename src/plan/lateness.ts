@@ -18,7 +18,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns the time that earlier windows have read; undefined before a mark, or if the service's clock was set back. */
+/** Returns the time that earlier windows have read; undefined without a mark, or if the service's clock went back. */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,

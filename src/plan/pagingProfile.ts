@@ -1,4 +1,4 @@
-/** How the service pages a report, as its responses have shown (docs/PROOFS.md, appendix A). It is immutable. */
+/** Describes how the service pages a report, as its responses have shown (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
   /** Number of the first page; undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
@@ -10,7 +10,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Rows of the longest response that was proven complete by requests for parts of its span. */
   readonly wholeRows: number
-  /** Audit reports only: whether the page after the last one has rows. It is requested if two pages are equal. */
+  /** Audit reports only: whether the page after the last one has rows. It is requested only if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -30,7 +30,7 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
-/** Returns the profile after a page with `rows` rows, when other rows existed that this page lacked. */
+/** Returns the profile after a full page: it had `rows` rows, and the service had more rows. */
 export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),
@@ -92,12 +92,12 @@ export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, row
 export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, asked: number): number =>
   fullPageRows === undefined ? asked : Math.min(Math.max(fullPageRows, longestPageRows), asked)
 
-/** Tidemark assumes that no service clamps its pages to less than this share of the requested rows. */
+/** Tidemark assumes that no service returns less than this share of the requested rows on a full page. */
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * What page 1 of a bare array shows about further rows. `all`: there are none. `all unless clamped`: the service may
- * have shortened its pages. `all if unpaged`: the service may ignore page numbers. `unknown`: page 1 shows nothing.
+ * The conclusion from page 1 of a bare array. `all`: no further rows exist. `all unless clamped`: the service may have
+ * shortened its pages. `all if unpaged`: the service may ignore page numbers. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
 

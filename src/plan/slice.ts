@@ -10,7 +10,7 @@ export interface Slice {
   readonly span: Span | undefined
   /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap (many rows at one instant). Its pages are then walked twice instead of cut. */
+  /** Set if the slice has a heap (many rows at one instant). Then all pages are read twice, and the slice is not cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /** True if the rows of an old slice without a total may be counted by the number of its last page. */
   readonly mayCount?: boolean
@@ -31,7 +31,7 @@ export interface WalkTerms {
 export interface WalkPolicy {
   /** `never`: rows have no key, so a row on the common bound of two parts would count twice. */
   readonly cuts: 'freely' | 'never' | 'only one response is wanted'
-  /** Whether the stored paging profile is tested before use: the service may clamp its pages to fewer rows now. */
+  /** Whether the stored paging profile is tested before use: the service may have shortened its pages. */
   readonly checksProfile: boolean
 }
 
@@ -52,7 +52,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** Counted pages or, if they fill more than a load, parts of the span. */
+  /** The counted pages or, if they have more rows than a load, parts of the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk

@@ -4,11 +4,11 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with fewer rows than this share of a page is sparse. The next slice may be far denser. */
+/** A slice with fewer rows than this share of a page is sparse. The next slice may have far more rows. */
 const SPARSE = 0.1
-/** While more rows are known to follow, each sparse slice makes the next one this many times longer. */
+/** If more rows are known to follow, each sparse slice makes the next slice this many times longer. */
 const SPARSE_GROWTH = 3
-/** A heap is assumed after this many slices with too many rows, if the last is no longer than usual (`#goodLength`). */
+/** After this many slices with too many rows, a slice of at most `#goodLength` is assumed to contain a heap. */
 const HEAP_FAILURES = 3
 /** After more slices with too many rows than this, `shorterLength` limits the next slice of a span without a total. */
 const HINTED_FAILURES_MAX = 3
@@ -16,7 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice with more than this many pages is cut alone. A smaller slice is first joined with the rest of its span. */
+/** A slice that needs more pages than this is cut without the rest of its span. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -61,7 +61,7 @@ export class SpanQueue {
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** Number of successive slices that were shorter than the one before but had over `STUCK_SHARE` of its rows. */
+  /** Number of slices in a row that were shorter than the one before but had over `STUCK_SHARE` of its rows. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
@@ -175,7 +175,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** If there are two parts, the second has the total of both until the first is proven. */
+  /** The second of two parts has the number of rows of both parts until the first part is proven. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -192,7 +192,7 @@ export class SpanQueue {
     return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** Subtracts the rows of the present span from the total of the rest of the span that follows. */
+  /** Subtracts the rows of the present span from the expected rows of the rest that follows. */
   #leaveOut(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
@@ -240,7 +240,7 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span right after the heap. The part with the heap also has the few rows before the heap. */
+  /** Cuts the span after `at`, an instant with many rows. The first part also has the few rows before `at`. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })

@@ -1,4 +1,4 @@
-/** Spans of time: how they are cut, and which time they cover. Bounds are inclusive (spec §4, rule 1). */
+/** Cuts and merges spans of time. Their bounds are inclusive (spec §4, rule 1). */
 import { type Instant, minusMs, latest } from '../instant.ts'
 
 export interface Span {
@@ -70,7 +70,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the end of the time that the spans cover without a gap from `from`, or from the earliest span, on. */
+/** Returns the end of the time that the spans cover without a gap, beginning at `from` or with the earliest span. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

@@ -29,9 +29,9 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Shares of the planned rows to aim for after 1, 2, 3 and more failures, if the density is known. */
+/** After 1, 2, 3 and more failures, the next slice aims at this share of the planned rows, if the density is known. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Shares of the planned rows to aim for if only the order of the rows is known. */
+/** After 1, 2, 3 and more failures, the next slice aims at this share, if only the order of the rows is known. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** The small share is for an unsorted response: the span may have far more rows than the response. */
 const UNSORTED_SHARE = 0.04

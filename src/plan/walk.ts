@@ -172,7 +172,7 @@ export class Walk {
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
-  /** Returns whether rows may follow the last page, because it is full, although the total is met. */
+  /** Returns whether the last page is full. Rows may then follow it, even if the total is met. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
@@ -187,14 +187,14 @@ export class Walk {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may be clamped. */
+  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may be shortened. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // If a full page has fewer rows than the total, the service ignores page numbers and also clamps its pages.
+    // If a full page has fewer rows than the total, the service ignores page numbers and also shortens its pages.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { rowsUsual } = this.#kind
-    // If more rows than usual were requested, page 1 must have more than usual. Otherwise it may be clamped.
+    // If a larger page was requested, a page 1 of the usual size may be shortened.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))

@@ -30,7 +30,7 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-/** Reconciles a report that is not read by record, in all its scopes. Throws a run's errors and MASS_DELETE_STOPPED. */
+/** Compares all rows of a report (no audit report) with the service. Throws a run's errors and MASS_DELETE_STOPPED. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -43,7 +43,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // The rows that this run has written, in all scopes. Earlier runs of an interrupted reconcile do not count.
+  // The numbers of rows that this run has written. Earlier runs of an interrupted reconcile do not count.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })

@@ -46,7 +46,7 @@ const STOPPING_ERRORS: readonly ErrorCode[] = [
 /** Number of attempts per window and run. Only a temporary error leads to another attempt. */
 const ATTEMPTS_MAX = 2
 
-/** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and each of `STOPPING_ERRORS`. */
+/** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and the errors in `STOPPING_ERRORS`. */
 export async function backfillReport(given: SyncContext, options: BackfillOptions): Promise<BackfillOutcome> {
   const { backfillId: holder, report } = options
   const { start } = given.settings.reports[report]

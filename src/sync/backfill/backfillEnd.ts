@@ -75,7 +75,7 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. Its message contains the error of the newest of them. */
+/** Returns the error of a backfill with failed windows. Its message contains the error of the newest failed window. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'

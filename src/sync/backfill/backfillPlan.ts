@@ -32,7 +32,7 @@ export interface PlanAsk {
 
 export interface BackfillPlan {
   readonly windows: readonly PlannedWindow[]
-  /** The number of requests that the planning has sent. */
+  /** The number of requests that were sent to plan the windows. */
   readonly asked: number
 }
 

@@ -123,14 +123,14 @@ export class Difference {
   }
 }
 
-/** The page number of each row, in the last walk that returned the row. */
+/** The number of the page that contained each row, in the last walk that returned the row. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 
 const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): readonly RowKey[] =>
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
-/** Keeps the stamps of all rows except rejected ones. Also keeps those of walks without a proof: they are valid. */
+/** Keeps the stamps of all rows except rejected rows, also those of walks without a proof. */
 class StampCollector implements RowSink {
   readonly stamps: Stamps = new Map()
   readonly #report: Declaration

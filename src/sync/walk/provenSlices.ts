@@ -14,7 +14,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly proof: string
 }
 
-/** If the old part of a span is this many times longer than the young part, it is read alone to count its pages. */
+/** If the old part of a span is this many times longer than the young part, the old part is read separately. */
 const HISTORY_RATIO = 100
 
 /** Yields each slice when it is proven. `rowsExpected`: the number of rows that an earlier read has returned. */

@@ -23,7 +23,7 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Pages and rows that the run has read in other scopes. They count in the reported progress. */
+  /** Pages and rows that the run has read in other currencies. They count in the reported progress. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
@@ -96,7 +96,7 @@ export class Reading implements AsyncDisposable {
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** `axis`: the time that requests filter by, modification or creation. */
+  /** `axis`: requests filter by modification time (`window`) or by creation time. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -196,7 +196,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** Whether all rows have a creation time (`dated`) or some have none (`undated`). `unknown`: totals changed. */
+/** Whether all rows have a creation time (`dated`) or some have none (`undated`). `unknown`: the totals change. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -57,8 +57,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page that has the row, or `shown again` if page 2 has it. Page 2 is requested first: if
- * page 1 has the row after that, the row did not move.
+ * Returns the number of the page that contains the requested row, or `shown again` if page 2 contains it. Page 2 is
+ * requested first: if page 1 contains the row after that, the row did not move.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0

@@ -12,7 +12,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** If the last page is short, the walk back uses this response. A full last page is read again. */
+/** The walk back to page 1 uses this response of a short last page, but reads a full last page again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
@@ -37,7 +37,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or two parts of the span if its pages fill more than a load; undefined if none is certain. */
+/** Returns the last page, or two parts of the span if its pages fill more than a load; undefined if uncertain. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -70,8 +70,9 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. Reads the last page again, because a row that entered the span
- * has moved others there. Requests the time after both pages too, because the service may end its pages early.
+ * Returns whether rows exist that the walk back lacks. A row that entered the span has moved other rows to later pages,
+ * so the last page is read again. The service may also return no page after a certain number, so later times are
+ * requested.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,

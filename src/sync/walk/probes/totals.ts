@@ -7,8 +7,8 @@ import { questionFor, type SliceSource } from '../walkPages.ts'
 import type { ProbedSlice } from './lastPage.ts'
 
 /**
- * Returns whether the totals of `parts` add up to the span's total. If so, the service ends its pages early. Otherwise
- * its total is wrong. Rows may be removed meanwhile, so a sum between `before` and the present total is enough.
+ * Returns whether the totals of `parts` add up to the span's total. If they do, the service returns no page after a
+ * certain number. If they do not, its total is wrong. A sum between `before` and the present total is enough.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
