@@ -186,7 +186,7 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** In `head` and in each of `rows`, ` | ` separates the cells of the Markdown table. */
+/** Returns a Markdown table. In `head` and in each of `rows`, ` | ` separates the cells. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')

@@ -1,4 +1,4 @@
-/** The types that declare a report. Requests, tables and documents are made from its one declaration. */
+/** Types of a report's declaration. Requests, tables and documents are made from the declaration. */
 
 /** The field types of the specification, and `json` for an object that is stored unchanged (spec §2, conventions). */
 export type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
@@ -13,7 +13,7 @@ export interface Field {
 }
 
 export interface Collection {
-  /** Field of the row. It can differ from the `expand` flag: the flag `commissions` adds the field `commission`. */
+  /** The field of the row. The name can differ from the flag: the flag `commissions` adds the field `commission`. */
   readonly field: string
   /** `one`: the field contains an object. `many`: the field contains an array. */
   readonly holds: 'one' | 'many'
@@ -31,7 +31,7 @@ export interface Window {
   readonly until: string
 }
 
-/** How deleted rows are recognised. `diff`: two reads differ. `absence`: two complete reads lack the row. */
+/** `diff`: a row is deleted if two reads differ. `absence`: a row is deleted if two complete reads lack the row. */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
@@ -57,12 +57,12 @@ export interface Declaration {
   readonly deletedFlag?: string
   /** The parameter that includes deleted rows. If rows have no flag, windows are read with it and without it. */
   readonly includeDeleted?: string
-  /** The collection that each flag of `expand` adds. `'fields'`: the flag adds fields to the row itself (audits). */
+  /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
   readonly filters: Readonly<Record<string, ParameterType>>
   /** The parameter with the currency. The report is read once for each configured currency. */
   readonly currency?: string
-  /** Audit reports only: whose records are requested. `configured`: the records of the setting `entities`. */
+  /** Only for audit reports. `configured` means that the setting `entities` names the records to request. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
 }
 

@@ -26,7 +26,6 @@ export interface FieldColumn extends Column {
 
 export interface ChildTable {
   readonly name: string
-  /** The field of the row that contains the collection. */
   readonly field: string
   readonly flag: string
   readonly holds: Collection['holds']
@@ -36,7 +35,6 @@ export interface ChildTable {
 export interface ReportTable {
   readonly name: string
   readonly comment: string
-  /** Columns for values that are in the request and not in the row: the requested currency or record. */
   readonly asked: readonly Column[]
   readonly fields: readonly FieldColumn[]
   readonly key: readonly string[]
@@ -84,7 +82,7 @@ export const ENTRY_NUMBER = column(
   'Number of the entry within its record, from 1, in order of time; Tidemark assigns it',
 )
 
-/** Returns a column's name. Example: `aggregateRecordModified` → `aggregate_record_modified`. */
+/** Returns the column's name for a field. Example: `aggregateRecordModified` → `aggregate_record_modified`. */
 export function snakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

@@ -7,13 +7,12 @@ export interface ValueRule {
   /** Completes the sentence "the value is …" about a value that the type does not accept. */
   readonly misfit: string
   readonly takes: string
-  /** Before the arrow is an accepted JSON value. After the arrow is the value as DuckDB prints it (in UTC). */
+  /** Each example contains an accepted JSON value, an arrow, and the value as DuckDB prints it (in UTC). */
   readonly examples: readonly Example[]
   /** JSON values that the type does not accept. */
   readonly misfits: readonly string[]
 }
 
-/** The types of columns for fields of the service. */
 export type ColumnType = Exclude<DuckType, 'INTEGER' | 'UBIGINT'>
 
 export const VALUES: Readonly<Record<ColumnType, ValueRule>> = {

@@ -1,4 +1,4 @@
-/** The ASCII bytes with a meaning in JSON and in staged lines. */
+/** The ASCII bytes that the scan of a page searches for or writes. */
 export const TAB = 0x09
 export const NEWLINE = 0x0a
 export const BLANK = 0x20

@@ -40,7 +40,7 @@ export interface TrieNode {
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The node after this one in the previous row. The scan compares its name first. */
+  /** The next node in the previous row. The scan compares the name of this node first. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -58,7 +58,7 @@ const rootNode = (): TrieNode => ({
 /** The fields of one kind of object: a report's rows, or the items of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /** The field names of each shape. Two objects with the same field names, in any order, have the same shape. */
+  /** The field names of each shape. Two objects with the same field names have the same shape. */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
@@ -74,7 +74,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from the result of `toText`. It has no trie, so a scan must not use it. */
+  /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -115,7 +115,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The shortcut `likelyNext` skips replacements. A name with half a surrogate pair needs one in every row.
+    // A name with half a surrogate pair needs a replacement in every row, and the shortcut `likelyNext` makes none.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }
@@ -175,7 +175,7 @@ export class ObjectCatalog {
 
 const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
 
-/** Keeps the escape of half a surrogate pair as six characters, because half a pair is no character. */
+/** Keeps the escape of half a surrogate pair (such as `\ud800`) as text, because half a pair is no character. */
 function nameFrom(quoted: string): string {
   const name = JSON.parse(quoted) as string
   if (name.isWellFormed()) return name

@@ -64,7 +64,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** For each item, `#rowOf` contains its row number on the page, and `#starts` the position of its line. */
+  /** `#rowOf` contains each item's row number on the page. `#starts` contains the position of each item's line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -105,7 +105,7 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a text without escapes without its quotes, and any other value as the service sent it. */
+  /** Removes the quotes of a text that has no escapes. Writes any other value as the service sent it. */
   #field(
     id: number,
     at: number,
@@ -131,7 +131,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of one row's items: null if missing, undefined if not an integer of up to 15 digits. */
+  /** Records a row's item identifiers. Null means missing. Undefined means no integer of up to 15 digits. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true

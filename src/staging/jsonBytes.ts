@@ -29,7 +29,7 @@ export class MalformedJson extends Error {
     this.size = size
   }
 
-  /** True if the JSON is incomplete, because the response was cut off. */
+  /** Returns true if the JSON is incomplete, because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }
@@ -38,9 +38,9 @@ export class MalformedJson extends Error {
 const DEPTH_MAX = 200
 /** A number with more digits than this can change when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** A double surely stores a number of `DOUBLE_DIGITS` digits if its power of ten is not larger than this. */
+/** A number with a larger power of ten might not fit a double. */
 const DOUBLE_POWER_MAX = 290
-/** DuckDB writes a smaller double, except zero, with an exponent. */
+/** DuckDB writes a smaller number with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
 /** A whole number of up to this many digits surely fits 64 bits. */
 const INT64_SURE_DIGITS = 18
@@ -62,7 +62,7 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** A backslash before the escape of half a surrogate pair makes the escape ordinary text. */
+/** Inserted before the escape of half a surrogate pair, this backslash makes the escape ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 /** Returns the maximum number of bytes by which the splices (replacements) may lengthen the page. */
@@ -117,14 +117,12 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /**
-   * Replaces line breaks and tabs by blanks: they separate rows and columns in staged files. The loop never reads after
-   * the last byte, because V8 makes a loop slower after one read out of bounds.
-   */
+  /** Replaces line breaks and tabs by blanks, because staged files separate rows and columns by them. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length
     let i = from
+    // V8 runs a loop slower after a single read out of bounds, so this loop never reads after the last byte.
     while (i < end) {
       const c = bytes[i] as number
       if (c > 0x20) return i
@@ -265,7 +263,7 @@ export class JsonBytes {
     return true
   }
 
-  /** True for a number other than 0 between -0.0001 and 0.0001. DuckDB's JSON and text forms of it differ. */
+  /** Returns true for a number between -0.0001 and 0.0001 except 0, because DuckDB prints such numbers in two forms. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

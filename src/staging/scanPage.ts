@@ -20,7 +20,7 @@ export interface ScanPlan {
   /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
-  /** Begins each number that is staged as text. It is random, so that the service can't know and send it. */
+  /** Prefix of numbers that are staged as text. It is random, so that no value of the service begins with it. */
   readonly numberMark: string
 }
 
@@ -34,7 +34,7 @@ export interface RejectedRow {
   readonly row: number
   readonly reason: string
   readonly text: string
-  /** Undefined if the row has no key. A rejected row with a key exists at the service, although it is not stored. */
+  /** The row's key, if it has one. A rejected row with a key exists at the service, although it is not stored. */
   readonly key?: RowKey | undefined
 }
 
@@ -80,10 +80,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
 /** Each scan changes the catalogue's trie, so the next scan with the same catalogue waits for the last one. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
-/**
- * Scans a page and calls `nextTurn` between slices, so that a large page does not delay timers and leases. Throws
- * `MalformedJson` if the bytes are not the JSON of the report.
- */
+/** Scans a page in slices, so that a large page does not delay timers and leases. Throws `MalformedJson`. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = lastScans.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(async () => {
@@ -324,10 +321,10 @@ class PageScan {
     return i + 1
   }
 
-  /** `#position` is the number of items so far in the parsed collection. `#ids` contains their identifiers. */
+  /** `#position` counts the items of the collection so far. `#ids` contains the identifiers of these items. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** Identifier of the parsed item: null if missing, undefined if not a whole number of at most 15 digits. */
+  /** The item's identifier. Null means missing. Undefined means no integer of up to 15 digits. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
   /** The splices that insert a backslash before each lone surrogate in the items of the parsed row. */

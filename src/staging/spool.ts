@@ -13,19 +13,19 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** Bytes of the first load. Each later load may be twice as large as the previous one, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** While it returns false, a segment ends only in `cutWhenFull`, because one load must contain the rows. */
+  /** If this returns false, only `cutWhenFull` ends a segment, because one load must contain the rows of many pages. */
   readonly cutsBetweenPages?: () => boolean
 }
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** A lower bound of the service's clock when the page was requested. */
+  /** The service's clock was not before this time when the page was requested. */
   readonly askedAt: Instant
 }
 
 export interface StagedPage extends PageTimes {
   readonly index: number
-  /** The values of columns that come from the request, by column. Example: `{ target_currency: 'EUR' }`. */
+  /** Values of columns that the request fills. Example: `{ target_currency: 'EUR' }`. */
   readonly asked: Readonly<Record<string, string | number>>
 }
 
@@ -296,10 +296,7 @@ export function stagedMissing(what: string, cause?: unknown): SyncError {
 
 type StagedFile = Pick<StagedCollection, 'file' | 'bytes'>
 
-/**
- * Throws STAGED_MISSING unless each file of a segment has the size that was written. DuckDB's errors do not distinguish
- * a missing file from rows that DuckDB can't read.
- */
+/** Throws STAGED_MISSING unless each file of a segment has the size that was written. */
 export async function checkSegment(
   segment: StagedFile & { readonly collections: readonly StagedFile[] },
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** Recognises date-times among the strings of a page, by their bytes. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
-/** Returns NaN if one of the bytes is no digit. */
+/** Returns the number that the bytes spell, or NaN if one of the bytes is no digit. */
 function digitsAt(bytes: Buffer, from: number, count: number): number {
   let value = 0
   for (let i = from; i < from + count; i += 1) {
@@ -40,7 +40,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** True if the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
+/** Returns true if the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a

@@ -59,12 +59,10 @@ import { withMemory, withThreads } from './database/loadResources.ts'
 
 export interface WarehouseSettings {
   readonly path: string
-  /** DuckDB's memory limit, such as `1GB`. */
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake that is the warehouse. `path` then only names temporary files. Undefined: `path` is the warehouse. */
+  /** The lake that is the warehouse. If undefined, the file at `path` is the warehouse. */
   readonly lake?: LakePlace | undefined
-  /** Runs each statement. A simulation uses it to delay a statement, to let it fail, or to lose its result. */
   readonly around?: AroundStatement | undefined
 }
 
@@ -90,7 +88,7 @@ const readsOf = (sql: Sql) => ({
   withheldRows: bind(sql, withheldRows),
 })
 
-/** The run's right to commit. It is checked in the transaction that writes. */
+/** The run's right to commit, which the writing transaction checks. */
 export interface WithFence {
   readonly fence?: Fence | undefined
 }
@@ -108,7 +106,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #fences: Fences
   /** Runs that have begun and have not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
-  /** Discovered columns by table. If undefined (at first and after changes), the next load reads them. */
+  /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -179,7 +177,7 @@ export class Warehouse implements AsyncDisposable {
   takeFence(ask: FenceRequest): Promise<Fence> {
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, the process of an older run may still be alive. Its run can't commit, so it counts as stopped.
+      // In a lake, an older run may still be active. It can't commit any more, so its state becomes `stopped`.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
@@ -201,7 +199,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
   }
 
-  /** Stores the records whose audit trail could not be read. The wait until the next attempt grows at each failure. */
+  /** Stores records whose audit trail could not be read. The wait before the next attempt grows with each failure. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -268,7 +266,7 @@ export class Warehouse implements AsyncDisposable {
 
   /** Publishes the copy for readers, unless the copy already contains the present state of the warehouse. */
   publish(to: string): Promise<PublishResult> {
-    // Readers open the lake itself: each of its snapshots is consistent.
+    // Readers open the lake itself, so a lake needs no published copy.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
     return this.#afterOtherLoads(() => publish(this.#database, to))
   }
@@ -304,7 +302,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes old rows from the bookkeeping tables, and joins old windows. See trimBooks.ts for the rows that stay. */
+  /** Removes old rows from the bookkeeping tables, and joins old windows. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }

@@ -27,7 +27,7 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** The time doubles after each failed attempt to read the trail, up to a day. */
+/** The first wait after a failed attempt to read a trail. Each later wait is twice as long, up to a day. */
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
@@ -51,17 +51,17 @@ export async function recordSkipped(
 
 export interface DueRecord {
   readonly scope: string
-  /** Text, because the identifier may exceed 2^53. */
+  /** The identifier is text, because it may exceed 2^53. */
   readonly recordId: string
   /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
   /** The service's time when the trail was last read; undefined if it was never read. */
   readonly askedAt: Instant | undefined
-  /** When the run began that last read the trail, by this machine's clock; undefined if the trail was never read. */
+  /** When the run that last read the trail began, by this machine's clock; undefined if the trail was never read. */
   readonly begunAt: Instant | undefined
   /** True if the configuration has changed since the trail was read. Then all its entries are read again. */
   readonly fromStart: boolean
-  /** True if the last attempt to read the trail failed and the next attempt is not due yet. */
+  /** True if the last attempt to read the trail failed and it is too early for the next attempt. */
   readonly waits: boolean
 }
 
@@ -72,7 +72,7 @@ export interface RecordsRequest {
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string
-  /** Trails that were last read until this time are read again, because the configuration changed. */
+  /** Trails that were last read before this time are read again, because the configuration has changed since then. */
   readonly again?: Instant | undefined
 }
 

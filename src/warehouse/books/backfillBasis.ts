@@ -18,7 +18,7 @@ export interface DensityRequest {
 
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true for budgets, and for events if rows of the newest load have no deletion flag. */
+  /** Returns true if windows are read with and without deleted rows, because rows have no deletion flag. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
@@ -31,7 +31,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The facts when there is no warehouse yet. Events are assumed to have a deletion flag. */
+/** The basis of a backfill before the warehouse exists. Events are assumed to have a deletion flag. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -64,7 +64,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const total = counted?.rows ?? 0
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
-  // The two modification times of a row can be in different windows (spec §4). Then both windows return the row.
+  // If the two modification times of a row (spec §4) are in different windows, both windows return the row.
   const times = 1 + (counted?.twice ?? 0) / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

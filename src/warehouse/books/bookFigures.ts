@@ -7,13 +7,13 @@ import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts
 /** Ignores older late rows, because the advice to raise `overlap` would otherwise never end. */
 export const LATE_DAYS = 30
 
-/** Returns a SQL condition: the scope is still configured. The alias `s` must be `tidemark.report_states`. */
+/** Returns the SQL condition that the scope is still configured. `s` is the alias of `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition on `tidemark.marks m`: the mark is the time up to which the scope was read. */
+/** SQL condition: a row of `tidemark.marks m` contains the time up to which a scope was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
-/** A report's mark is the lowest mark of its currencies, but the highest mark of its records (audit reports). */
+/** A report's mark is the lowest mark of its currencies. An audit report's mark is the highest mark of its records. */
 export const REPORT_MARKS = `
   SELECT m.report, CASE WHEN bool_or(m.mark = 'since') THEN max(m.value)
     WHEN count(*) >= coalesce(any_value(len(s.scopes)), 0) THEN min(m.value) END AS mark
@@ -38,7 +38,7 @@ export interface BookFigures {
   readonly pausedReason: string | undefined
   /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
-  /** The longest delay of these late rows; undefined if there are none. */
+  /** The longest delay of a late row; undefined if no row was late. */
   readonly largestLatenessMs: number | undefined
   /** The message of the MASS_DELETE_STOPPED error that stopped comparisons of counts; undefined if there is none. */
   readonly brake: string | undefined

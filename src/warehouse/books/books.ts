@@ -108,10 +108,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/**
- * A `running` run belongs to a dead process when the file is opened, because only one process writes the file. With
- * `newer`, sets only older runs of its report and kind to `stopped`.
- */
+/** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of its report and kind. */
 export async function stopDeadRuns(
   sql: Sql,
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
@@ -130,11 +127,11 @@ export interface ReportStateRow {
   readonly report: ReportName
   readonly enabled: boolean
   readonly offReason: string | undefined
-  /** The configured currencies. Undefined: each scope that was ever read counts as configured. */
+  /** The configured currencies. If undefined, each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
   /** True if requests have filters. Then an absent row may still exist, because a filter may exclude it. */
   readonly isFiltered?: boolean
-  /** Switches the history on or off. Undefined: no change. */
+  /** Switches the report's history on or off. If undefined, nothing changes. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
@@ -175,7 +172,7 @@ export interface Pause {
   readonly with: string
 }
 
-/** Stores a pause. It ends by `tidemark resume`, or when the client identifier or the OAuth scopes change. */
+/** Stores a pause. `tidemark resume`, or a change of the client identifier or the OAuth scopes, ends the pause. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
   const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
   if (known === undefined)
@@ -193,7 +190,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses and returns the reports. A pause for refused credentials ends for all reports, which use one client. */
+/** Ends pauses and returns their reports. Refused credentials pause all reports, so their pauses end together. */
 export async function clearPauses(
   sql: Sql,
   named: readonly ReportName[],

@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns the privacy rules with which scopes of the report were read (undefined: without rules). */
+/** Returns the different privacy rules with which scopes were read. Undefined means without rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -55,7 +55,7 @@ export async function recordCoverage(
   ])
 }
 
-/** Deletes the coverage of scopes that are not in `kept`, so that all their trails are read if they return. */
+/** Deletes the coverage of scopes that are not in `kept`. If a scope returns later, all its trails are read again. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   await sql.run(`DELETE FROM tidemark.coverage WHERE report = ${text(report)}${others}`)

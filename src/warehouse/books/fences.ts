@@ -9,7 +9,7 @@ export interface FencePlace {
   readonly kind: RunKind
 }
 
-/** A run's right to commit, until a newer run takes a fence. Jobs and manifests contain fences, so it is plain data. */
+/** A run's right to commit. It ends when a newer run of the same report and kind begins. */
 export interface Fence extends FencePlace {
   readonly epoch: number
 }
@@ -23,7 +23,7 @@ interface FenceRecord {
   readonly holder: string
 }
 
-/** If no other process writes the warehouse, an incremental run stores its fence in its first transaction. */
+/** Creates and checks the fences (rights to commit) of one open warehouse. */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
   readonly #isAlone: boolean
@@ -38,6 +38,7 @@ export class Fences {
     const place = placeOf({ report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     if (!this.#isAlone || outlivesProcess({ report, kind })) await write(sql, { report, kind, epoch, holder })
+    // `check` stores this fence in the run's first transaction, so that a run without new rows writes only once.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
   }
@@ -56,7 +57,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** A later process may continue a backfill or a reconcile, so their fences are stored at once. */
+/** A later process may continue a backfill or a reconcile, so `take` stores their fences at once. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

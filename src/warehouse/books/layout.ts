@@ -16,7 +16,7 @@ const MIGRATIONS = [
   '0006_orders.sql',
 ] as const
 
-/** Child keys are not compressed, because a load reads all of them and decompression would take most of its time. */
+/** Child keys are not compressed, because loads read all of them and decompression is slow. */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
 
 export const LAYOUT = MIGRATIONS.length
@@ -38,7 +38,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** Replaces comments that an older version has written and that a migration words differently now. */
+/** Replaces comments on tables that an older version of Tidemark has written in other words. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()

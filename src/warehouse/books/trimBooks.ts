@@ -1,4 +1,4 @@
-/** Removes old rows from the bookkeeping tables, except those that other rows or the state of a report need. */
+/** Removes old rows from the bookkeeping tables, except rows that other rows or the state of a report need. */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
 
@@ -8,7 +8,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, loads and orders, and joins old windows. Call it in a transaction. Returns the numbers. */
+/** Removes old runs, loads and orders, and joins old windows. Call it in a transaction. Returns how many are gone. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]

@@ -16,7 +16,7 @@ export interface CatalogueTable {
   readonly view: string | undefined
 }
 
-/** All views follow after all tables, because the views read from the tables. */
+/** The order in which tables are created. Views are created after all tables, because they read from tables. */
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
 /** Returns every table and view of the database, in an order in which they can be created. */

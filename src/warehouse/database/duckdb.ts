@@ -1,7 +1,4 @@
-/**
- * The only file that uses DuckDB's driver. After an error it rolls the transaction back, because DuckDB would otherwise
- * report a successful COMMIT of discarded changes.
- */
+/** The only file that uses DuckDB's driver. It runs one statement at a time on one connection. */
 import {
   DuckDBArrayValue,
   type DuckDBConnection,
@@ -67,7 +64,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** The first WAREHOUSE_CORRUPT error of a statement; undefined if there was none. */
+  /** The first WAREHOUSE_CORRUPT error that a statement has thrown; undefined if none has. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
@@ -135,7 +132,7 @@ export class Database implements Sql, AsyncDisposable {
     })
   }
 
-  /** Runs `work` in one transaction. After a conflict in a shared database, runs it again. Throws LAKE_BUSY. */
+  /** Runs `work` in one transaction. Repeats it after a conflict with another process. Throws LAKE_BUSY. */
   async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
@@ -152,13 +149,14 @@ export class Database implements Sql, AsyncDisposable {
       await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
       return result
     } catch (error) {
+      // After an error, DuckDB would report a successful COMMIT, although it has discarded the changes.
       // If the disk was full at the COMMIT, the transaction has already ended. This ROLLBACK then fails harmlessly.
       await this.#execute('ROLLBACK').catch(() => undefined)
       throw error
     }
   }
 
-  /** Returns undefined if the limit is already set. */
+  /** Returns the statement that sets the limit of compactions, or undefined if that limit is already set. */
   #limitCompactions(compactions: number): string | undefined {
     if (compactions === this.#compactions) return undefined
     this.#compactions = compactions
@@ -189,7 +187,7 @@ export class Database implements Sql, AsyncDisposable {
     await this.close()
   }
 
-  /** Throws if the statement writes. In a read-only database, a COPY could still write other files. */
+  /** Throws QUERY_FAILED if the statement writes: even in a read-only database, a COPY could write other files. */
   async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
     const statement = await this.#connection.prepare(sql)
     const { statementType } = statement

@@ -1,7 +1,4 @@
-/**
- * Opens a lake as the warehouse. DuckLake's own retries of a COMMIT are off, because they could commit results of
- * outdated reads. Instead, the whole transaction is repeated (databaseError.ts).
- */
+/** Opens a lake as the warehouse. DuckLake's own retries are off, because they could commit outdated rows. */
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'

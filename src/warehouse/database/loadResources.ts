@@ -2,7 +2,7 @@
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
 
-/** During the load of this number of bytes or more, the run usually reads the rows of the next load. */
+/** A larger load leaves one thread free, because the run reads the rows of the next load meanwhile. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 
 /** Runs a load. A large load leaves one thread free, because it needs more memory with all threads and is no faster. */
@@ -17,7 +17,7 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** After some tens of loads into tables with millions of rows, DuckDB needs more memory (bench/NOTES.md). */
+/** Memory to add per stored row, because DuckDB needs more memory after many loads into large tables. */
 const BYTES_A_ROW = 8
 /** A smaller increase of the memory limit would not help. */
 const INCREASE_MIB_MIN = 16
@@ -25,7 +25,7 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Repeats `work` after WAREHOUSE_MEMORY, with more memory for large tables or long rows, and on one thread. */
+/** Repeats `work` with more memory, or on one thread, after WAREHOUSE_MEMORY. Throws it if all attempts fail. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -43,9 +43,9 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** DuckDB parses each row several times and keeps all results in memory. */
+/** Memory to parse a row, as a multiple of its bytes: DuckDB keeps the results of several parses. */
 const COPIES_OF_A_ROW = 14
-/** When rows are replaced, DuckDB has several copies of up to 2,048 rows in memory. */
+/** Memory to replace 2,048 rows, as a multiple of their bytes: DuckDB has several copies in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */

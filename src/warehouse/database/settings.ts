@@ -10,7 +10,7 @@ export interface FileOptions {
   readonly disk?: string
 }
 
-/** If a query needs more rows of a table than this (default: 50), DuckDB reads whole columns instead of single rows. */
+/** If a query needs more rows of a table than this, DuckDB reads whole columns instead of single rows. */
 const ROWS_BY_POSITION_MAX = 4_096
 
 export function settings(options: FileOptions): Record<string, string> {
@@ -28,11 +28,11 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** With DuckDB's limit of 100 compactions, a COMMIT of a thousand rows could rewrite millions of rows. */
+/** Compactions that a COMMIT may do. With DuckDB's default of 100, a small load could rewrite a large table. */
 export const COMPACTIONS_MIN = 1
-/** Replaced rows leave unused space in the file. Per this number of them, one more compaction is allowed. */
+/** One more compaction is allowed for each such number of replaced rows, because they leave unused space. */
 const REPLACED_A_COMPACTION = 30_720
-/** A load that adds at least this number of rows and replaces none needs no compaction, as its row groups are large. */
+/** A load that adds at least this number of rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000
 
 /** Returns how many compactions per table a load's COMMIT may do. */

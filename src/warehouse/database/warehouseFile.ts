@@ -18,10 +18,7 @@ export function makeFolderFor(file: string): void {
   }
 }
 
-/**
- * Creates a missing file under the name `aside` and links it to `path`, because another worker could open an empty file
- * and find it corrupt. Never rejects: opening the file, which is next, throws the same error.
- */
+/** Creates a missing file under the name `aside` first, because another worker could find an empty file corrupt. */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
   try {
@@ -79,7 +76,7 @@ export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /** DuckDB writes data that does not fit into memory to this folder. Each opening of a warehouse uses a new folder. */
 export class SpillFolder {
-  /** A private folder. A folder that DuckDB creates would be open to all users. */
+  /** This folder is private. A folder that DuckDB creates would be open to all users. */
   readonly own: string
   readonly #prefix: string
 
@@ -88,10 +85,7 @@ export class SpillFolder {
     this.own = this.#prefix + randomUUID()
   }
 
-  /**
-   * Creates the folder of this process while the warehouse is open. If `isAlone` is true, other spill folders belong to
-   * dead processes and are removed. Throws WAREHOUSE_MISSING if a folder can't be removed.
-   */
+  /** Creates the folder. If `isAlone` is true, removes folders of dead processes. Throws WAREHOUSE_MISSING. */
   async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
     const folder = path.dirname(this.own)
     const found = isAlone ? (await readdir(folder)).map((each) => path.join(folder, each)) : []

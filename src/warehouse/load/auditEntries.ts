@@ -5,7 +5,7 @@ import { countOf, type Sql, name, names, time } from '../database/sql.ts'
 import type { MergeCounts, RowMerge } from './merge.ts'
 import { closeVersions, type History } from '../tables/versions.ts'
 
-/** The service's time of the deletion, and the history that stores the deleted entries. */
+/** The service's time of the deletion (`at`), and the history that stores deleted entries. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant

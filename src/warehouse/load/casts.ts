@@ -1,4 +1,4 @@
-/** Builds SQL that reads values from text, because DuckDB's JSON reader would silently turn 1.7 into 2. */
+/** Builds SQL that casts JSON values from text, because DuckDB's JSON reader would silently turn 1.7 into 2. */
 import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
@@ -41,11 +41,11 @@ const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 /** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` only once. In the SQL of `body`, the name `as` stands for the computed value. */
+/** Returns SQL that computes `value` only once. The SQL of `body` uses the computed value by the name `as`. */
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Passes a number's text without exponent and plus sign to `body`. A double would lose digits. */
+/** Returns the SQL of `body` for a number's text without exponent and plus sign. A double would lose digits. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
@@ -70,7 +70,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Rewrites other forms of ISO 8601 to the form that DuckDB reads. */
+/** Returns SQL that first rewrites other forms of ISO 8601 to the form that DuckDB reads. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -79,7 +79,7 @@ function timeOf(value: string): string {
   return computeOnce(withSeconds, 't', timeWithLeapSecond)
 }
 
-/** Second 60 (a leap second) becomes the next second. */
+/** Returns SQL that casts text to a time. Second 60 (a leap second) becomes the next second. */
 const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
@@ -126,7 +126,7 @@ const DOUBLE_CHARS = 15
 /** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Tests only the first character, because DuckDB's JSON functions need many times the memory of a large value. */
+/** Returns SQL that tests the first character, because DuckDB's JSON functions need much memory for large values. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL of JSON text in which each string that begins with `numberMark` becomes the number in the string. */

@@ -16,9 +16,7 @@ export interface ChildMerge {
   readonly table: ReportTable
   readonly child: ChildTable
   readonly field: CatalogField
-  /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
-  /** The staged items of this collection; undefined if no row of the load has items. */
   readonly items: StagedCollection | undefined
   /** True if some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
@@ -59,7 +57,7 @@ function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
+/** Returns SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
 function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -70,7 +68,7 @@ function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly del
   }
 }
 
-/** Returns the query of the items of written rows. With `rowsInOrder`, DuckDB streams the items from their file. */
+/** Returns the query of the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
 function childItemsSql(parts: ChildMerge): string {
   const { id, deleted } = idAndDeletedSql(parts)
   const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
@@ -94,7 +92,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // So that no two keys are equal, a position has more # than any id. With the ids a and #b, position 3 is ##3.
+  // With the ids a and #b, position 3 becomes ##3. More # than in any id make the key different from all ids.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),
@@ -132,7 +130,7 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     if (counts.left > 0) await sql.run(insertRemovedSql(target, parts.loadId))
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT h.tid FROM held h WHERE ${IS_REPLACED_OR_REMOVED})`)
   }
-  // Older versions of Tidemark could store two children with one key. Without GROUP BY, a child would be written twice.
+  // Older versions of Tidemark could store two children with one key. GROUP BY prevents writing a child twice.
   return `(
     SELECT k.* REPLACE (coalesce(h.deleted_seen_at, k.deleted_seen_at) AS deleted_seen_at)
     FROM child_items k LEFT JOIN (
@@ -141,9 +139,9 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     WHERE h.is_same IS NOT true)`
 }
 
-/** SQL condition on `held h`: the stored child is no longer in the collection. */
+/** SQL condition: the stored child (in the table `held h`) is no longer in the collection. */
 const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
-/** SQL condition on `held h`: the stored child is replaced or deleted. */
+/** SQL condition: the stored child (in the table `held h`) is replaced or deleted. */
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const insertRemovedSql = (target: string, loadId: number): string => `

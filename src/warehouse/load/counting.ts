@@ -34,7 +34,7 @@ export interface ReadSpan {
 
 export interface CountState {
   readonly countedAt: Instant
-  /** The service's total minus the stored rows. It is accepted, because a second read found no missing row. */
+  /** The service's total minus the number of stored rows, if a second read found no reason for the difference. */
   readonly acceptedDifference: number
   /** Number of successive comparisons in which the counts differed and a second read did not find the reason. */
   readonly failures: number
@@ -47,7 +47,7 @@ const rowsSql = ({ report, scope }: CountPlace): string =>
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Creates the table `gone_keys` with these keys, in the types of the key columns. */
+/** Returns the statements that create the table `gone_keys` with these keys. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -82,7 +82,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // Each range that returned a row contains its creation time, so the ranges of a row are intersected.
+    // If two ranges have returned a row, its creation time is in both, so the intersection is stored.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS
@@ -117,7 +117,7 @@ export interface RangeEnd extends CountPlace {
   readonly settleMs: number
 }
 
-/** Marks rows of the range as deleted if the service has not returned them twice. Throws MASS_DELETE_STOPPED. */
+/** Marks rows of the range as deleted that two reads did not return. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`

@@ -1,14 +1,11 @@
-/**
- * If a load has several rows of one key, `staged` keeps only the newest. An earlier row with a field that the newest
- * row lacks is merged first, because a missing field keeps its last value.
- */
+/** Leaves the newest row of each key in `staged`. Earlier rows with more fields are merged first (contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, names } from '../database/sql.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 
-/** A temporary table with the columns of `staged` and at most one row per key. It is merged before `staged`. */
+/** A temporary table like `staged` with at most one row per key. It is merged before `staged`. */
 export interface EarlierRows {
   readonly table: string
   readonly rows: number
@@ -18,7 +15,7 @@ export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
-  /** The field names of each shape. The index is the shape's number. */
+  /** The field names of each shape, by the number of the shape. */
   readonly shapes: readonly (readonly string[])[]
   readonly settleMs: number
 }

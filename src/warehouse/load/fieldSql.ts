@@ -19,7 +19,7 @@ export interface FieldSource {
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition on a staged row `r`: the row contains the field. The condition is `true` if all rows contain it. */
+  /** SQL condition: a staged row `r` contains the field. The condition is `true` if all rows contain it. */
   readonly carried: string
 }
 
@@ -78,7 +78,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** The contract `reject` rejects rows that have a field without a column. */
+  /** Returns the checks of the contract `reject`, which rejects rows that have a field without a column. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -124,7 +124,7 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** SQL of a field's value as JSON text, in the form that the service sent. */
+  /** Returns SQL of a field's value as JSON text, in the form that the service sent. */
   #sent(field: CatalogField): string {
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
@@ -136,7 +136,7 @@ export class FieldSql {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL: true if the row contains the collection; NULL if it lacks the field, or the value is a scalar. */
+  /** Returns SQL that is true if the row contains the collection, and NULL if it does not or the value is a scalar. */
   collection(field: CatalogField): string {
     const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)
@@ -173,7 +173,7 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the SQL condition that a row has one of the fields. It looks up the number of the row's shape. */
+  /** Returns the SQL condition that a row has one of the fields, from the number of the row's shape. */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
@@ -202,7 +202,7 @@ export class FieldSql {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
   }
 
-  /** The type of the columns that the field fills; undefined if it fills no column. */
+  /** Returns the type of the columns that the field fills; undefined if it fills no column. */
   #typeOf(field: CatalogField): DuckType | undefined {
     const { report, table, discovered } = this.#parts
     if (field.name === report.deletedFlag) return 'BOOLEAN'
@@ -210,7 +210,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** SQL of the value for `_extra`, or NULL for a row whose column stores the value exactly. */
+  /** Returns SQL of the value for `_extra`, or of NULL if a column stores the value exactly. */
   #extraValue(field: CatalogField): string | undefined {
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined
@@ -226,7 +226,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** True if DuckDB must read the field as JSON: it may be nested, has no column, or has both texts and numbers. */
+  /** Returns true if DuckDB must read the field as JSON, because values are nested, or both texts and numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
@@ -239,7 +239,7 @@ export class FieldSql {
 /** Returns the reason why the contract `reject` rejects a row with this field. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
-/** DuckDB limits how deep an expression may be, so the XOR of all parts is a balanced tree. */
+/** Returns SQL of the XOR of all parts as a balanced tree, because DuckDB limits how deep an expression may be. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1
@@ -249,7 +249,7 @@ function xorOf(parts: readonly string[]): string {
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
+/** Returns SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
 const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
 
 function typeToRead(field: CatalogField, readsJson: boolean): string {

@@ -13,8 +13,8 @@ export interface EntryWindow {
 }
 
 /**
- * Creates the temporary table `gone_keys` of deleted rows. Its column `~stamp` is the modification time of the deleted
- * version: NULL if every version is deleted, infinity if it is unknown which version is deleted.
+ * Returns the statements that create the temporary table `gone_keys`. Its column `~stamp` is the modification time of
+ * the deleted version: NULL for every version, infinity if the version is unknown.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))
@@ -35,7 +35,7 @@ export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string
     ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')}, ${stamp} FROM (VALUES ${values.join(', ')}) g(${names(table.key)}, "~stamp")) WHERE ${known};`}`
 }
 
-/** SQL of a JSON scalar as text (a string without quotes and escapes); NULL if the JSON is invalid. */
+/** Returns SQL of a JSON scalar as text (a string without quotes and escapes); NULL if the JSON is invalid. */
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 

@@ -9,12 +9,12 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Each thread of DuckDB has several read buffers, so a buffer is only as large as needed. */
+/** Minimum size of a read buffer. Each thread of DuckDB has several, so a buffer is only as large as needed. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
-/** Returns a table expression of items, with the columns `ordinal`, `position`, `sent` and one for each field. */
+/** Returns a table expression of items: the columns `ordinal`, `position`, `sent` and one column for each field. */
 export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: readonly CatalogField[] = []): string {
   const line = lineBytesMax + 1
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, ${columnOf(field)}: 'VARCHAR'`)
@@ -36,7 +36,7 @@ export function itemText(field: CatalogField, alias: string): string {
   return `CASE WHEN starts_with(${value}, '"') THEN json_extract_string(${value}, '$') ELSE ${value} END`
 }
 
-/** Tests the item's JSON too, because the text of a string has no quotes and may begin with a bracket. */
+/** Returns the SQL condition that an item's field is an array or object, and not a text that looks like one. */
 export function itemIsNested(field: CatalogField, alias: string): string {
   if (!has(field.kinds, NESTED)) return 'false'
   const type = `json_type(${alias}.sent, ${pointer(field.name)})`

@@ -45,7 +45,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-/** A load that also compares or counts rows must stage them first. */
+/** Returns true for a load that only writes rows. Any other load compares or counts rows, so it stages them first. */
 function onlyWrites(input: LoadInput): boolean {
   if (input.kind === 'audit' || input.kind === 'reconcile' || input.kind === 'retry') return false
   if (input.kind === 'changes' && input.previousRead !== undefined) return false
@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** `recordLoad` counts rows without the deletion flag in the table `staged`, so a load with such rows is staged. */
+/** Returns true if each row has the deletion flag. Rows without it are counted in the table `staged`. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 

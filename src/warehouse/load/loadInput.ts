@@ -24,17 +24,17 @@ interface LoadBase {
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** Undefined: loads may add columns, and rows are also stored in their original form. */
+  /** If undefined, the load may add columns and stores rows also in their original form. */
   readonly rules?: LoadRules | undefined
 }
 
 /** A load whose rows a run has just read from the service. */
 interface RunLoad extends LoadBase {
-  /** If a stored row was observed after this time of the service, the service's clock was set back. */
+  /** The service's time. If a stored row was observed later, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The load's transaction checks this right to commit. Undefined: nothing is checked. */
+  /** The right to commit, which the load's transaction checks. If undefined, the transaction checks nothing. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
@@ -42,10 +42,7 @@ interface RunLoad extends LoadBase {
 
 /** A load whose rows have a key. Audit entries have no key. */
 interface KeyedRows {
-  /**
-   * Keys of deleted rows, each with the modification time of the deleted version. A read without deleted rows did not
-   * return them. Example: `[[1001, 'EUR', '2026-03-01T11:00:00Z']]`.
-   */
+  /** Keys of deleted rows, each with the modification time of the deleted version. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
   /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined
@@ -54,7 +51,7 @@ interface KeyedRows {
 /** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The time that earlier windows have read. New rows with a modification time in it are counted as late. */
+  /** The time that earlier windows have read. A new row that was modified in this time is late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -65,7 +62,7 @@ export interface RereadLoad extends RunLoad, KeyedRows {
   readonly lateMs?: number | undefined
 }
 
-/** The keys of these rows are stored, and the end of the reconcile compares them with the stored rows. */
+/** Rows of a reconcile. The load stores their keys, which the end of the reconcile compares with the stored rows. */
 export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly kind: 'reconcile'
   readonly reconcile: ReconcileProgress
@@ -81,16 +78,15 @@ export interface BackfillLoad extends RunLoad, KeyedRows {
 /** Rejected rows that are loaded again. A stored version with the same time is kept. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
-  /** The rows to remove from `tidemark.rejected_rows`. This load stores them there again if it rejects them. */
+  /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */
   readonly batch: RejectedBatch
-  /** Audit reports only: the records of the entries, each with an empty window, so that no stored entry is deleted. */
+  /** Only for audit reports: the records, each with an empty window, so that no stored entry is deleted. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
 /** Audit entries. They replace the stored entries of the same records and times. */
 export interface AuditLoad extends RunLoad {
   readonly kind: 'audit'
-  /** The windows whose stored entries the load replaces. */
   readonly entryWindows: readonly EntryWindow[]
   /** The times at which trails were read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]

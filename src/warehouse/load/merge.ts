@@ -20,14 +20,14 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
-  /** True if rows were also read without deleted ones. The temporary table `gone_keys` then has the deleted keys. */
+  /** True if rows were also read without deleted ones. The temporary table `gone_keys` then lists the deleted keys. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
   /** True if a stored version with the same time is kept, because the staged version was read some time before. */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The time that earlier windows have read. New rows with a modification time in it are counted as late. */
+  /** The time that earlier windows have read. A new row that was modified in this time is late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -36,7 +36,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** Undefined if late rows are not counted. */
+  /** The late rows; undefined if this load does not count late rows. */
   readonly late?: LateCounts | undefined
 }
 
@@ -94,7 +94,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Rewrites a condition on a row's shape, from the staged file (`r`) to the temporary table `staged` (`s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
+/** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
@@ -110,7 +110,7 @@ async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: stri
 const PARSED_BYTES = 16 * 2 ** 20
 const LONG_ROW_BYTES = PARSED_BYTES / 2_048
 
-/** Long rows are read in several queries, because DuckDB keeps 2,048 parsed rows in memory at once. */
+/** Returns the names of all fields in `_extra`. Several queries read long rows, to limit the parsed rows in memory. */
 async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string>> {
   const replaced = `win w JOIN ${target} t ON t.rowid = w.replaced WHERE strlen(t._extra)`
   const parts = await sql.rows<{ first: number; last: number }>(`
@@ -143,16 +143,14 @@ function createWinSql(parts: RowMerge, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/**
- * Two versions are compared by the times of their requests. The modification times decide only if these times are too
- * close. If the stored row was observed in the future, the service's clock was set back.
- */
+/** Returns the SQL condition that the staged row is newer, by times of requests, or else by modification times. */
 function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
   // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
+  // If the stored row was observed in the future, the service's clock was set back.
   const isAhead = (byMs: number) =>
     serviceNow === undefined ? 'false' : `t._observed_at > ${time(plusMs(serviceNow, CLOCK_GRAIN_MS + byMs))}`
   return `CASE
@@ -161,10 +159,10 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** A row whose new version has no flag stays deleted, unless it was deleted because it was absent. */
+/** SQL condition: the stored row is deleted, and not only because it was absent. Such a row stays deleted. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** A staged row is deleted by its flag, or else by the second read, or else by `staysDeleted`. */
+/** Returns the SQL condition that a row is deleted: by its flag, or else the second read, or else `staysDeleted`. */
 function deletedSql(parts: DeletionSource, staysDeleted: string): string {
   const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
   return parts.report.deletedFlag === undefined
@@ -172,10 +170,7 @@ function deletedSql(parts: DeletionSource, staysDeleted: string): string {
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
-/**
- * A second read, without deleted rows, did not return these rows. If a row was edited meanwhile, `staysDeleted`
- * decides.
- */
+/** Returns the SQL condition that a second read, without deleted rows, did not return the row. */
 function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
   const key = table.key.map((column) => `s.${name(column)}`).join(', ')
   const keys = names(table.key, 'g')
@@ -226,11 +221,11 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
 
 interface LateCounts {
   readonly late: number
-  /** How late (ms) the row with the oldest modification time is at least. Undefined if no row is late. */
+  /** How late (ms) the oldest late row is at least; undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
-/** Counts the late rows in the table `win`, before they are written. Returns undefined if the load counts none. */
+/** Counts the load's late rows. Returns undefined if this kind of load does not count late rows. */
 async function countLate(sql: Sql, parts: RowMerge, target: string): Promise<LateCounts | undefined> {
   const { report, staged, tableColumns, previousRead } = parts
   const sent = stampSql(report, 's', columnNames(staged.columns))

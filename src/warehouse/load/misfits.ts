@@ -1,4 +1,4 @@
-/** Writes `tidemark.misfits`: values that do not fit their columns. A later version that fits removes them. */
+/** Writes `tidemark.misfits`, which lists values that do not fit their columns, until a later version fits. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'
@@ -16,7 +16,7 @@ export interface MisfitSource {
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 
-/** The merges of rows and of items add misfits to this temporary table. */
+/** Creates the temporary table to which the merges of rows and of items add misfits. */
 export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`

@@ -41,7 +41,7 @@ export async function insertNew(
       SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
         AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
     FROM ${target} WHERE _load_id = ${loadId}`)
-  // If a key is repeated, or a row was left out because a key does not fit its column, there are fewer keys than rows.
+  // If a key is repeated, or a key does not fit its column, there are fewer keys than rows.
   if (found === undefined || found.keys !== segment.rows || found.held > 0) return undefined
   return { inserted: segment.rows, updated: 0, unchanged: 0, deleted: found.deleted }
 }

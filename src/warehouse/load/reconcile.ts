@@ -1,7 +1,4 @@
-/**
- * A reconcile compares a report with the service. A row that two reconciles do not find is marked as deleted (product
- * contract §4). Returned keys are stored on disk, so that a stopped reconcile can continue.
- */
+/** Marks rows as deleted that two successive comparisons with the service do not find (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -14,13 +11,13 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Marking up to this number is allowed if the share `KEPT_SHARE_SURE` stays. Marking one row is always allowed. */
+/** Up to this number of rows may be marked if the share `KEPT_SHARE_SURE` of the table is not marked. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The creation or modification time (see the report) up to which rows were requested; undefined before the first. */
+  /** The creation or modification time up to which rows were requested; undefined before the first request. */
   readonly reached: Instant | undefined
 }
 
@@ -106,7 +103,7 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly reconcileId: string
   readonly runId: string
   readonly startedAt: Instant
-  /** The keys of absent rows that the service returned when other times than those of the reconcile were requested. */
+  /** Keys of absent rows that the service returned for other times than those of the reconcile. */
   readonly keysElsewhere?: readonly string[]
   readonly now: Instant
   /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
@@ -136,14 +133,14 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/** Marks rows as deleted that two reconciles did not find. Throws MASS_DELETE_STOPPED, and then marks none. */
+/** Marks rows as deleted that two reconciles did not find. If there are too many, throws MASS_DELETE_STOPPED. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
   const target = `main.${name(report.name)}`
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = placeSql(ending)
-  // These rows do not count as absent: observed since the start, not requested, or returned for other times.
+  // Rows that were observed since the start, not requested, or returned for other times do not count as absent.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences

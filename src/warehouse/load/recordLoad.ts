@@ -21,7 +21,7 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns 0 late rows for a load without rows, and null if the load does not count late rows. */
+/** Returns the number of late rows; null if this kind of load does not count late rows. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null

@@ -19,13 +19,13 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** The reason begins with these words if the row was deleted at the service. A retry must not restore such a row. */
+/** First words of the reason if the row was deleted at the service. A retry must not restore such a row. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** This error rolls the load back if the number of these rejected rows has changed meanwhile. */
+  /** This error rolls the load back if the number of the loads' rejected rows has changed meanwhile. */
   readonly moved: SyncError
 }
 
@@ -39,7 +39,7 @@ export interface RejectedRowsRequest {
 export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
-  /** True if the temporary table `gone_keys` exists. It has the keys of deleted rows (budgets). */
+  /** True if the temporary table `gone_keys`, which lists deleted rows (budgets), exists. */
   readonly knowsGone: boolean
 }
 
@@ -82,16 +82,16 @@ const dropOutdatedReasonsSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** With `exclude_payload`, this fingerprint is stored instead of the row's content. */
+/** SQL of a fingerprint, which is stored instead of the row's content if the setting `exclude_payload` is on. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** Removes the value that a reason quotes. */
+/** SQL of the reason without the value that the reason quotes. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
-/** A dismissed row, or a row whose content is not stored, can't be loaded again. */
+/** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
-/** SQL of a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
+/** Returns SQL of a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
@@ -106,7 +106,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** The key field that is in the row itself; undefined for audit entries, which have none. */
+/** Returns the key field that is in the row itself; undefined for audit entries, which have none. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -136,7 +136,7 @@ export async function deleteCorrectedRows(
         }))`)
 }
 
-/** The names of fields that only rows of the summary shape have (`also` in declarations). */
+/** Returns the names of fields that only rows of the summary shape have (`also` in declarations). */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -177,7 +177,7 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the batch's rows, in the transaction that loads them again. The load stores rows that are rejected again. */
+/** Deletes the rows that this load loads again. The load stores them there again if it rejects them. */
 export async function deleteRejectedBatch(
   sql: Sql,
   report: string,

@@ -34,7 +34,7 @@ export interface RetypedColumn {
   readonly to: string
   /** Number of rows that have a value in the column after the change. */
   readonly values: number
-  /** Number of these rows whose value did not fit the old type. */
+  /** Number of rows with a value in the column that did not fit the old type. */
   readonly fitted: number
   readonly misfits: number
 }
@@ -106,12 +106,12 @@ interface RereadTable {
   readonly table: ReportTable
   readonly isChild: boolean
   readonly place: string
-  /** SQL condition: the row's original JSON keeps a value that does not fit. */
+  /** SQL condition: the row's original JSON contains the value, even if the column does not. */
   readonly keeps: string
   readonly as: string
 }
 
-/** Creates a table of rows with a misfit, or with a new value or a new `_extra`. */
+/** Returns the statement that creates a table of rows whose value, misfit or `_extra` changes. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -128,7 +128,7 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** SQL of a row's value as JSON text: from the original JSON if it has the value, otherwise from the column. */
+/** Returns SQL of a row's value as JSON text, from the original JSON or else from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's own operator would convert all numbers but integers to doubles.
@@ -137,7 +137,7 @@ function sentSql({ column, json, numberMark }: ColumnReading, stored: string): s
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** SQL for a JSON text: its value in the new type, whether it is a misfit, and whether the type rounds it. */
+/** Returns SQL of a value in its new type, of whether it is a misfit, and of whether the type rounds it. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
@@ -150,7 +150,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses the zeros at its end. */
+/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses zeros at its end. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -158,7 +158,7 @@ function storedAsJson(stored: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
-/** Removes the field from `_extra`, or adds it if the column does not store its value exactly. */
+/** Returns the statement that removes the field from `_extra`, or adds it if the column does not store it exactly. */
 function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`
@@ -173,7 +173,7 @@ interface MisfitListing {
   readonly target: string
   readonly column: DiscoveredColumn
   readonly type: ColumnType
-  /** SQL condition on the table `reread_0`: the row is a misfit that `tidemark.misfits` lists. */
+  /** SQL condition: a row of the table `reread_0` is a misfit that `tidemark.misfits` lists. */
   readonly isListed: string
 }
 

@@ -1,7 +1,4 @@
-/**
- * Builds SQL that decides which of two versions of a row is newer (product contract §4). A version that was requested
- * more than the settle time after the other was observed is newer, even if its stamp (modification time) went back.
- */
+/** Builds SQL that decides which of two versions of a row is newer (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
@@ -52,7 +49,7 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // DuckDB reads a name without a table as a column rather than an alias. So aliases begin with ~, as no field does.
+  // DuckDB prefers a column to an alias of the same name. So the aliases begin with ~, as no field does.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",
@@ -65,7 +62,7 @@ export function newestOfKeySql(
     GROUP BY ${key}`
 }
 
-/** A stamp (modification time) that is later than the row's observation is wrong. */
+/** Returns the SQL condition that a stamp (modification time) is wrong, because it is later than the observation. */
 function isStampedAhead(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   return stamp === undefined ? 'false' : `coalesce(${stamp} > ${observableUntil(names)}, false)`

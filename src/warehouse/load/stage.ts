@@ -20,7 +20,7 @@ export interface StageInput {
   readonly report: Declaration
   readonly table: ReportTable
   readonly segment: Segment
-  /** The segment's own file, or several parts if rows are long. */
+  /** The segment's own file, or several files if rows are long. */
   readonly files: readonly string[]
   readonly discovered: readonly DiscoveredColumn[]
   readonly numberMark: string
@@ -67,13 +67,12 @@ export interface StagedRows {
 export interface RowReading {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** The query of the rows, with the columns of `staged`. It reads the temporary table `staged_pages`. */
   readonly sql: string
   readonly mayMisfit: boolean
   readonly carries: StagedRows['carries']
 }
 
-/** Returns the query of the rows. With `rowsInOrder`, DuckDB keeps only the table `staged_pages` in memory. */
+/** Returns the query of the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
 export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
   const { report, table, segment, files, discovered, numberMark, rules } = parts
   const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, numberMark })
@@ -140,7 +139,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Shapes with the same field names have the same hash. */
+/** Returns SQL of the hash of a row's shape. Shapes with the same field names have the same hash. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -177,7 +176,7 @@ async function moveToRefused(
   return aside?.rejected ?? 0
 }
 
-/** Puts the items of a collection back into the text of rejected rows. */
+/** Returns the statement that puts the items of a collection back into the text of rejected rows. */
 function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)

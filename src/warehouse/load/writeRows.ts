@@ -17,7 +17,7 @@ import { NO_RULES, throwAsLoadRefused, type StagedRows, type StageInput } from '
 
 /** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or no rows. */
 export interface LoadRows {
-  /** Set if probably all rows are new. They are then inserted from their file without staging. */
+  /** Set if all rows are probably new. The load then inserts them from their file without staging. */
   readonly allNew?: StageInput | undefined
   readonly staged?: StagedRows | undefined
 }
@@ -56,17 +56,17 @@ const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayloa
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** The time of this machine replaces the service's time if that is not known. */
+/** Returns the service's time, or this machine's time if the service's time is not known. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** The service returned no entries in the load's windows, so all stored entries there are deleted. */
+/** Deletes all stored entries in the load's windows, because the service returned no entries for them. */
 async function deleteWindowEntries(sql: Sql, { input, table, history }: MergeContext): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
 }
 
-/** If several rows have one key, the earlier rows are merged first. */
+/** Merges rows and their items. If several rows have one key, merges the earlier rows first. */
 async function mergeAll(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<LoadCounts> {
   const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }

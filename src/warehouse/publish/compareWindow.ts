@@ -4,12 +4,12 @@ import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** Maximum number of keys in a `Deviation`. Further rows are only counted. */
+/** A `Deviation` lists at most this number of keys. Further rows are only counted. */
 const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
   readonly rows: number
-  /** Keys of at most `KEYS_NAMED_MAX` of these rows. */
+  /** The keys of these rows. If there are many, only `KEYS_NAMED_MAX` keys are listed. */
   readonly keys: readonly string[]
 }
 
@@ -69,7 +69,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
       : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
   const nothing: Deviation = { rows: 0, keys: [] }
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
-  // A rejected row is not in the table, but the service has returned it. So it is not an extra row.
+  // A rejected row is in no table, but the service has returned the row, so it is not an extra row.
   const notSent = (rows: string) => `
     SELECT ${keyOf('h')} AS key FROM ${copy} h
     WHERE ${inScope('h')} AND NOT h.is_deleted AND ${rows} AND NOT EXISTS (FROM ${table} s WHERE ${same})

@@ -1,7 +1,4 @@
-/**
- * Copies the database argv[2] to argv[3], and prints the numbers of damaged blocks as JSON. This program is separate,
- * because the process that writes the database must not open the file twice.
- */
+/** Copies a database file and checks the copy, in a separate process: the writer must not open the file twice. */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open } from 'node:fs/promises'
 

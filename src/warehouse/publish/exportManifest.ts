@@ -9,7 +9,7 @@ export const MANIFEST_FORMAT = 'tidemark-export'
 const MANIFEST_VERSION = 1
 
 const File = z.object({
-  /** The path relative to the manifest's folder. Its separator is `/` on every system. */
+  /** The path relative to the manifest's folder, with `/` as the separator on every system. */
   path: z.string(),
   /** The range of keys in the file, both ends included. Example: `0-99999`; empty for a table without rows. */
   keys: z.string(),
@@ -50,7 +50,7 @@ const ManifestShape = z.object({
   reports: z.array(z.string()),
   marks: z.array(z.object({ report: z.string(), scope: z.string(), mark: z.string(), value: z.string() })),
   tables: z.array(Table),
-  /** Files that only an earlier manifest names. Its readers may still open them, so a later export removes them. */
+  /** Files that only an earlier manifest names. Readers of that manifest may still open these files. */
   retired: z.array(z.string()),
 })
 

@@ -11,10 +11,10 @@ import { storedPrivacyRules } from '../books/coverage.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
-/** A file with a row for each of these keys has some megabytes. */
+/** Minimum number of keys in a range. The file of such a range has some megabytes. */
 const WIDTH_MIN = 100_000n
 const WIDTH_GROWTH = 10n
-/** If a table would have more ranges than this, the new ranges are made wider. */
+/** The export makes new ranges wider until a table has at most this number of ranges. */
 const RANGES_WANTED_MAX = 200
 /** If a table has more ranges than this, the export chooses a new width and writes all files of the table again. */
 const RANGES_MAX = 1_000
@@ -24,7 +24,6 @@ export interface ReportExport {
   readonly report: Declaration
   readonly generation: number
   readonly catalogue: readonly CatalogueTable[]
-  /** The tables of the previous manifest, by name. */
   readonly before: ReadonlyMap<string, ExportedTable>
 }
 
@@ -55,13 +54,13 @@ const HISTORY = {
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
 } as const
 
-/** Examples: `events`, `history.events`. */
+/** Returns the table's name in the manifest. Examples: `events`, `history.events`. */
 const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
   schema === 'main' ? table : `${schema}.${table}`
 
 const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
 
-/** The record's number divides the table into ranges, so that new records are in the last range. */
+/** Returns the key column with the record's number. New records have high numbers, so old ranges seldom change. */
 function rangeColumn(table: ReportTable): string {
   const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
   const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
@@ -135,7 +134,7 @@ interface Range {
   readonly fingerprint: string
 }
 
-/** A changed row has a new load number, and a removed row changes counts and sums. Both change the fingerprint. */
+/** Returns the ranges. A changed or removed row changes the fingerprint of its range. */
 async function rangesOf(sql: Sql, table: OneTable, stored: CatalogueTable): Promise<Range[]> {
   const layout = [stored.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
@@ -173,7 +172,7 @@ async function writeRange(
   return { path, keys, rows, deleted, bytes: await flush(file), fingerprint }
 }
 
-/** The outermost ranges may extend beyond BIGINT, so their bounds are limited to BIGINT. */
+/** Returns the bound as a BIGINT literal, because the first and last range may extend beyond BIGINT. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -1,6 +1,6 @@
 /**
- * Publishes the read-only file that readers open. A child process copies the warehouse: if this process opened the file
- * twice, closing it would release DuckDB's lock.
+ * Publishes the read-only file that readers open. A child process makes the copy, because closing a second handle of
+ * the file in this process would release DuckDB's lock.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -27,7 +27,7 @@ export interface PublishResult {
   readonly replaced: boolean
 }
 
-/** Publishes the database, unless the copy already has its state. After an error, the previous copy stays. */
+/** Publishes the database. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT; the old copy stays. */
 export async function publish(database: Database, to: string): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
@@ -58,7 +58,7 @@ async function placeFor(to: string, warehouse: string): Promise<string> {
   )
 }
 
-/** If `path` is a symbolic link, a publication replaces the file to which the link leads, not the link. */
+/** Returns the path behind a symbolic link, so that a publication replaces the file and not the link. */
 async function behindLinks(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -69,7 +69,7 @@ async function behindLinks(path: string): Promise<string> {
   }
 }
 
-/** Returns a text that changes with each load, end of a run, state of a report, new column and dismissed row. */
+/** Returns a text that changes with each load, run, state of a report, new column and dismissed row. */
 export async function stateOf(database: Database): Promise<string> {
   const [state] = await database.rows<{ state: string }>(`
     SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
@@ -79,7 +79,7 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** Returns the state of the present copy; undefined if it can't be read. Then a new copy replaces it. */
+/** Returns the state of the published copy; undefined if the copy can't be read. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })

@@ -15,7 +15,7 @@ export async function commentForReaders(sql: Sql): Promise<void> {
   if (missing.length > 0) await sql.run(missing.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
-/** A comment is outdated if an older program wrote it, or if a discovered column has a new type. */
+/** Returns new comments for columns whose comment an older program wrote, or whose type has changed. */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
     .map(tableOf)
@@ -38,7 +38,7 @@ async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   return rows.map((each) => `COLUMN ${each.schema}.${name(each.table)}.${name(each.column)} IS ${text(each.comment)}`)
 }
 
-/** A view in schema `current` gets the comments of its table. */
+/** Returns comments for views in schema `current`, copied from the tables of the views. */
 async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   const views = await sql.rows<{ view: string; comment: string | null }>(`
     SELECT v.view_name AS view, t.comment
@@ -51,7 +51,7 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
     WHERE database_name = current_database() AND schema_name = 'main' AND comment IS NOT NULL
       AND table_name IN (${views.map(({ view }) => text(view)).join(', ')})
       AND column_name NOT IN (${SYSTEM_COLUMNS.map((column) => text(column.name)).join(', ')})`)
-  // The comment on the view itself is written last. So if the view has a comment, its columns have theirs too.
+  // The comment on a view is written last. So if a view has a comment, its columns have comments too.
   return [
     ...columns.map(({ view, column, comment }) => `COLUMN current.${name(view)}.${name(column)} IS ${text(comment)}`),
     ...views.map(({ view, comment }) => `VIEW current.${name(view)} IS ${text(`${comment ?? view}: not deleted`)}`),

@@ -44,7 +44,7 @@ function scopeCondition(report: Declaration, scope: string): string {
 }
 
 interface ColumnRemoval {
-  /** These assignments of an UPDATE set private columns, the original JSON and the fingerprint to NULL. */
+  /** Assignments of an UPDATE, which set private columns, the original JSON and the fingerprint to NULL. */
   readonly sets: readonly string[]
   /** Discovered columns that become VARCHAR, because their present type can't store a hash. */
   readonly toText: readonly DiscoveredColumn[]
@@ -79,7 +79,7 @@ async function columnsToEmpty(
   }
 }
 
-/** Rules use names without numbers, so a rule for a numbered column, such as `name_2`, would remove nothing. */
+/** Throws CONFIG_INVALID for a rule with a numbered column, such as `name_2`, because it would remove nothing. */
 function rejectNumberedColumn(
   column: Pick<DiscoveredColumn, 'name' | 'field'>,
   { prefix, names }: { readonly prefix: string; readonly names: readonly string[] },

@@ -75,7 +75,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. Call it before the transaction writes rows; later, DuckDB rejects it. */
+/** Applies changes of columns to one table. After the transaction has written rows, DuckDB rejects such changes. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
@@ -93,7 +93,7 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns SQL of a column's value in its new type. `oldColumn`: the quoted name of the column with the old value. */
+/** Returns SQL of a column's value in its new type. `oldColumn` is the quoted name of the column. */
 export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 
 /** `newValue` converts the values of columns with a new type. Without `newValue`, values are cast. */
@@ -145,7 +145,7 @@ function changesSql(
   })
 }
 
-/** Changes the types of discovered columns and records the changes. Call it before the transaction writes rows. */
+/** Changes the types of discovered columns. After the transaction has written rows, DuckDB rejects such changes. */
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
   const stored = (await discoveredColumns(sql)).get(place.table) ?? []
@@ -189,7 +189,7 @@ export async function recordChanges(
   return changes
 }
 
-/** Each load reports again all fields that have no column. Such a change is stored only once. */
+/** Leaves out changes that are stored already, because each load reports all fields without a column again. */
 async function changesNotStored(
   sql: Sql,
   table: string,
@@ -208,7 +208,7 @@ async function changesNotStored(
   })
 }
 
-/** Maximum number of `frozen` fields stored per table. If field names are data, each row may have new names. */
+/** At most this number of `frozen` fields is stored per table, because names that are data would be endless. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

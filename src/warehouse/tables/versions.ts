@@ -5,7 +5,7 @@ import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 export interface History {
-  /** SQL of the time when the history was last switched off (year 1 if never). No open version begins earlier. */
+  /** SQL of the time when the history was last switched off. No open version begins earlier. */
   readonly closedUntil: string
 }
 
@@ -35,14 +35,14 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** A version starts when the row or its deletion was observed, or at `closedUntil` if that is later. */
+/** Returns SQL of a version's start: when the row or its deletion was observed, but not before `closedUntil`. */
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
-  /** SQL of a query with `tid` (a row's rowid) and `until` (the service's time of the version that replaces it). */
+  /** Query with the columns `tid` (a row's rowid) and `until` (the service's time of the version that replaces it). */
   readonly rows: string
 }
 
@@ -57,7 +57,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
-    // Versions must not overlap, so stored versions that were observed later than the new ones are shortened.
+    // Versions must not overlap, so stored versions that were observed later are shortened.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
