@@ -12,7 +12,7 @@ export interface LimiterRules {
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Its disposal lets the next request begin. */
+/** The right to send one request. Another request may begin after the permit is disposed of. */
 export interface Permit extends Disposable {
   succeeded(): void
   /** Reports an overload (429, 5xx, timeout). The limiter then allows fewer concurrent requests. */
@@ -178,14 +178,14 @@ export class FairQueue<T> {
   }
 }
 
-/** The limiter begins low, because the service has not shown its capacity yet. */
+/** The first limit is low, because the service has not shown its capacity yet. */
 const INITIAL_LIMIT = 2
 
-/** Limits concurrent requests. Successes raise the limit slowly, and an overload halves it. */
+/** Limits concurrent requests. Successes raise the limit slowly, and an overload halves the limit. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** Below this value, each success adds 1 to the limit. From this value on, each success adds 1 / limit. */
+  /** If the limit is below this value, each success adds 1 to the limit. Otherwise, it adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
 

@@ -10,7 +10,7 @@ export interface Slice {
   readonly span: Span | undefined
   /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
   readonly rowsExpected?: number | undefined
-  /** Set if the slice has a heap (many rows at one instant). Then all pages are read twice, and the slice is not cut. */
+  /** Set if the slice has a heap (many rows at one instant). Its pages are then read twice, and it is not cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /** True if the rows of an old slice without a total may be counted by the number of its last page. */
   readonly mayCount?: boolean

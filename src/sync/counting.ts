@@ -19,7 +19,10 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/** Compares the counts and reads ranges that differ. If true, the run is stored again. Throws MASS_DELETE_STOPPED. */
+/**
+ * Compares the counts and reads the ranges that differ. Returns true if the caller must store the run again. Throws
+ * MASS_DELETE_STOPPED.
+ */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan
@@ -96,7 +99,7 @@ class CountComparison {
     const total = await this.#totalUpTo(until)
     const { kind } = await totalOfCreated(this.#reading)
     if (kind === 'undated') return UNDATED
-    // If the service and the warehouse have equally many rows up to `until`, the next window reads the newer rows.
+    // If the service and the warehouse have equally many rows up to `until`, only newer rows are missing.
     if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
       return 'recent rows'
     if (kind === 'unknown') return 'totals that change'

@@ -119,7 +119,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 
-/** Reads spans by creation time, if the report has that filter: it never changes, so no row moves to another slice. */
+/** Reads spans by creation time if possible: a creation time never changes, so no row moves to another slice. */
 async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(axis, spans)) {

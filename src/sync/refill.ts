@@ -9,7 +9,7 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
-  /** Stores that only rows modified up to this time must still be read again; undefined: no rows. */
+  /** Stores the time up to which rows must still be read again; undefined: no rows are left. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 

@@ -98,7 +98,7 @@ export async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // On a full disk, this record can't be stored either. The caller must get the error of the backfill.
+  // On a full disk, the record of the end can't be stored either. The caller must get the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
