@@ -265,7 +265,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts with fewer rows than the latest walk, for a service that returns no page after a certain number. */
+/** Returns parts of the span with fewer rows than the latest walk: a service may page only to a certain number. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

@@ -1,14 +1,14 @@
 /** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
-/** A range of creation time that was requested. `rows`: the number of stored rows that were in the responses for it. */
+/** A requested range of creation time. `rows`: the number of stored rows that the service returned for this range. */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number
 }
 
-/** Joins ranges that overlap, and sorts them, earliest first. The returned ranges have at most a bound in common. */
+/** Joins ranges that overlap, and sorts them, earliest first. */
 export function rangesOf(notes: readonly CreationRange[]): readonly CreationRange[] {
   const ranges: CreationRange[] = []
   const from = ({ since }: CreationRange): number => since ?? Number.NEGATIVE_INFINITY

@@ -175,7 +175,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** The second of two parts has the number of rows of both parts until the first part is proven. */
+  /** The total of both parts is stored in the second part, until the rows of the first part are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

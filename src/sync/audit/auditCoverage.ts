@@ -12,7 +12,7 @@ export interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the present configuration. Returns the entities whose trails must be read again, by their scope prefix. */
+/** Stores the present configuration. Returns the trails to read again, by scope prefix of the entity, such as `3:`. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

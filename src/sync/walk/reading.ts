@@ -154,7 +154,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Page numbers of the open slice's rows without a deletion flag. Rows that were dropped stay in this map. */
+  /** Page numbers of the present slice's rows without a deletion flag. Rows that were dropped stay in this map. */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
