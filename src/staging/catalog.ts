@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A larger trie is dropped, because its field names are probably data, as in a map by identifier. */
+/** A trie with more nodes is dropped, because its field names are probably data, such as identifiers. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -74,7 +74,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
+  /** Restores a catalogue from the result of `toText`. The catalogue has no trie, so a scan must not use it. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {

@@ -1,4 +1,4 @@
-/** Writes scanned rows to files. Each file (segment) becomes one load and is limited, so that a load fits in memory. */
+/** Writes scanned rows to files. Each file (segment) becomes one load, so the size of a file is limited. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -130,7 +130,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Call it after the last of the pages whose rows must be in one load. */
+  /** Ends the segment if it is full. Must be called after the last of the pages whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }

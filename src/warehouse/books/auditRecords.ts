@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.followed`: when the audit trail of each record was last read. */
+/** Reads and writes `tidemark.followed`, which contains when the audit trail of each record was last read. */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 

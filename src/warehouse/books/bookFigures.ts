@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Ignores older late rows, because the advice to raise `overlap` would otherwise never end. */
+/** Late rows that are older are ignored, because the advice to raise `overlap` would otherwise never end. */
 export const LATE_DAYS = 30
 
 /** Returns the SQL condition that the scope is still configured. `s` is the alias of `tidemark.report_states`. */

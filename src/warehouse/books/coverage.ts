@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns the different privacy rules with which scopes were read. Undefined means without rules. */
+/** Returns the different privacy rules with which scopes were read. Undefined means that a scope had no rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

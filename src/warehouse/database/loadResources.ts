@@ -25,7 +25,7 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Repeats `work` with more memory, or on one thread, after WAREHOUSE_MEMORY. Throws it if all attempts fail. */
+/** Repeats `work` with more memory or on one thread after WAREHOUSE_MEMORY. Throws this error if all attempts fail. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

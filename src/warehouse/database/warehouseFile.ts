@@ -18,7 +18,7 @@ export function makeFolderFor(file: string): void {
   }
 }
 
-/** Creates a missing file under the name `aside` first, because another worker could find an empty file corrupt. */
+/** Creates a missing file under a temporary name, because another worker must not open a file that is still empty. */
 export async function makeFile(path: string, aside: string, options: DatabaseOptions): Promise<void> {
   if (existsSync(path)) return
   try {

@@ -92,7 +92,7 @@ async function correctKeys(sql: Sql): Promise<void> {
       count(id_sent) - count(DISTINCT (sid, id_sent)) FILTER (id_sent IS NOT NULL) AS doubled
     FROM child_items`)
   if (ids === undefined || ids.withId === 0 || (ids.withId === ids.items && ids.doubled === 0)) return
-  // With the ids a and #b, position 3 becomes ##3. More # than in any id make the key different from all ids.
+  // With the ids a and #b, position 3 becomes ##3. It has more # than any id, so no two keys are equal.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE child_items AS
     SELECT * EXCLUDE (child_key, own),

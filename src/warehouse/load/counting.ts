@@ -82,7 +82,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   const missing: string[] = []
   for (let from = 0; from < all.length; from += KEYS_AT_ONCE) {
     const some = all.slice(from, from + KEYS_AT_ONCE)
-    // If two ranges have returned a row, its creation time is in both, so the intersection is stored.
+    // If two ranges have returned a row, both contain its creation time, so the intersection is stored.
     await sql.run(`
       ${keysSql(place, some)}
       CREATE OR REPLACE TEMP TABLE noted AS

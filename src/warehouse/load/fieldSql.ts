@@ -136,7 +136,7 @@ export class FieldSql {
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL that is true if the row contains the collection, and NULL if it does not or the value is a scalar. */
+  /** Returns SQL: true if the row contains the collection, or NULL if the field is missing or contains a scalar. */
   collection(field: CatalogField): string {
     const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)

@@ -159,7 +159,7 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: the stored row is deleted, and not only because it was absent. Such a row stays deleted. */
+/** SQL condition: the row was deleted by a flag or by a second read. A new version without a flag stays deleted. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the SQL condition that a row is deleted: by its flag, or else the second read, or else `staysDeleted`. */

@@ -1,4 +1,4 @@
-/** Writes `tidemark.misfits`, which lists values that do not fit their columns, until a later version fits. */
+/** Writes `tidemark.misfits`: values that do not fit their columns. A later version that fits removes the entries. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'

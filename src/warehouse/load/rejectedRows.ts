@@ -177,7 +177,7 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the rows that this load loads again. The load stores them there again if it rejects them. */
+/** Deletes the rejected rows that this load reads again. Rows that are rejected again are stored again. */
 export async function deleteRejectedBatch(
   sql: Sql,
   report: string,

@@ -10,7 +10,7 @@ export interface RowNames {
   readonly observedAt: string
 }
 
-/** One of two compared rows: its SQL names and its columns. */
+/** One of two compared rows. */
 export interface RowSide extends RowNames {
   /** SQL of the earliest time at which the version may have been requested. */
   readonly askedAt: string

@@ -9,7 +9,7 @@ const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
   readonly rows: number
-  /** The keys of these rows. If there are many, only `KEYS_NAMED_MAX` keys are listed. */
+  /** The keys of the rows. If there are many rows, the list contains only `KEYS_NAMED_MAX` keys. */
   readonly keys: readonly string[]
 }
 
