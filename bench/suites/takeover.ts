@@ -1,10 +1,11 @@
 /**
  * Measures how long readers wait after a worker is killed in the middle of a run. On Redis and PostgreSQL, a standby
- * takes over. On the embedded queue, which has no standby, the worker is restarted.
+ * takes over, and a second one when the first standby is killed in its run, too. On the embedded queue, which has no
+ * standby, the worker is restarted.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -16,6 +17,13 @@ import { findPostgres, startPostgres } from '../../test/support/postgresServer.t
 import { programOnPath } from '../../test/support/programsOnPath.ts'
 import { startRedis } from '../../test/support/redisServer.ts'
 import { type Line, median, type Suite, formatted } from '../measure.ts'
+
+interface Case {
+  readonly queue: string
+  /** Number of workers that wait for the lock. Each but the last is killed, too. */
+  readonly standbys: number
+  readonly goalMs: number
+}
 
 const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
@@ -57,14 +65,24 @@ async function startWorker(folder: string): Promise<ChildProcess> {
   return spawn(process.execPath, [LAUNCHER, 'worker'], { cwd: folder, env, stdio: 'ignore' })
 }
 
+/** Returns the process that holds the lock of the file, from the kernel's table of locks. */
+async function ownerOf(path: string): Promise<number> {
+  const { ino } = await stat(path)
+  const lock = (await readFile('/proc/locks', 'utf8')).split('\n').find((line) => line.includes(`:${ino} `))
+  return Number(lock?.trim().split(/\s+/)[4])
+}
+
 async function end(worker: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
   const ended = once(worker, 'exit')
   worker.kill(signal)
   await ended
 }
 
-/** Kills the worker in the middle of a run that reads an edit. Returns the time until the next worker's effect. */
-async function takeOverMs(queue: string): Promise<number> {
+/**
+ * Kills the worker in the middle of a run that reads an edit, and then each standby but the last in its own run.
+ * Returns the time from the last kill until the next worker's effect.
+ */
+async function takeOverMs(queue: string, standbys: number): Promise<number> {
   await using sandbox = await startSandbox({ rows: ROWS })
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-takeover-'))
   const published = join(folder, 'published.duckdb')
@@ -79,29 +97,35 @@ async function takeOverMs(queue: string): Promise<number> {
   await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(settings))
   const first = await startWorker(folder)
   await until(async () => (await newestPublished(published)) !== '')
-  const standby = queue === 'embedded' ? undefined : await startWorker(folder)
-  if (standby !== undefined) await delay(STANDBY_READY_MS)
+  const workers = [first]
+  while (workers.length <= standbys) workers.push(await startWorker(folder))
+  if (standbys > 0) await delay(STANDBY_READY_MS)
   const before = await newestPublished(published)
   sandbox.setFaults([`slow:${RESPONSE_MS}`])
   const [key = 0] = sandbox.world.keys('events')
   sandbox.world.edit('events', key)
-  const quiet = sandbox.requests.total
-  await until(() => sandbox.requests.total > quiet)
-  await end(first, 'SIGKILL')
-  const asked = sandbox.requests.total
-  const next = standby ?? (await startWorker(folder))
+  let asked = sandbox.requests.total
+  for (let kills = 0; kills < Math.max(1, standbys); kills += 1) {
+    await until(() => sandbox.requests.total > asked)
+    const owner = await ownerOf(join(folder, 'warehouse.duckdb'))
+    const killed = workers.findIndex(({ pid }) => pid === owner)
+    if (killed === -1) throw new TypeError(`process ${owner} holds the lock of the warehouse and is no worker of this bench`)
+    for (const worker of workers.splice(killed, 1)) await end(worker, 'SIGKILL')
+    asked = sandbox.requests.total
+  }
+  if (standbys === 0) workers.push(await startWorker(folder))
   const ms =
-    queue === 'embedded'
+    standbys === 0
       ? await until(() => sandbox.requests.total > asked)
       : await until(async () => (await newestPublished(published)) !== before)
-  await end(next, 'SIGTERM')
+  for (const worker of workers) await end(worker, 'SIGTERM')
   await rm(folder, { recursive: true, force: true })
   return ms
 }
 
-async function lineFor(what: string, queue: string, goalMs: number): Promise<Line> {
+async function lineFor(what: string, { queue, standbys, goalMs }: Case): Promise<Line> {
   const times: number[] = []
-  for (let round = 1; round <= ROUNDS; round += 1) times.push(await takeOverMs(queue))
+  for (let round = 1; round <= ROUNDS; round += 1) times.push(await takeOverMs(queue, standbys))
   const ms = median(times)
   return {
     what,
@@ -112,19 +136,28 @@ async function lineFor(what: string, queue: string, goalMs: number): Promise<Lin
   }
 }
 
+async function linesOf(name: string, queue: string): Promise<Line[]> {
+  const goalMs = PUBLISHED_GOAL_MS
+  return [
+    await lineFor(`${name}: from kill -9 to the next published copy`, { queue, standbys: 1, goalMs }),
+    await lineFor(`${name}: the same from the kill -9 of the standby that took over`, { queue, standbys: 2, goalMs }),
+  ]
+}
+
 async function run(): Promise<Line[]> {
   const lines: Line[] = []
   if (programOnPath('redis-server') !== undefined) {
     await using redis = await startRedis()
-    lines.push(await lineFor('Redis: from kill -9 to the next published copy', redis.url, PUBLISHED_GOAL_MS))
+    lines.push(...(await linesOf('Redis', redis.url)))
   }
   const postgres = findPostgres()
   if (postgres !== undefined) {
     const server = await startPostgres(postgres)
-    lines.push(await lineFor('PostgreSQL: from kill -9 to the next published copy', server.url, PUBLISHED_GOAL_MS))
+    lines.push(...(await linesOf('PostgreSQL', server.url)))
     await server.stop()
   }
-  lines.push(await lineFor('embedded: from a restart to the first request', 'embedded', ASKED_GOAL_MS))
+  const embedded = { queue: 'embedded', standbys: 0, goalMs: ASKED_GOAL_MS }
+  lines.push(await lineFor('embedded: from a restart to the first request', embedded))
   return lines
 }
 
