@@ -1,9 +1,10 @@
 /** All commands: syntax, help and actions. An action is imported only when its command runs, so that all start fast. */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
+import { HOUR_MS } from '../instant.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import type { SchemaOptions } from './actions/schema.ts'
-import { anyNumber, parseTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
+import { anyNumber, parseAge, parseTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
 import { FORMATS } from './results.ts'
 import type { Done, ExitCode, Shell } from './shell.ts'
 
@@ -51,6 +52,8 @@ const QUIET = option('--quiet', 'print nothing unless something fails')
 
 /** A printed table has at most this number of rows without `--limit`. CSV and JSON always have all rows. */
 const ROWS_SHOWN = 200
+
+const WAIT_MS = HOUR_MS
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']
 
@@ -223,6 +226,25 @@ as the books.`,
 It checks whether a worker of this warehouse, with any role, is alive on this machine. Whether the reports are well is
 shown by "tidemark status".`,
     action: async () => (await import('./actions/worker.ts')).health,
+  },
+  {
+    name: 'wait',
+    summary: 'wait until the published copy is complete, for the job that comes next',
+    argument: ['[report...]', 'reports to wait for; all that are switched on when none is named'],
+    options: [
+      parsedOption('--until <time>', 'rows modified up to this time must be there', parseTime),
+      parsedOption('--fresh <age>', 'rows must be complete up to this long ago, such as 10m', parseAge),
+      parsedOption('--timeout <duration>', 'how long to wait (default: 1h)', parseAge).default(WAIT_MS, '1h'),
+      CONFIG,
+      JSON_AT_END,
+      QUIET,
+    ],
+    examples: `  $ tidemark wait events --fresh 10m && dbt build
+  $ tidemark wait --until 2026-01-31T06:00:00Z --timeout 2h
+
+It reads the published copy, by mark and coverage, and asks nothing of the service. The exit code is 0 when all reports
+are complete, 1 when the time is over, and 3 as soon as a report that is not complete is paused or off.`,
+    action: async () => (await import('./actions/wait.ts')).wait,
   },
   {
     name: 'pause',

@@ -1,5 +1,6 @@
 /** Parses numbers and times of the command line. Each error names the expected form. */
 import { InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 
 /** The sandbox uses this port, so that its address stays the same. If the port is in use, it uses any other port. */
@@ -20,4 +21,11 @@ export function parseTime(text: string): Instant {
   const time = parseInstant(text)
   if (time !== undefined) return time
   throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')
+}
+
+/** Returns milliseconds. */
+export function parseAge(text: string): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined) return ms
+  throw new InvalidArgumentError('It must be a duration such as 90s, 10m or 6h.')
 }

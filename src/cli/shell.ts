@@ -22,8 +22,11 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/** 0 if all is done, 1 if something failed, 2 for an error of configuration or usage (product contract §7). */
-export type ExitCode = 0 | 1 | 2
+/**
+ * 0 if all is done, 1 if something failed, 2 for an error of configuration or usage (product contract §7), 3 if `wait`
+ * waits for a report that does not run.
+ */
+export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void
 

@@ -2,8 +2,7 @@
 import cookie from '@fastify/cookie'
 import rateLimit from '@fastify/rate-limit'
 import fastify, { type FastifyInstance } from 'fastify'
-import type { Requests } from '../../jobs/queue/requests.ts'
-import { type Clock, within } from '../clock.ts'
+import { within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Secret } from '../secret.ts'
@@ -14,13 +13,12 @@ import { addHeaders, addPageFiles } from './pageFiles.ts'
 import { Sessions } from './access/sessions.ts'
 import { addActionRoutes } from './api/actionRoutes.ts'
 import { createApi } from './api/api.ts'
-import { addReadRoutes } from './api/readRoutes.ts'
-import type { AllSettings, ConsoleBackend } from './backend.ts'
+import { addReadRoutes, type ReadOptions } from './api/readRoutes.ts'
 import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
 import { Live } from './live.ts'
 
-export interface ConsoleOptions {
+export interface ConsoleOptions extends ReadOptions {
   readonly host: string
   /** The port 0 means any free port. */
   readonly port: number
@@ -30,13 +28,7 @@ export interface ConsoleOptions {
   /** Proxies whose `X-Forwarded-For` names the client. Example: `['10.0.0.0/8']`. */
   readonly proxies?: readonly string[]
   readonly version: string
-  readonly clock: Clock
   readonly log: Log
-  readonly requests: Pick<Requests, 'queue' | 'depths'>
-  readonly settings: AllSettings
-  readonly runLogs: string
-  /** Returns the current backend. It changes when another process becomes the owner. */
-  readonly backendOf: () => ConsoleBackend
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
 }

@@ -41,6 +41,8 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   '/api/session': { token: TOKEN },
 }
 
+const QUERIES: Readonly<Record<string, string>> = { '/api/wait': '?report=events&fresh=1d' }
+
 describe('the document', () => {
   it('is OpenAPI 3.1 and lists every address, each with what it takes and answers', async () => {
     const { openapi, paths } = await document()
@@ -63,7 +65,7 @@ describe('the document', () => {
     for (const [path, { get }] of Object.entries(paths)) {
       if (get === undefined) continue
       const { status, ...answer } = await console.ask(
-        path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? ''),
+        `${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')}${QUERIES[path] ?? ''}`,
       )
       expect(status, path).toBe(200)
       expect(problemsOf(answer, get), path).toEqual([])
@@ -89,6 +91,15 @@ const problemsOf = (answer: object, { responses }: Operation): unknown[] => {
 }
 
 describe('the API', () => {
+  it('waits until rows are complete, and says why they are not', async () => {
+    const complete = await console.ask<{ complete: boolean }>('/api/wait?report=events&report=enquiries&fresh=1d')
+    expect(complete).toMatchObject({ complete: true, reports: [{ report: 'events' }, { report: 'enquiries' }] })
+    const late = await console.ask<{ complete: boolean }>('/api/wait?report=budgets&fresh=1d&timeout=1s')
+    expect(late).toMatchObject({ complete: false, reports: [{ report: 'budgets', state: 'stopped' }] })
+    for (const query of ['report=events', 'report=invoices&fresh=1d', 'report=events&fresh=soon'])
+      expect((await console.ask(`/api/wait?${query}`)).status).toBe(400)
+  })
+
   it('shows what needs somebody, and why', async () => {
     const { attention } = await console.ask<{ attention: { kind: string; report: string; cure: string }[] }>(
       '/api/overview',

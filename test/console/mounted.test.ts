@@ -37,6 +37,7 @@ beforeAll(async () => {
     requests: new Requests(store),
     settings: {} as AllSettings,
     runLogs: '/nowhere',
+    waitFor: () => Promise.resolve([]),
     backendOf: () => broken,
     isReady: () => isReady(),
     metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),

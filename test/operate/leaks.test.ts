@@ -378,6 +378,7 @@ const CONSOLE = {
   requests: {} as Requests,
   settings: {} as AllSettings,
   runLogs: '/nowhere',
+  waitFor: () => Promise.resolve([]),
   backendOf: () => backend,
   isReady: () => Promise.resolve(true),
 }

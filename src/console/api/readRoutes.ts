@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
+import { parseDuration } from '../../config/units.ts'
+import { Readiness, type WaitGoal, type WaitRequest } from '../../operations/waitForReports.ts'
 import { Report } from '../../status/coverage.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
-import { formatInstant } from '../../instant.ts'
+import { formatInstant, MINUTE_MS, parseInstant } from '../../instant.ts'
 import { linesOfRun } from '../../runLogs.ts'
 import { attentionOf } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
@@ -25,14 +27,17 @@ import {
   Run,
   RunDetail,
   RunQuery,
+  WaitQuery,
 } from './schemas.ts'
 
 export interface ReadOptions {
   readonly clock: Clock
   readonly settings: AllSettings
+  /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly runLogs: string
+  readonly waitFor: (request: WaitRequest, signal: AbortSignal) => Promise<readonly Readiness[]>
 }
 
 const RUNS_OF_REPORT = 60
@@ -43,6 +48,7 @@ const RunPath = z.strictObject({ run: z.string().min(1).max(100) })
 const Runs = z.object({ runs: z.array(Run) })
 const RejectedRows = z.object({ total: z.int(), rows: z.array(RejectedRow) })
 const Backfills = z.object({ backfills: z.array(Backfill) })
+const Waited = z.object({ complete: z.boolean(), reports: z.array(Readiness) })
 
 export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
@@ -82,6 +88,42 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   api.get('/api/backfills', answers(Backfills, 'Backfills, the newest request first'), async () => ({
     backfills: await backfillsOf(backendOf().books, BACKFILLS_LISTED),
   }))
+  addWaitRoute(api, options)
+}
+
+/** Each waiting request opens the published copy every two seconds. */
+const WAITS_MAX = 20
+const WAIT_MS_MAX = 5 * MINUTE_MS
+
+function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
+  let waits = 0
+  const summary = 'Waits until the published rows are complete; answers earlier if a report is paused or off'
+  api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), async ({ query, raw }) => {
+    const timeoutMs = Math.min(parseDuration(query.timeout) ?? 0, WAIT_MS_MAX)
+    const request = { reports: [query.report].flat(), goal: goalOf(query), timeoutMs }
+    if (waits >= WAITS_MAX) {
+      throw new SyncError('CONSOLE_LIMITED', `${WAITS_MAX} requests already wait`, { cure: 'Try again in a minute.' })
+    }
+    const left = new AbortController()
+    raw.socket.once('close', () => left.abort())
+    waits += 1
+    try {
+      const reports = [...(await waitFor(request, left.signal))]
+      return { complete: reports.every(({ state }) => state === 'complete'), reports }
+    } finally {
+      waits -= 1
+    }
+  })
+}
+
+function goalOf({ until, fresh }: WaitQuery): WaitGoal {
+  const time = until === undefined ? undefined : parseInstant(until)
+  const freshMs = fresh === undefined ? undefined : parseDuration(fresh)
+  if (time !== undefined && freshMs === undefined) return { until: time }
+  if (freshMs !== undefined && time === undefined) return { freshMs }
+  throw new SyncError('USAGE_INVALID', 'wait needs either until or fresh', {
+    cure: 'Add until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+  })
 }
 
 async function overview({ settings, backendOf }: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {

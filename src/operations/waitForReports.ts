@@ -1,0 +1,94 @@
+/** Waits until the published copy is complete, so that a job that follows Tidemark begins with whole data. */
+import { z } from 'zod'
+import type { ReportName } from '../../schema/index.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
+import { asSyncError } from '../errors.ts'
+import { formatInstant, type Instant, minusMs } from '../instant.ts'
+import { Report, time } from '../status/coverage.ts'
+import { type Standing, standingsOf } from '../status/standing.ts'
+import { openPublished } from '../wiring/published.ts'
+
+const LOOK_EVERY_MS = 2_000
+
+/** The time up to which rows must be published: a fixed time, or an age that moves with the clock. */
+export type WaitGoal = { readonly until: Instant } | { readonly freshMs: number }
+
+export interface WaitRequest {
+  readonly reports: readonly ReportName[]
+  readonly goal: WaitGoal
+  readonly timeoutMs: number
+}
+
+export const Readiness = z.object({
+  report: Report,
+  state: z
+    .enum(['complete', 'late', 'stopped'])
+    .describe('stopped: the report is paused or off, so it does not become complete until somebody acts'),
+  mark: time.nullable(),
+  reason: z.string().nullable().describe('Why the published rows are not complete'),
+})
+export type Readiness = z.infer<typeof Readiness>
+
+/**
+ * Returns the state of each report as soon as all are complete or one has stopped, and at the latest after `timeoutMs`.
+ * Reads only the published copy. Throws the signal's reason when the signal aborts.
+ */
+export async function waitForReports(
+  config: Config,
+  { reports, goal, timeoutMs }: WaitRequest,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Readiness[]> {
+  const endsAtMs = clock.monotonicMs() + timeoutMs
+  for (;;) {
+    const standings = await publishedStandings(config)
+    const until = 'until' in goal ? goal.until : minusMs(clock.now(), goal.freshMs)
+    const found = reports.map((report) => {
+      const standing = standings?.find((each) => each.report === report)
+      return standing === undefined ? nothingPublished(report) : readinessOf(standing, until)
+    })
+    const leftMs = endsAtMs - clock.monotonicMs()
+    const isOver = found.every(({ state }) => state === 'complete') || found.some(({ state }) => state === 'stopped')
+    if (isOver || leftMs <= 0) return found
+    await clock.sleep(Math.min(LOOK_EVERY_MS, leftMs), signal)
+  }
+}
+
+const nothingPublished = (report: ReportName): Readiness => ({
+  report,
+  state: 'late',
+  mark: null,
+  reason: 'nothing was published yet',
+})
+
+/** Decides whether the rows of a report are complete up to a time: by its mark, its gaps and what is read again. */
+export function readinessOf(standing: Standing, until: Instant): Readiness {
+  const { report, state, mark, not_running_because: cause, error } = standing
+  const missing = missingBefore(standing, formatInstant(until))
+  if (missing === undefined) return { report, mark, state: 'complete', reason: null }
+  const isStopped = state === 'paused' || state === 'off'
+  const more = isStopped ? `it is ${state}: ${cause ?? 'no reason is known'}` : state === 'failed' && error?.message
+  return { report, mark, state: isStopped ? 'stopped' : 'late', reason: more ? `${missing}; ${more}` : missing }
+}
+
+/** Returns what is missing before the time, in words. Times in this form have one width, so text order is time order. */
+function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
+  if (mark === null) return 'it was never read to its end'
+  if (mark < until) return `it is complete only up to ${mark}`
+  for (const { gaps, reading_again: again } of coverage) {
+    const open = [...gaps, ...(again === null ? [] : [again])].find(({ since }) => since === null || since < until)
+    if (open !== undefined) return `rows modified from ${open.since ?? 'the beginning'} to ${open.until} are not read yet`
+  }
+  return undefined
+}
+
+/** Returns undefined if nothing was published yet. */
+async function publishedStandings(config: Config): Promise<Standing[] | undefined> {
+  try {
+    await using copy = await openPublished(config)
+    return await standingsOf(copy, config)
+  } catch (error) {
+    if (asSyncError(error).code === 'WAREHOUSE_MISSING') return undefined
+    throw error
+  }
+}
