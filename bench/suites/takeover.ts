@@ -109,7 +109,8 @@ async function takeOverMs(queue: string, standbys: number): Promise<number> {
     await until(() => sandbox.requests.total > asked)
     const owner = await ownerOf(join(folder, 'warehouse.duckdb'))
     const killed = workers.findIndex(({ pid }) => pid === owner)
-    if (killed === -1) throw new TypeError(`process ${owner} holds the lock of the warehouse and is no worker of this bench`)
+    if (killed === -1)
+      throw new TypeError(`process ${owner} holds the lock of the warehouse and is no worker of this bench`)
     for (const worker of workers.splice(killed, 1)) await end(worker, 'SIGKILL')
     asked = sandbox.requests.total
   }

@@ -77,7 +77,8 @@ function missingBefore({ mark, coverage }: Standing, until: string): string | un
   if (mark < until) return `it is complete only up to ${mark}`
   for (const { gaps, reading_again: again } of coverage) {
     const open = [...gaps, ...(again === null ? [] : [again])].find(({ since }) => since === null || since < until)
-    if (open !== undefined) return `rows modified from ${open.since ?? 'the beginning'} to ${open.until} are not read yet`
+    if (open !== undefined)
+      return `rows modified from ${open.since ?? 'the beginning'} to ${open.until} are not read yet`
   }
   return undefined
 }

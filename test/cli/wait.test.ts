@@ -60,7 +60,11 @@ describe('wait', () => {
 
   it('refuses a call without a time, with two times, and with a report that does not exist', async () => {
     await using world = await aWorld()
-    for (const args of [['events'], ['events', '--fresh', '1h', '--until', '2026-01-01'], ['invoices', '--fresh', '1h']])
+    for (const args of [
+      ['events'],
+      ['events', '--fresh', '1h', '--until', '2026-01-01'],
+      ['invoices', '--fresh', '1h'],
+    ])
       expect((await world.run('wait', ...args)).code).toBe(2)
     expect((await world.run('wait', '--fresh', 'soon')).stderr).toContain('a duration such as 90s')
   })
@@ -88,7 +92,13 @@ describe('a report', () => {
   it('that is read again from the beginning is not complete at any time', () => {
     const again = { since: null, until: at(5), because: ['start'], records: null }
     const scope = { scope: '', asked: true, covered: [], gaps: [], reading_again: again }
-    const found = readinessOf({ ...standing, coverage: [scope] } as unknown as Standing, parseInstant(at(1)) ?? (0 as never))
-    expect(found).toMatchObject({ state: 'late', reason: `rows modified from the beginning to ${at(5)} are not read yet` })
+    const found = readinessOf(
+      { ...standing, coverage: [scope] } as unknown as Standing,
+      parseInstant(at(1)) ?? (0 as never),
+    )
+    expect(found).toMatchObject({
+      state: 'late',
+      reason: `rows modified from the beginning to ${at(5)} are not read yet`,
+    })
   })
 })

@@ -18,7 +18,9 @@ export interface WaitOptions extends CommandOptions {
 export async function wait(shell: Shell, names: readonly string[], options: WaitOptions): Promise<ExitCode> {
   const { config, timeout: timeoutMs } = options
   const named = requireReportNames(names)
-  const reports = reportNames.filter((name) => (named.length === 0 ? config.reports[name].enabled : named.includes(name)))
+  const reports = reportNames.filter((name) =>
+    named.length === 0 ? config.reports[name].enabled : named.includes(name),
+  )
   const request = { reports, goal: goalOf(options), timeoutMs }
   const found = await waitForReports(config, request, { clock: shell.clock, signal: shell.stop.signal })
   const failed = found.some(({ state }) => state !== 'complete')
