@@ -70,8 +70,9 @@ describe('wait', () => {
   })
 })
 
+const at = (hour: number) => `2026-01-01T${String(hour).padStart(2, '0')}:00:00.000000Z`
+
 describe('a report', () => {
-  const at = (hour: number) => `2026-01-01T${String(hour).padStart(2, '0')}:00:00.000000Z`
   const standing = {
     report: 'events',
     state: 'done',

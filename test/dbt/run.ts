@@ -18,7 +18,7 @@ const DBT_TIMES = 3
 /** So many events and budgets are edited once. */
 const VERSIONS = 5
 
-const python = await aPython()
+const python = await aPython(path.join(import.meta.dirname, 'requirements.txt'))
 if (typeof python === 'string') console.log(`dbt was not run: ${python}`)
 else await everything(python)
 
