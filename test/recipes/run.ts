@@ -96,7 +96,9 @@ for (const each of recipes) {
   await forgetPublished(world)
   const paused = await runRecipe(world, each)
   say(each.name, 'writes nothing while the events are paused', {
-    isWell: paused.result === undefined && /it is paused|exit code 3|exit status 3|returned a nonzero|Error 3/.test(paused.output),
+    isWell:
+      paused.result === undefined &&
+      /it is paused|exit code 3|exit status 3|returned a nonzero|Error 3/.test(paused.output),
     output: paused.output,
   })
 }
