@@ -3,8 +3,9 @@ import { z } from 'zod'
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { asSyncError } from '../errors.ts'
-import { formatInstant, type Instant, minusMs } from '../instant.ts'
+import { DURATION, parseDuration } from '../config/units.ts'
+import { asSyncError, SyncError } from '../errors.ts'
+import { formatInstant, type Instant, MINUTE_MS, minusMs, parseInstant } from '../instant.ts'
 import { Report, time } from '../status/coverage.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
 import { openPublished } from '../wiring/published.ts'
@@ -18,6 +19,33 @@ export interface WaitRequest {
   readonly reports: readonly ReportName[]
   readonly goal: WaitGoal
   readonly timeoutMs: number
+}
+
+const duration = z.string().regex(DURATION)
+
+/** A request to wait over HTTP, which may wait `QUERY_MS_MAX` at most. */
+export const WaitQuery = z.strictObject({
+  report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
+  until: z.iso.datetime().optional().describe('Rows modified up to this time must be published'),
+  fresh: duration.optional().describe('Rows must be complete up to this long ago, such as 10m'),
+  timeout: duration.default('30s').describe('How long to wait, at most 5m'),
+})
+
+const QUERY_MS_MAX = 5 * MINUTE_MS
+
+/** Throws USAGE_INVALID unless the query has exactly one of `until` and `fresh`. */
+export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof WaitQuery>): WaitRequest {
+  const goal = waitGoalOf(parseInstant(until ?? ''), parseDuration(fresh ?? ''))
+  return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
+}
+
+/** Throws USAGE_INVALID unless exactly one of the two is given. */
+export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
+  if (until !== undefined && freshMs === undefined) return { until }
+  if (freshMs !== undefined && until === undefined) return { freshMs }
+  throw new SyncError('USAGE_INVALID', 'wait needs either a time (until) or an age (fresh)', {
+    cure: 'Name one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+  })
 }
 
 export const Readiness = z.object({

@@ -3,12 +3,11 @@ import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
-import { parseDuration } from '../../config/units.ts'
-import { Readiness, type WaitGoal, type WaitRequest } from '../../operations/waitForReports.ts'
+import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import { Report } from '../../status/coverage.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
-import { formatInstant, MINUTE_MS, parseInstant } from '../../instant.ts'
+import { formatInstant } from '../../instant.ts'
 import { linesOfRun } from '../../runLogs.ts'
 import { attentionOf } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
@@ -27,7 +26,6 @@ import {
   Run,
   RunDetail,
   RunQuery,
-  WaitQuery,
 } from './schemas.ts'
 
 export interface ReadOptions {
@@ -93,14 +91,12 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 
 /** Each waiting request opens the published copy every two seconds. */
 const WAITS_MAX = 20
-const WAIT_MS_MAX = 5 * MINUTE_MS
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   let waits = 0
   const summary = 'Waits until the published rows are complete; answers earlier if a report is paused or off'
   api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), async ({ query, raw }) => {
-    const timeoutMs = Math.min(parseDuration(query.timeout) ?? 0, WAIT_MS_MAX)
-    const request = { reports: [query.report].flat(), goal: goalOf(query), timeoutMs }
+    const request = waitRequestOf(query)
     if (waits >= WAITS_MAX) {
       throw new SyncError('CONSOLE_LIMITED', `${WAITS_MAX} requests already wait`, { cure: 'Try again in a minute.' })
     }
@@ -113,16 +109,6 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
     } finally {
       waits -= 1
     }
-  })
-}
-
-function goalOf({ until, fresh }: WaitQuery): WaitGoal {
-  const time = until === undefined ? undefined : parseInstant(until)
-  const freshMs = fresh === undefined ? undefined : parseDuration(fresh)
-  if (time !== undefined && freshMs === undefined) return { until: time }
-  if (freshMs !== undefined && time === undefined) return { freshMs }
-  throw new SyncError('USAGE_INVALID', 'wait needs either until or fresh', {
-    cure: 'Add until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
   })
 }
 

@@ -1,6 +1,5 @@
 /** Schemas of the API's responses, also for the OpenAPI document. A test compares real responses with them. */
 import { z } from 'zod'
-import { DURATION } from '../../config/units.ts'
 import { Report, SpanText, time } from '../../status/coverage.ts'
 import { Problem, Standing } from '../../status/standing.ts'
 
@@ -79,16 +78,6 @@ export const RunQuery = z.strictObject({
   limit: limit(200, 50),
 })
 export type RunQuery = z.infer<typeof RunQuery>
-
-const duration = z.string().regex(DURATION)
-
-export const WaitQuery = z.strictObject({
-  report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
-  until: z.iso.datetime().optional().describe('Rows modified up to this time must be published'),
-  fresh: duration.optional().describe('Rows must be complete up to this long ago, such as 10m'),
-  timeout: duration.default('30s').describe('How long to wait, at most 5m'),
-})
-export type WaitQuery = z.infer<typeof WaitQuery>
 
 export const ReportDetail = z.object({
   standing: Standing,
