@@ -1,8 +1,8 @@
 /**
  * `npm run test:recipes`: runs each recipe of ops/recipes with its real scheduler (cron's shell, make, the steps of
- * GitHub Actions in bash, Airflow, Dagster, Prefect) on a warehouse that Tidemark made. Each must write its file when the
- * events are complete, and must not write it while the events are paused. Without Python or a package index, it prints the reason
- * and runs the others.
+ * GitHub Actions in bash, Airflow, Dagster, Prefect) on a warehouse of a test. Each must write its file when the events
+ * are complete, and must not write it while the events are paused. Without Python or a package index, it prints the
+ * reason and runs the others.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, readFile, rm } from 'node:fs/promises'
