@@ -5,7 +5,7 @@ import { fromMillis, type Instant } from './instant.ts'
 export interface Clock {
   now(): Instant
   monotonicMs(): number
-  /** Waits for `ms`. Rejects as soon as the signal aborts. */
+  /** Waits for `ms`. Rejects when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `action` after `ms`, unless the returned function is called first. Does not keep the process alive. */
   after(ms: number, action: () => void): () => void

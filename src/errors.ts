@@ -123,7 +123,7 @@ export function asSyncError(thrown: unknown): SyncError {
   })
 }
 
-/** Returns whether the error means "too many open files". Otherwise the service would seem unreachable. */
+/** Returns whether the error means "too many open files". Such an error looks like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>
   /\bE[MN]FILE\b|too many open files/i.test(thrown instanceof Error ? thrown.message : String(thrown))
 

@@ -1,4 +1,4 @@
-/** The hook for metrics, traces and debug logs. Each run, walk, request and load is passed to an `Observe` function. */
+/** The hook for metrics, traces and debug logs. An `Observe` function runs each run, walk, request and load. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
@@ -10,7 +10,6 @@ export type Facts = Readonly<Record<string, string | number | boolean | undefine
 export interface Subject {
   readonly what: WorkKind
   readonly report?: string | undefined
-  /** The facts that are known when the work begins. */
   readonly facts?: Facts | undefined
 }
 

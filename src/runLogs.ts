@@ -11,7 +11,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** If more runs are counted, the counter of the run with the oldest last line is deleted. */
+/** If more runs are counted, the run with the oldest last line is no longer counted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -134,7 +134,7 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
 /** The number of the level `info` in pino. A skipped run logs only at level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run of a report with an `info` line. If there is none, returns the last run. */
+/** Returns the last run of a report with an `info` line, or else its last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {

@@ -38,7 +38,7 @@ export class Secret {
   }
 }
 
-/** Returns the spellings of a secret in text, JSON, URLs, HTML and Base64, longest first: one may contain another. */
+/** Returns a secret as it appears in text, JSON, URLs, HTML and Base64. The longest is first: it may contain others. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -66,7 +66,7 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Runs `work` with one job per report. Throws USAGE_INVALID for a wrong range, such as one in the future. */
+  /** Runs `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as one in the future. */
   async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const request = this.#lastRequest.then(() => this.#findOrCreate(requested))

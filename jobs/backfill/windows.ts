@@ -1,4 +1,4 @@
-/** Pulls the windows of a backfill: through the queue if another process takes its jobs, otherwise in this process. */
+/** Pulls the windows of a backfill: in other processes, through the queue, or without such processes in this one. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -16,7 +16,7 @@ const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** The run number of the last backfill whose window this process has pulled, by report. */
+  /** For each report: the run number of the backfill whose window this process pulled last. */
   const epochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // The report was not paused when the backfill began, so an earlier refusal (403) by the service is outdated.
+      // This report was not paused when the backfill began, so an earlier refusal (403) no longer counts.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
@@ -38,9 +38,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
 type PullerContext = Omit<PullContext, 'signal' | 'onProgress'> & { readonly requests: Requests }
 
 const POLL_EVERY_MS = 200
-/** A puller checks at this interval whether the backfill still needs the window. */
 const UNWANTED_CHECK_MS = 1_000
-/** A backfill counts the pullers again after this number of polls. */
 const POLLS_PER_PULLER_COUNT = 25
 
 /** Aborts the pull when the backfill no longer needs it. Only the process that runs a job can cancel the job. */
@@ -94,7 +92,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
   await queue.remove(jobId)
 }
 
-/** Repeats a call while the queue's store is unreachable, so that no window fails because of the store. */
+/** Repeats a call while the queue's store is unreachable, because an unreachable store must not fail a window. */
 async function onceReachable<T>(
   ask: () => Promise<T>,
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
@@ -130,7 +128,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // The removal fails while a dead puller's lock lasts. The error is ignored: no puller will take the job.
+    // The lock of a dead process can prevent the removal. The error is ignored, because nobody will take the job.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

@@ -1,4 +1,4 @@
-/** Defines every metric. Label values come from closed lists, so that the number of time series is limited. */
+/** Defines every metric. The values of labels come from closed lists, which limits the number of time series. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** A response may be immediate, or take minutes when a large report is read for the first time. */

@@ -54,7 +54,7 @@ export class Metrics implements Disposable {
     countEvent(this.meters, event)
   }
 
-  /** From now on, each response to Prometheus contains the state of the reports. */
+  /** Until the result is disposed, each response to Prometheus contains the state of the reports. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {
@@ -142,7 +142,6 @@ export class Metrics implements Disposable {
     started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
-  /** Returns undefined if `read` fails or takes longer than `READ_MS_MAX`. */
   #inTimeLimit<T>(read: () => Promise<T>): Promise<T | undefined> {
     return within(READ_MS_MAX, this.#parts.clock, () => read().catch(() => undefined))
   }
@@ -201,7 +200,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, 
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Prometheus does not notice a counter that begins with a failure, so all counters begin with 0. */
+/** Sets all counters to 0, because Prometheus does not notice a counter that begins with a failure. */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)

@@ -1,4 +1,4 @@
-/** The conditions that cause notices, such as a paused report: one when it begins, one when it ends. */
+/** The conditions that cause notices, such as a paused report. One notice is sent at the beginning, one at the end. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
@@ -7,7 +7,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Notice } from './memory.ts'
 
 export interface Condition extends Pick<Notice, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** Identifies the condition as long as it lasts. Example: `paused events`. */
+  /** The key of a condition does not change until the condition ends. Example: `paused events`. */
   readonly key: string
 }
 

@@ -26,7 +26,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Failures of one report and kind of run without a success between them. MASS_DELETE_STOPPED is counted separately. */
+/** Counts failures of one report and kind of run since its last success. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),

@@ -23,7 +23,6 @@ export interface NotifierOptions {
 }
 
 export interface NotifierTimes {
-  /** The conditions are checked at this interval. */
   readonly checkMs: number
   /** For this time after the start, late reports cause no notice. */
   readonly graceMs: number
@@ -35,7 +34,6 @@ const TIMES: NotifierTimes = { checkMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, 
 const RETRY_MS_MAX = 5 * MINUTE_MS
 /** With delays that double from 2 s to 5 min, these tries take about half an hour. */
 const TRIES_MAX = 13
-/** If more notices wait for delivery, the oldest are dropped. */
 const WAITING_MAX = 100
 
 export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
@@ -84,7 +82,7 @@ export class Notifier {
     if (state === 'done') this.#memory.failures = failures.filter((each) => !isOfRun(each))
     else if (state === 'failed' && error !== undefined && error.code !== 'CANCELLED' && error.code !== 'FENCED') {
       const { code, message, cure } = error
-      // Runs that were stopped with MASS_DELETE_STOPPED are counted separately.
+      // Failures with MASS_DELETE_STOPPED are counted separately from other failures.
       const isSame = (each: Memory['failures'][number]) => isOfRun(each) && isBrake(each) === isBrake({ code })
       const times = (failures.find(isSame)?.times ?? 0) + 1
       this.#memory.failures = [
@@ -170,13 +168,13 @@ export class Notifier {
   }
 }
 
-/** A longer delay than `RETRY_MS_MAX` is caused by a wrong clock and counts as 0. */
+/** Returns 0 for a delay above `RETRY_MS_MAX`, because only a wrong clock can cause such a delay. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
 }
 
-/** A receiver should answer first, and process the notice later. */
+/** A receiver should answer before it processes the notice. */
 const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }

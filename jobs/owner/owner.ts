@@ -31,7 +31,6 @@ export interface OwnerOptions {
 /** While one run waits for the service, another can load its rows. Each run needs memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
-/** This many windows of one backfill are pulled, or wait for their load, at the same time. */
 const WINDOWS_AT_ONCE = 6
 
 interface RunPlace {
@@ -78,7 +77,7 @@ export class Owner {
     })
   }
 
-  /** The incremental run before a reconcile must not overlap with a scheduled run of the same report. */
+  /** Needs the lease of the incremental runs, because a scheduled run of the same report must not run at once. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }

@@ -1,4 +1,4 @@
-/** The only place that turns an error into a job's outcome: try again, fail, wait, or return to the queue. */
+/** Turns an error into a job's outcome: the job fails, waits, is tried again, or returns to the queue. */
 import { DelayedError, type Job, UnrecoverableError, WaitingError } from 'bullmq'
 import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
@@ -64,7 +64,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Converts the reason of a failed job in the queue to an error. */
+/** Returns the error of a failed job. The queue stores only its text, `reason`. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)

@@ -57,5 +57,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** Two machines' clocks may differ by this time. A time further in the future is from a wrong clock. */
+/** The clocks of two machines may differ by this time. A larger difference means that a clock is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

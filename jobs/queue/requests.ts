@@ -69,7 +69,7 @@ export class Requests {
     await this.#promote('backfill', data.report)
   }
 
-  /** Starts the delayed backfills of a report now, after an operator has acted. */
+  /** Starts the delayed backfills of a report at once. */
   async backfillsNow(report: ReportName): Promise<void> {
     await this.#promote('backfill', report)
   }
@@ -93,7 +93,7 @@ export class Requests {
 
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // A job that was removed during the read is undefined in the list.
+    // The list contains undefined for a job that was removed during the read.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
@@ -124,7 +124,7 @@ export class Requests {
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // Ticks are left out, because the schedule corrects their times.
+      // The schedule corrects the times of ticks.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)

@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** If `isDropped` is true, another run replaces this run, and callers wait for the other run. */
+/** If `isDropped` is true, another run replaces this run. Callers then wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -45,7 +45,7 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** The number of runs that have begun so far. This is also the `order` of the newest run. */
+  /** Returns how many runs have begun so far. */
   get begun(): number {
     return this.#begun
   }

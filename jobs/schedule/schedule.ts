@@ -49,7 +49,6 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
     : { every: everyMs, offset: Math.floor(share * everyMs) }
 }
 
-/** A tick that is this late is overdue. */
 const OVERDUE_MS = MINUTE_MS
 
 export class Schedule {
@@ -96,7 +95,7 @@ export class Schedule {
   }
 }
 
-/** The time of the next tick is too far away if the clock was ahead when BullMQ computed it. */
+/** If the clock was ahead when BullMQ computed the time of the next tick, this time is too far away. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

@@ -1,4 +1,4 @@
-/** Presents PGlite, which has one session, as a pool of sessions. During a transaction, all other sessions wait. */
+/** Lets BullMQ use PGlite, which has one session, as a pool of sessions. During a transaction, other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
@@ -106,7 +106,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Runs other tasks before each statement. Otherwise a worker that polls in a loop could not be stopped. */
+  /** Lets other tasks run before each statement. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {

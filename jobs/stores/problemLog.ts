@@ -5,7 +5,6 @@ import { MINUTE_MS } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 
-/** A problem that continues is logged again after this time. */
 const LOG_AGAIN_MS = MINUTE_MS
 
 /** The position in a Redis script is removed, so that the same problem always has the same message. */
@@ -21,7 +20,7 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-/** Returns the error for a connected store that now fails: unreachable, out of memory, or a replica. */
+/** Returns QUEUE_UNREACHABLE for a store that fails after it was connected, for example because its memory is full. */
 export const temporaryError = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
@@ -38,7 +37,6 @@ export function messageOf(error: unknown): string {
 export class ProblemLog {
   readonly #parts: { readonly log?: Log | undefined; readonly clock: Clock }
   readonly mask: (text: string) => string
-  /** The time at which each message was last logged, in monotonic milliseconds. */
   readonly #loggedAtMs = new Map<string, number>()
 
   constructor(parts: { log?: Log | undefined; clock: Clock }, mask: (text: string) => string) {
@@ -46,7 +44,6 @@ export class ProblemLog {
     this.mask = mask
   }
 
-  /** Logs a problem, unless the same message was logged within `LOG_AGAIN_MS`. */
   readonly log = (error: unknown): void => {
     const { log, clock } = this.#parts
     const message = this.mask(messageOf(error))

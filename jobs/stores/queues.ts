@@ -38,7 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** After 20 s, the sum of both times, another worker takes over the job of a dead worker. */
+/** Another worker takes over the job of a dead worker after 20 s, the sum of both times. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** BullMQ's default of 15 s is too long after a store's restart. */
@@ -129,7 +129,6 @@ export class Queues {
 
 interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | 'onError' | 'toError'> {
   readonly kind: StoreKind
-  /** The address of the store without secrets. */
   readonly shown: string
   readonly problems: ProblemLog
   readonly values: SharedValues
@@ -141,7 +140,6 @@ interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | '
 /** An unreachable store may delay the end of a process only by this time. */
 const CLOSING_MS_MAX = 4_000
 
-/** The value that `checkWritable` writes expires after this time. */
 const READY_MS = 60_000
 
 /** Returns a queue store made of the parts that differ between kinds of stores. */
@@ -166,7 +164,6 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
   }
 }
 
-/** Resolves when the work is done, or after `CLOSING_MS_MAX`. */
 async function ended(work: Promise<void>, clock: Clock): Promise<void> {
   const done = new AbortController()
   const late = clock.sleep(CLOSING_MS_MAX, done.signal).catch(() => undefined)

@@ -111,11 +111,10 @@ interface RedisFacts {
   readonly info: string
   /** The response to CONFIG GET save, if the server allows CONFIG. */
   readonly save: string | undefined
-  /** The response to CONFIG GET maxmemory-policy. INFO may lack this value. */
+  /** The response to CONFIG GET maxmemory-policy, because INFO may lack this value. */
   readonly policy: string | undefined
 }
 
-/** BullMQ needs at least this version of Redis. */
 const VERSION_MIN = [5, 0] as const
 const VERSION_ADVISED = [6, 2] as const
 

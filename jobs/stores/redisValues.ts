@@ -1,4 +1,4 @@
-/** Texts that processes share through Redis. A script makes each read and the following write atomic. */
+/** Texts that processes share through Redis. Each script reads and writes without a write by others in between. */
 import type { Redis } from 'ioredis'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 

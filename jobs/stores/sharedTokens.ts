@@ -12,7 +12,6 @@ import { messageOf } from './problemLog.ts'
 /** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew it. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-/** A token request usually takes a few hundred milliseconds. */
 const POLL_EVERY_MS = 100
 /** After refused credentials, no process requests a token for this time, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS

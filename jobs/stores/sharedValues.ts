@@ -16,7 +16,7 @@ export interface SharedValues {
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if its text is still `text`. */
   remove(name: string, text: string): Promise<void>
-  /** Stores an empty value that expires `ms` from now. Does not shorten the life of a value. */
+  /** Stores an empty value that expires `ms` from now. A value that expires later stays unchanged. */
   prolong(name: string, ms: number): Promise<void>
 }
 

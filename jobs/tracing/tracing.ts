@@ -6,7 +6,6 @@ import type { Facts, Observe } from '../../src/observe.ts'
 
 export interface Tracing extends AsyncDisposable {
   readonly observe: Observe
-  /** BullMQ's queues and workers need this object for traces. */
   readonly telemetry: Telemetry
 }
 

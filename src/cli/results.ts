@@ -12,7 +12,6 @@ export interface ResultPrinter {
 export const FORMATS = ['table', 'csv', 'json'] as const
 export type Format = (typeof FORMATS)[number]
 
-/** Cuts longer texts in a table. */
 const CELL_CHARS_MAX = 80
 
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
@@ -68,7 +67,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** An empty field is NULL, and `""` is an empty text, so that programs can distinguish them. */
+/** Writes NULL as an empty field and an empty text as `""`, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)

@@ -1,4 +1,4 @@
-/** The process as a command sees it. Only results go to `out`, so that a pipe receives no log or progress. */
+/** The process as a command sees it. `out` receives only results, so that a pipe contains no log or progress. */
 import type { Clock } from '../clock.ts'
 import type { Stop } from './stop.ts'
 

@@ -89,7 +89,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
       await runLogs.written()
-      // Without a worker, only commands can delete old log files. Deletes them at most once an hour.
+      // Without a worker, only commands delete old log files. They do so at most once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },
   }

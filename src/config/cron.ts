@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** The parser would accept MON in the field of the month and read it as January. */
+  /** Matches the allowed words. The parser would read MON in the field of the month as January. */
   readonly words?: RegExp
   readonly range?: string
 }

@@ -59,7 +59,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that set the value at `path` or the list around it, or undefined if no variable did. */
+  /** Returns the variable that has set the value at `path` or the list around it, if one has. */
   variableAt(path: Path): string | undefined
 }
 
@@ -82,14 +82,14 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** A text that is no number stays text, so that the schema rejects it with a clear message. */
+/** Returns a text that is no number unchanged, so that the schema rejects it with a clear message. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** A section that is no map stays unchanged, so that the schema rejects it. */
+/** Does not change a section that is no map, so that the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

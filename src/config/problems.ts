@@ -16,7 +16,7 @@ export type WhereOf = (path: Path) => string
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the value at a path of an unchecked configuration, if there is one. */
+/** Returns the setting at a path of a configuration that is not checked yet. Returns undefined if there is none. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>

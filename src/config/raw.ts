@@ -101,7 +101,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** The value stays text, because DuckDB parses it. */
+/** Returns text, because DuckDB parses the value. */
 const memory = (usual: string, purpose: string, what = 'Memory') =>
   z
     .string()

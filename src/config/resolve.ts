@@ -67,7 +67,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-/** Returns the path next to which staging, queue and socket are created. For a lake in PostgreSQL, it is fixed. */
+/** Returns the path next to which staging, queue and socket are created. */
 function localPath(warehouse: string): string {
   const lake = lakeAddress(warehouse)
   if (lake === undefined) return warehouse
@@ -88,7 +88,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** `missingSettings` has already rejected a missing address or client identifier. */
+/** The defaults are never used, because `missingSettings` has already rejected missing settings. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),

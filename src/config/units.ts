@@ -21,7 +21,6 @@ export function parseByteSize(text: string): number | undefined {
   return Math.round(Number(amount) * BYTES_PER[unit as keyof typeof BYTES_PER])
 }
 
-/** An advised overlap is a multiple of one of these steps. */
 const STEPS_MS = [
   SECOND_MS,
   5 * SECOND_MS,
@@ -33,7 +32,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap has at least this many steps. */
+/** The advised overlap is at least this multiple of its step. */
 const STEPS_MIN = 2
 
 /** Returns an overlap in ms, or undefined if no row was late by more than half of the present overlap. */

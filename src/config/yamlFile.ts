@@ -1,4 +1,4 @@
-/** Parses YAML with the line of each key. Errors never quote the text, which may contain a secret. */
+/** Parses YAML and finds the line of each key. Errors never quote the text, which may contain a secret. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import { attempt } from '../errors.ts'
 import type { Path } from './problems.ts'

@@ -13,11 +13,9 @@ export interface ConsoleBackend {
   readonly isOwner: boolean
   /** Executes an operation. Returns a failure as an answer with `error` and never throws. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
-  /** Reads the tables of schema `tidemark`. */
   readonly books: Reader
   standings(): Promise<readonly Standing[]>
   running(): readonly RunningRun[]
-  /** The number of runs that this process has begun. */
   begun(): number
 }
 

@@ -33,7 +33,7 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns the row counts of each report's last successful incremental runs, earliest run first. */
+/** Returns for each report the row counts of its last successful incremental runs, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -63,7 +63,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** Some rejected rows have megabytes. A response contains only their beginning. */
+/** A response contains only this part of a rejected row, because some rows have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows that were not dismissed, newest first, with their total number. */

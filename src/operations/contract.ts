@@ -47,7 +47,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // Does not read the warehouse, which may be busy.
+  // The operation `activity` does not read the warehouse, which may be busy.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -92,7 +92,7 @@ export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
   published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
-  /** Set if publishing failed. The operation still succeeds, because the rows are in the warehouse. */
+  /** The error of a failed publication. The operation still succeeds, because the rows are in the warehouse. */
   publishError: Problem.optional(),
 })
 export type Publication = z.infer<typeof Publication>
@@ -111,7 +111,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier for `cancel`: of the backfill or, for other runs, of the job. */
+  /** The identifier for `cancel`: for a backfill, its own identifier; for other runs, the identifier of the job. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -155,7 +155,6 @@ export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])
 export type Reply = z.infer<typeof Reply>
 
-/** Accepts any object. Its type is declared elsewhere. */
 function plain<T extends object>() {
   return z.custom<T>((value) => typeof value === 'object' && value !== null)
 }

@@ -1,4 +1,4 @@
-/** The functions by which operations execute runs. A worker queues its runs, and a command executes them at once. */
+/** The functions by which operations execute runs: a worker adds them to the queue, a command runs them at once. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
@@ -33,6 +33,5 @@ export interface Engine {
   cancelledBefore?(id: string): string | undefined
   /** Starts the reports after a pause. A command does not define this method: its next `tidemark sync` runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
-  /** Runs `work` after all earlier calls have ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

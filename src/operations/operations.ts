@@ -66,7 +66,6 @@ const reconcile: Operation<'reconcile'> = async (engine, { reports, allowMassDel
   return { compared }
 }
 
-/** Runs a new backfill, or continues an unfinished one of the same range. */
 const backfill: Operation<'backfill'> = async (engine, { backfills }, caller) => {
   const ranges = backfills.map(({ report, from, to }) => ({ report, from, to }))
   const ended = await engine.run({ kind: 'backfill', ranges }, caller)
@@ -132,7 +131,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Returns a failure instead of throwing it: the rows are in the warehouse, so the operation succeeded. */
+/** Returns a failure and does not throw it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -11,7 +11,6 @@ import { syncAll } from '../sync/syncAll.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
 
-/** This many windows of a backfill are read or loaded at the same time. */
 const WINDOWS_AT_ONCE = 4
 
 export interface OwnEngineOptions {
@@ -28,7 +27,6 @@ export class OwnEngine implements Engine {
     this.#options = options
   }
 
-  /** Runs the reports. Throws the signal's reason if the caller aborts. */
   async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
     const { kind } = request
     const told = new Set<string>()

@@ -22,7 +22,6 @@ export interface PerformOptions {
   readonly clock: Clock
   /** If a worker executes the operation, the signal ends only the wait for its answer. */
   readonly signal: AbortSignal
-  /** Called as soon as it is known which process executes the operation. */
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 

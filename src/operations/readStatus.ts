@@ -12,7 +12,7 @@ const WORKER_MS_MAX = 5_000
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
   | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  /** Before the first sync, there is neither a warehouse nor a copy. */
+  /** Before the first sync, neither a warehouse nor a copy exists. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
 /** Asks the worker. If no worker answers in time, reads the warehouse. If that is locked, reads the copy. */

@@ -1,4 +1,4 @@
-/** Allows readers only one SELECT (or EXPLAIN) that calls listed functions. DuckDB's own parser checks it. */
+/** Allows readers only one SELECT (or EXPLAIN) that calls listed functions. DuckDB's own parser is used for the check. */
 import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
@@ -13,7 +13,7 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
   .split(/\n{2,}/)
   .map((names) => names.split(/\s+/))
 
-/** The statement must not begin with a comment, because only DuckDB knows where the comment ends. */
+/** A comment before EXPLAIN is not allowed, because only DuckDB knows where the comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
 /** The names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
@@ -47,7 +47,7 @@ interface Lists {
   readonly refusedViews: ReadonlySet<string>
 }
 
-/** Creates the SQL macro `refusal(statement)`, which returns why a reader may not run the statement, or NULL. */
+/** Creates the SQL macro `refusal(statement)`. Must be called again after another copy was attached. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
   const create = `CREATE OR REPLACE ${place === undefined ? 'TEMP ' : ''}MACRO ${place ?? ''}`

@@ -8,14 +8,13 @@ import { createRule } from './allowList.ts'
 /** Statements on the previous copy may finish. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
-/** Temporary macros would exist in this connection, but not in readers' sessions. */
+/** The macros are in this database, because readers' sessions do not see temporary macros of this connection. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {
   readonly #database: Database
   readonly #published: string
   readonly #folder: string
-  /** The numbers of the attached copies, oldest first. */
   readonly #shown: number[] = []
   #number = 0
 

@@ -1,4 +1,4 @@
-/** A server for other DuckDBs (protocol `quack`). Readers see views of the published copy, and cannot write. */
+/** A server for other DuckDBs (extension `quack`). Readers see views of the published copy, and cannot write. */
 import { join } from 'node:path'
 import { asSyncError, SyncError } from '../errors.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
@@ -13,7 +13,6 @@ export interface LiveServerSettings {
   readonly isLoopback: boolean
   readonly token: string
   readonly extensions: string | undefined
-  /** The copy is served as soon as this file exists. */
   readonly published: string
   /** The memory limit of all readers together. Example: `256MB`. */
   readonly memory: string
@@ -68,7 +67,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Accepts BEGIN and similar commands by their text, because DuckDB cannot serialize them. */
+/** DuckDB cannot parse BEGIN and similar commands into a tree, so their text is compared. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -1,4 +1,4 @@
-/** The messages between a process and its reader process. Pieces of rows may precede the one answer to a request. */
+/** The messages between a process and its reader process. A request has one answer. Pieces of rows may precede it. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'

@@ -39,7 +39,6 @@ export interface AskOptions {
 export class ReaderProcess {
   /** The process may write only to this folder. */
   readonly folder: string
-  /** Resolves with the reason when the process has ended. */
   readonly ended: Promise<SyncError>
   readonly #child: ChildProcess
   #waiting: PromiseWithResolvers<Answer> | undefined
@@ -139,7 +138,7 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // A process that has ended accepts no message. The request then fails with the reason of that end.
+    // A process that has ended accepts no message. The request fails with the reason why the process has ended.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)

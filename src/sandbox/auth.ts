@@ -61,7 +61,7 @@ export class Auth {
     })
   }
 
-  /** Rejects an invalid token or a missing scope with 401, and a forbidden report with 403 (spec §5). */
+  /** Responds 401 to an invalid token or a missing scope, and 403 to a forbidden report (spec §5). */
   admit(authorization: string | undefined, endpoint: NamedEndpoint): Admission {
     const { faults } = this.#options
     if (faults.take('401-once', endpoint.report) !== undefined)

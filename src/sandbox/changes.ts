@@ -23,7 +23,7 @@ interface Target {
   readonly row: Row
 }
 
-/** Kinds of random changes with cumulative percentages. Example: `editChild` has 62 − 40 = 22 %. */
+/** Kinds of random changes with cumulative percentages. Example: 22 % of the changes are `editChild` (62 − 40). */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -180,7 +180,7 @@ export class Changes {
       const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
       const items = table.items(row, field)
       const newItem = (): string => table.newItem(row, field)
-      // Without an item, the change would affect only the modification time, so an item is added.
+      // Without items, the change would affect only the modification time, so an item is added.
       const after = items.length === 0 ? [newItem()] : next(items, newItem)
       const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
       table.setItems(row, field, holdsOne ? after.slice(-1) : after)
@@ -225,7 +225,7 @@ export class Changes {
     return new Dice(this.#worldSettings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
   }
 
-  /** The seventh fractional digit is random, because the clock has only microseconds. */
+  /** The clock has only microseconds, so the seventh fractional digit is random. */
   #nowTicks(): Ticks {
     return this.#clock.now() + this.#below(10)
   }

@@ -15,7 +15,7 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name, because callers name purposes and reports by words, but `draw` needs numbers. */
+/** Returns a hash of a name, because `draw` needs numbers. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -58,7 +58,6 @@ export class Dice {
     return this.worldSettings.pools
   }
 
-  /** Returns a whole number from 0 to `limit - 1`. */
   below(limit: number, purpose: string): number {
     return draw(this.#seed, this.#number, hashOf(purpose)) % limit
   }
@@ -95,7 +94,6 @@ export class Dice {
     return kind < 9 ? nanoOf(whole, rest) : nanoOf(whole % 90_000, 0)
   }
 
-  /** Returns the euro in more than half of the cases. */
   currency(purpose: string): Currency {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
@@ -105,7 +103,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Without `timeStyle`, each field has its own style. With `mixed`, each row has its own style. */
+  /** Without `timeStyle`, each field has its own style of date-times. With `mixed`, each row has its own style. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

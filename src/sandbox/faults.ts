@@ -79,7 +79,6 @@ export interface Fault {
   readonly text: string
   readonly place: FaultPlace | undefined
   readonly argument: string
-  /** The number of further requests to which the fault applies. */
   left: number
 }
 
@@ -130,7 +129,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the fault's argument and counts the request; undefined if the fault does not apply. */
+  /** Returns the fault's argument and counts the request. Returns undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined

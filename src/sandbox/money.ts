@@ -2,7 +2,7 @@
 export const NANO = 1_000_000_000
 export const NANO_PER_CENT = 10_000_000
 
-/** TypeScript lacks `JSON.rawJSON` and the reviver's third parameter. */
+/** TypeScript's types lack `JSON.rawJSON` and the third parameter of a reviver. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
   parse(

@@ -46,7 +46,6 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   }
 }
 
-/** The fault `short-page` makes page 2 shorter. */
 function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
   const start = (number - 1) * size
   const missing = short ? Math.floor(size / 2) : 0
@@ -62,7 +61,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number without a common divisor with `total`. Its multiples modulo `total` reach every position. */
+/** Returns a number that has no common divisor with `total`, so that its multiples reach every position. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

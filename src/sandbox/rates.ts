@@ -5,16 +5,14 @@ import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './mon
 export class RateTable {
   readonly #seed: number
   readonly #step: bigint
-  /** The number is 0, or the argument of the fault `fx`. */
+  /** The number of the rate table. The fault `fx` changes it. */
   generation = 0
 
-  /** With amounts `cents`, converted amounts have two fractional digits. */
   constructor(seed: number, amounts: Amounts = 'long') {
     this.#seed = seed
     this.#step = amounts === 'cents' ? BigInt(NANO_PER_CENT) : 1n
   }
 
-  /** Returns an amount in the target currency unchanged. */
   convert(nano: bigint, from: Currency, to: Currency): bigint {
     if (from === to) return nano
     const converted = (nano * this.#rate(to)) / this.#rate(from)

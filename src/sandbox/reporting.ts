@@ -129,7 +129,7 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** With `mixed`, an event has the same shape in every response. */
+/** With `mixed`, each event always has the same shape. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 

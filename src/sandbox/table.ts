@@ -16,7 +16,6 @@ export type RawFields = Readonly<Record<string, string>>
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
-  /** The position of the row in the order of creation, from 0. */
   readonly number: number
   modified: Ticks
   aggregate: Ticks
@@ -24,7 +23,7 @@ export interface Row extends RowSource {
   deleted: boolean
   /** The row's amount, in 10⁻⁹ of its currency. */
   nano: bigint
-  /** JSON text of the fields that were changed after the row was generated. */
+  /** The JSON text of fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
   /** The generated fields are computed again after a change. */
@@ -50,7 +49,7 @@ export interface TableOptions {
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
-/** Each row reserves this many item numbers per collection. An item's number is its `id` and its random seed. */
+/** Each row reserves this many item numbers per collection. The number of an item is its `id`. */
 const ITEM_NUMBERS_PER_ROW = 16
 const FIRST_NEW_ITEM = 9_000_002
 
@@ -60,7 +59,6 @@ export class Table {
   readonly histories: readonly RowHistory[]
   readonly #options: TableOptions
   readonly #rows: Row[] = []
-  /** All rows in the order of responses. */
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
@@ -136,7 +134,6 @@ export class Table {
     row.collections.set(field, content)
   }
 
-  /** Returns an item with an identifier that no other item of the row has. */
   newItem(row: Row, field: string): string {
     const number = this.#nextItem
     this.#nextItem += 1

@@ -69,7 +69,7 @@ const STANDINGS = `
   ) r USING (report)
   ORDER BY list_position(${REGISTRY}, report)`
 
-/** Returns the state of all reports in the order of the registry. */
+/** Returns the state of all reports, in the order in which `schema` lists them. */
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(STANDINGS)
   const coverage = await coverageOf(database, config)

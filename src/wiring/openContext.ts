@@ -68,7 +68,7 @@ const LOADS_NOTHING = {
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   readonly attemptsMax?: number
-  /** Processes share the token and pauses through this store. Without a store, long pauses are kept in a file. */
+  /** Processes share their token and their pauses through this store. */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   readonly onEvent?: (event: ClientEvent) => void
 }
@@ -145,7 +145,7 @@ const StoredPause = z.object({
   untilMs: z.number(),
 })
 
-/** Keeps long pauses (Retry-After) in a file, so that the next command, for example of cron, obeys them too. */
+/** Keeps long pauses (Retry-After) in a file, because the next command must obey them too. */
 function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'now'>): SharedPauses {
   const file = pauseFileOf(warehouse)
   const of = identityHash(identity)

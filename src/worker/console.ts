@@ -22,7 +22,6 @@ export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'requests'
 }
 
 export interface WorkerConsole extends AsyncDisposable {
-  /** Returns the address of this process's console, or undefined while another process has the port. */
   readonly address: () => string | undefined
 }
 

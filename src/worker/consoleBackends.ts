@@ -56,7 +56,7 @@ const noOwnerError = (): SyncError =>
     cure: 'Start a worker with the role load. If a standby runs, wait: it takes over within seconds.',
   })
 
-/** After this wait for a busy warehouse, the console reads the published copy. */
+/** The console waits for a busy warehouse for this time. Then it reads the published copy. */
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
 /** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
@@ -69,7 +69,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
       const reading = warehouse.rows<T>(sql)
       const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // A query still waits for the warehouse. Until it ends, further queries read the copy at once.
+      // A query still waits for the warehouse, so further queries read the copy at once.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

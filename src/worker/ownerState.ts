@@ -3,9 +3,8 @@ import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 
 export class WarehouseOwnership {
-  /** The backend is undefined if this process is not the owner. */
   backend: ConsoleBackend | undefined
-  /** True if this process owns the warehouse, or has found that another process owns it. */
+  /** False until this process knows whether it or another process owns the warehouse. */
   isDecided = false
   #warehouse: Pick<Warehouse, 'checkFile'> | undefined
 
@@ -19,7 +18,6 @@ export class WarehouseOwnership {
     this.isDecided = true
   }
 
-  /** Records that this process no longer owns the warehouse. Does nothing if it has never owned it. */
   leave(): void {
     if (this.backend !== undefined) this.isDecided = false
     this.backend = undefined

@@ -33,7 +33,6 @@ export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   }
 }
 
-/** Rejects, or resolves to false, if the worker is not ready. */
 async function isReady({ warehouse, store, requests, roles, ownership }: ReadinessOptions): Promise<boolean> {
   await store.checkWritable()
   if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false

@@ -90,7 +90,7 @@ async function sendNotices(
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
-/** Adds a job for each running backfill, because the queue may have lost its job. */
+/** Adds a job for each running backfill, because the queue may have lost the job. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue
@@ -135,7 +135,6 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
 
 interface StandbyContext extends OwnerContext {
   readonly standbyMs: number
-  /** Called each time that this process has opened the warehouse. */
   readonly onOwned: () => void
 }
 

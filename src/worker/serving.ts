@@ -10,10 +10,9 @@ import { ReaderProcess } from '../reader/readerProcess.ts'
 import { Secret } from '../secret.ts'
 
 const TOKEN_BYTES = 24
-/** The running statements are checked at this interval. */
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** `quack` starts this many threads at the first connection. */
+/** DuckDB's extension `quack` starts this many threads at the first connection. */
 const SERVER_THREADS = 130
 /** The server's own requests, such as its start, may take this time. */
 const ANSWER_MS_MAX = 60_000
@@ -101,7 +100,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // `Promise.race` with `server.ended` would add a handler each second, and the memory would fill.
+    // `Promise.race` with `server.ended` would add a handler each second and fill the memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -95,10 +95,9 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
 
 const SCHEDULE_CHECK_MS = MINUTE_MS
 const STANDBY_MS = 3_000
-/** Expired locks are searched this number of times while a lock is valid. */
 const CHECKS_PER_LOCK = 3
 
-/** Only tests use `lock`, for shorter intervals than in production. */
+/** Only tests use `lock`. It makes the intervals shorter than in production. */
 const intervalsOf = (lock: number | undefined) =>
   lock === undefined
     ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }

@@ -100,7 +100,7 @@ function summaryText({ ends, published, publishError }: BackfillAnswer): string 
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** The table `tidemark.backfill_windows` contains all failed windows. */
+/** Only this number of failed windows is printed. The table `tidemark.backfill_windows` contains all of them. */
 const FAILURES_SHOWN = 5
 
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
@@ -165,7 +165,7 @@ const PLAN_COLUMNS: readonly Column[] = [
   ...leftColumns('from', 'to', 'scope'),
   ...rightColumns('rows', 'requests'),
 ]
-/** `--json` prints all windows. */
+/** Only this number of windows is printed. `--json` prints all windows. */
 const WINDOWS_SHOWN = 20
 
 function planText(plans: readonly BackfillPreview[]): string {

@@ -69,7 +69,6 @@ async function keepRunning({ out, stop }: Shell, console: string, token: string)
 
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
-/** Removes the files of an earlier demo, and no other files. */
 async function removeOldFiles(folder: string): Promise<void> {
   const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
   const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']

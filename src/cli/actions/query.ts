@@ -10,7 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** `parquet` is written to the file `output`; other formats are printed. */
+  /** A `parquet` result is written to the file `output`. Other formats are printed. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number

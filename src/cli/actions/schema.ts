@@ -54,7 +54,7 @@ async function retype(
   })
 }
 
-/** Before the first sync, returns the tables that the first sync will create. */
+/** Returns the tables of the copy or, before the first sync, the tables that the first sync will create. */
 async function readTables(config: Config): Promise<CatalogueTable[]> {
   await using database =
     config.lake === undefined && isThere(config.published)

@@ -87,7 +87,7 @@ function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportNa
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-/** Returns a request for all rows since the report's start. For an audit report, it names record 1. */
+/** Returns a request for all rows since the report's start. For an audit report, it requests record 1. */
 function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
@@ -172,7 +172,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** The Date header has whole seconds and responses take time, so the difference is rounded. */
+/** A printed difference is rounded, because the Date header has whole seconds and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */

@@ -1,4 +1,4 @@
-/** On loopback, the console accepts only loopback host names (against DNS rebinding). Elsewhere it needs a token. */
+/** On loopback, the console accepts only loopback host names. This prevents DNS rebinding by pages of other sites. */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 

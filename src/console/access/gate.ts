@@ -1,4 +1,4 @@
-/** Checks each request before its route runs. A route without `open` needs a login, also an unknown path. */
+/** Checks each request before its route runs. Each route needs a login, unless its option `open` is true. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** The session is empty for open routes, and for programs that send the token. */
+    /** The identifier of the login. It is empty for open routes, and for programs that send the token. */
     session: string
     mayAct: boolean
   }

@@ -4,10 +4,10 @@ import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** With more addresses, the address with the oldest wrong token is forgotten. */
+/** If there are more addresses, the address with the oldest wrong token is forgotten. */
 const ADDRESSES_MAX = 10_000
 
-/** Counts a wrong token. Returns how many seconds the client must wait, or 0 below the limits. */
+/** Counts a wrong token. Returns the seconds that the client must wait, or 0. */
 export type CountGuess = (request: FastifyRequest) => Promise<number>
 
 /** Returns a counter of wrong tokens. Needs the plugin for rate limits. */

@@ -96,7 +96,7 @@ function runningRow(run) {
   `
 }
 
-/** A progress bar without a value means an unknown size. @param {RunningRun} run */
+/** A progress bar without a value shows that the size is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }

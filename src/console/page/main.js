@@ -37,13 +37,12 @@ function viewOf({ view, name }) {
   return overview
 }
 
-/** Returns the view without its filters. @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
 // Responses may arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
 let asked = 0
 let drawn = 0
-/** `from` is the element that had the focus before the view was opened. */
+/** `from` is the element that had the focus before. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -71,7 +70,7 @@ async function load({ keepsSelection = false } = {}) {
   const { hash } = location
   const view = viewOf(place)
   const drawView = await answerOf(view, place)
-  // A redraw would replace a pressed element, and its click would be lost.
+  // Waits until no element is pressed. A redraw would replace the pressed element, and its click would be lost.
   await released()
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request

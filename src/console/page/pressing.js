@@ -11,7 +11,7 @@ const waiting = new Set()
 /** The timer is undefined while no element is pressed. @type {(() => void) | undefined} */
 let cancelTimer
 
-/** Resolves when no element is pressed. @returns {Promise<void>} */
+/** Waits until no element is pressed. @returns {Promise<void>} */
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 

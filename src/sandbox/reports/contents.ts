@@ -82,7 +82,6 @@ interface BookingReport {
   readonly arrival: string
   readonly departure: string
   readonly guests: string
-  /** The names of the fields that contain the amount and its currency. */
   readonly amount: string
   readonly currency: string
   readonly amountEuros: Range

@@ -40,7 +40,6 @@ export interface RowSource {
   readonly dice: Dice
   readonly created: Ticks
   readonly modified: Ticks
-  /** The time of the last change of the row or, for events, of its children. */
   readonly aggregate: Ticks
   readonly deleted: boolean
 }
@@ -55,7 +54,7 @@ export interface Definition extends Endpoint {
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Functions by field name. Each returns the field's value after an edit at the time `row.modified`. */
+  /** Each function returns a field's new value after an edit. The time of the edit is `row.modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   /** The field with an amount in the requested currency. */
   readonly amount?: string
@@ -73,7 +72,6 @@ export interface CollectionKind {
   readonly holds: 'many' | 'one'
   /** The only status in which a row has this collection. */
   readonly onlyIn?: string
-  /** True if the items have an `id`. */
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
 }
