@@ -33,7 +33,7 @@ export interface EmbeddedSettings {
 /** Every user could read PGlite's files, so only this user may enter their folder. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // `chmod` fails on a file system without permissions.
+  // The failure of `chmod` is ignored, because some file systems have no permissions.
   await chmod(directory, 0o700).catch(() => undefined)
   // PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {

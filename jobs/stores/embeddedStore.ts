@@ -122,7 +122,7 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** `chmod` fails on a file system without permissions. */
+/** Ignores a failure of `chmod`, because some file systems have no permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)
 
 const inUse = (directory: string, holder: string): SyncError =>

@@ -25,7 +25,7 @@ export interface ResolveContext {
   readonly notifySecret: Secret | undefined
 }
 
-/** Converts settings that were checked to absolute paths, milliseconds and bytes. */
+/** Converts checked settings: paths become absolute, durations become milliseconds, sizes become bytes. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
   const { folder, env, file } = given.sources
   const { warehouse, published } = filesOf(raw, folder)

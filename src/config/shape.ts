@@ -102,10 +102,10 @@ export interface Limits {
   readonly pageBytesMax: number
   readonly walkPagesMax: number
   readonly walkAttemptsMax: number
-  /** DuckDB parses this text. Example: `1GB`. */
+  /** Maximum memory of DuckDB for loads. Example: `1GB`. */
   readonly warehouseMemory: string
   readonly queryMemory: string
-  /** Maximum size of a reader's temporary files. DuckDB parses this text. */
+  /** Maximum size of a reader's temporary files. Example: `10GB`. */
   readonly queryDisk: string
   readonly queryTimeMs: number
   readonly warehouseThreads?: number

@@ -79,7 +79,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Long numbers are staged as text with a random prefix. Equal rows compare equal only with the copy's prefix.
+    // Long numbers are staged as text with a random prefix. Both databases need the same prefix for a comparison.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }

@@ -37,6 +37,7 @@ function viewOf({ view, name }) {
   return overview
 }
 
+/** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
 // Responses may arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
