@@ -115,7 +115,7 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Corrects the full page length if a page of this run was longer: rows had moved when the length was learned. */
+/** Returns the paging profile after two walks agreed. It was wrong if a page of this run was longer than a full page. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
@@ -172,7 +172,7 @@ export const isShort = (given: Case): boolean => {
 /** If two walks agree although rows are repeated, each page has the rows of page 1. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether rows may be missing, and no further request can return them. */
+/** Returns whether rows may be missing that no further request can return. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
@@ -233,8 +233,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size for the next walk. One row less shows whether the service ignores page numbers. A page with all
- * rows is used if rows are repeated, because their order then does not matter.
+ * Returns the page size for the next walk. With one row less per page, page 2 shows whether the service ignores page
+ * numbers. If rows were repeated, one page with all rows makes their order irrelevant.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

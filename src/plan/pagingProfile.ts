@@ -108,7 +108,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns the conclusion from page 1. `checks`: the service may have shortened its pages since the last run. */
+/** Returns whether page 1 shows that no further rows exist. `checks`: the service may have shortened its pages. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

@@ -30,7 +30,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Most windows do not change the paging profile, and a commit takes time. */
+/** Commits nothing if the window has not changed the paging profile, because a commit takes time. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return
