@@ -60,7 +60,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
-    // If new rows follow a short page, or if the last page is returned again only sometimes, its number is uncertain.
+    // The last page is uncertain if new rows follow a short page, or if a page is returned again only sometimes.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
