@@ -86,7 +86,7 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-/** Stores an error that stopped the whole backfill, and throws it. Returns the outcome if the backfill was cancelled. */
+/** Stores and throws an error that stopped the whole backfill. Returns the outcome if the backfill was cancelled. */
 export async function recordStop(
   context: SyncContext,
   { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },
