@@ -2,7 +2,7 @@
  * Runs a whole Tidemark in a separate process, which receives orders over its IPC channel. So peak memory and the event
  * loop's delay are those of the work alone. Settings are JSON with the keys of tidemark.yaml.
  */
-import { statSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -33,6 +33,8 @@ export interface Done {
   readonly ownTurnMsMax: number
   readonly peakMb: number
   readonly fileMb: number
+  /** Bytes that this process and its ended children wrote to files, as the kernel counts them; NaN outside Linux. */
+  readonly writtenBytes: number
   readonly rows?: readonly Record<string, unknown>[]
   readonly error?: string
 }
@@ -45,6 +47,13 @@ const statements: { sql: string; ms: number; cpuMs: number }[] = []
 const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1_000
+}
+const writtenBytes = (): number => {
+  try {
+    return Number(/^write_bytes: (\d+)$/m.exec(readFileSync('/proc/self/io', 'utf8'))?.[1])
+  } catch {
+    return Number.NaN
+  }
 }
 const traced = process.env['BENCH_TRACE'] !== undefined
 const around = async <T>(sql: string, run: () => Promise<T>): Promise<T> => {
@@ -85,6 +94,7 @@ async function obey(order: Order): Promise<Done> {
   const requests = client.counters.requests
   const from = performance.now()
   const cpu = cpuMs()
+  const written = writtenBytes()
   const endWatch = watchTurns()
   const done = await carryOut(order).catch((error: unknown) => ({ error: String(error) }))
   const ms = performance.now() - from
@@ -100,6 +110,7 @@ async function obey(order: Order): Promise<Done> {
     ownTurnMsMax: own.maxMs,
     peakMb: process.resourceUsage().maxRSS / 1_000,
     fileMb: statSync(config.warehouse).size / 1e6,
+    writtenBytes: writtenBytes() - written,
     ...done,
   }
 }

@@ -64,7 +64,7 @@ export class Housekeeping {
     this.#publishedMs = clock.monotonicMs()
     if (!result.replaced) return result
     this.#publishTookMs = this.#publishedMs - startedMs
-    log.info({ path: published, ms: Math.round(this.#publishTookMs) }, 'published')
+    log.info({ path: published, ms: Math.round(this.#publishTookMs), ...result.copied }, 'published')
     await this.#parts.onPublished?.()
     return result
   }

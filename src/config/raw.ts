@@ -149,6 +149,10 @@ export const RawConfig = z
       fileProblem,
       'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
     ).optional(),
+    publish_by: z
+      .enum(['blocks', 'whole'])
+      .default('blocks')
+      .describe('blocks: a publication writes only what changed, where that is safe; whole: it copies the whole file'),
     serve: checked(
       serveProblem,
       'Address at which a worker serves the published copy to other DuckDBs, such as quack://127.0.0.1:9494; its token comes from TIDEMARK_SERVE_TOKEN, else it is made at the start and printed once (TIDEMARK_SERVE)',

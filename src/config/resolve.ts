@@ -38,6 +38,7 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
     warehouse,
     ...(lake && { lake }),
     published,
+    publishBy: raw.publish_by,
     staging: `${warehouse}.staging`,
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
     ...serveOf(raw, tokenIn(SERVE_TOKEN)),

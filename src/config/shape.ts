@@ -117,6 +117,7 @@ export interface Config {
   readonly warehouse: string
   readonly lake?: LakeConfig
   readonly published: string
+  readonly publishBy: 'blocks' | 'whole'
   /** The path of the warehouse with `.staging` appended. */
   readonly staging: string
   /** DuckDB's extensions are in this directory. It is always set if a setting needs an extension. */

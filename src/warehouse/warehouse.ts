@@ -39,7 +39,7 @@ import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
-import { publish, type PublishResult } from './publish/publish.ts'
+import { publish, type PublishBy, type PublishResult } from './publish/publish.ts'
 import {
   absentKeys,
   beginReconcile,
@@ -63,6 +63,8 @@ export interface WarehouseSettings {
   readonly threads?: number | undefined
   /** The lake that is the warehouse. If undefined, the file at `path` is the warehouse. */
   readonly lake?: LakePlace | undefined
+  /** How the published copy is written. If undefined, `blocks`. */
+  readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
 }
 
@@ -103,6 +105,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #spill: SpillFolder | undefined
   /** Detects that someone has replaced the file; undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
+  readonly #publishBy: PublishBy
   readonly #fences: Fences
   /** Runs that have begun and have not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
@@ -112,11 +115,12 @@ export class Warehouse implements AsyncDisposable {
 
   private constructor(
     { database, spill, file }: { database: Database; spill: SpillFolder | undefined; file: OwnFile | undefined },
-    numberMark: string,
+    { numberMark, publishBy }: { numberMark: string; publishBy: PublishBy },
   ) {
     this.#database = database
     this.#spill = spill
     this.#file = file
+    this.#publishBy = publishBy
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
     this.orders = new OrderBooks(database)
@@ -125,7 +129,8 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Opens or creates the warehouse, and migrates it to the newest layout. Throws WAREHOUSE_MISSING. */
-  static async open({ path, memory, threads, lake, around }: WarehouseSettings): Promise<Warehouse> {
+  static async open(settings: WarehouseSettings): Promise<Warehouse> {
+    const { path, memory, threads, lake, around, publishBy = 'blocks' } = settings
     if (path !== ':memory:') makeFolderFor(path)
     const spill = path === ':memory:' ? undefined : new SpillFolder(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
@@ -141,7 +146,7 @@ export class Warehouse implements AsyncDisposable {
         return numberMark(sql)
       })
       const file = isAlone && path !== ':memory:' ? await OwnFile.at(path) : undefined
-      return new Warehouse({ database, spill, file }, mark)
+      return new Warehouse({ database, spill, file }, { numberMark: mark, publishBy })
     } catch (error) {
       await database.close()
       await spill?.removeOwn()
@@ -268,7 +273,7 @@ export class Warehouse implements AsyncDisposable {
   publish(to: string): Promise<PublishResult> {
     // Readers open the lake itself, so a lake needs no published copy.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
-    return this.#afterOtherLoads(() => publish(this.#database, to))
+    return this.#afterOtherLoads(() => publish(this.#database, to, this.#publishBy))
   }
 
   /** Runs one reading statement. If a transaction is running, the statement waits for its end. */

@@ -124,10 +124,10 @@ const STALE_MS = 15 * MINUTE_MS
 
 /** Opens the warehouse. Removes staged rows of killed processes; if `isShared`, only those older than `STALE_MS`. */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
-  const { warehouse: path, lake, limits, staging } = config
+  const { warehouse: path, lake, limits, staging, publishBy } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
   await using opening = new AsyncDisposableStack()
-  const warehouse = opening.use(await Warehouse.open({ path, lake, memory, threads }))
+  const warehouse = opening.use(await Warehouse.open({ path, lake, memory, threads, publishBy }))
   if (isShared) await removeStaleStaging(staging, systemClock.now(), STALE_MS)
   else await removeFolder(staging)
   makePrivateFolder(staging)

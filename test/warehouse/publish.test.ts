@@ -11,6 +11,8 @@ import { plusMs } from '../../src/instant.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWarehouse, loadRows, NOON, openAt } from '../support/warehouse.ts'
 
+const RETIRED = '.published.duckdb.retired'
+
 const reader = (path: string) => Database.open(path, { readOnly: true, memory: '128MB' })
 
 async function statusesIn(path: string): Promise<unknown[]> {
@@ -31,7 +33,7 @@ describe('a published copy', () => {
     await using opened = await aWarehouse()
     await load(opened, 1, 5)
     const to = join(opened.folder, 'out', 'published.duckdb')
-    expect(await opened.warehouse.publish(to)).toEqual({ path: to, replaced: true })
+    expect(await opened.warehouse.publish(to)).toMatchObject({ path: to, replaced: true })
     expect(await statusesIn(to)).toEqual([5])
     await using database = await reader(to)
     for (const table of ['marks', 'windows', 'loads', 'runs', 'rejected_rows', 'schema_changes', 'freshness']) {
@@ -72,11 +74,11 @@ describe('a published copy', () => {
     await symlink(join('disk', 'copy.duckdb'), to)
     for (const status of [5, 6]) {
       await load(opened, 1, status)
-      expect(await opened.warehouse.publish(to)).toEqual({ path: to, replaced: true })
+      expect(await opened.warehouse.publish(to)).toMatchObject({ path: to, replaced: true })
       expect(await statusesIn(target)).toEqual([status])
     }
     expect((await lstat(to)).isSymbolicLink()).toBe(true)
-    expect(await readdir(join(opened.folder, 'disk'))).toEqual(['copy.duckdb'])
+    expect(await readdir(join(opened.folder, 'disk'))).toEqual(['.copy.duckdb.retired', 'copy.duckdb'])
   })
 
   it('is refused where it is the warehouse itself by a link, and nothing is lost', async () => {
@@ -131,7 +133,7 @@ describe('a published copy', () => {
     await writeFile(join(folder, '.other.duckdb.4711.tmp'), "somebody else's")
     await load(opened, 1, 5)
     await opened.warehouse.publish(to)
-    expect((await readdir(folder)).toSorted()).toEqual(['.other.duckdb.4711.tmp', 'published.duckdb'])
+    expect((await readdir(folder)).toSorted()).toEqual(['.other.duckdb.4711.tmp', RETIRED, 'published.duckdb'])
   })
 
   it('replaces a file that is no database', { tags: 'long' }, async () => {

@@ -43,7 +43,9 @@ it('the copy ends with its publisher and leaves the published one as it was', { 
   expect((await readdir(folder.path)).toSorted()).toEqual(['pipe', 'published.duckdb'])
 })
 
-it('the disk holds one published copy however many publishers are killed', { tags: 'long' }, async () => {
+it('the disk holds the published copy and one retired copy however many publishers are killed', {
+  tags: 'long',
+}, async () => {
   await using opened = await aWarehouse()
   const rows = Array.from({ length: 2_000 }, (_, id) => ({ enquiryId: id, status: 1, bookerCompany: `company ${id}` }))
   await loadRows(opened, enquiries, rows)
@@ -73,6 +75,6 @@ it('the disk holds one published copy however many publishers are killed', { tag
     console.log(JSON.stringify(await warehouse.publish(${JSON.stringify(to)})))
     await warehouse.close()`)
   await once(last, 'exit')
-  expect(await readdir(join(opened.folder, 'out'))).toEqual(['published.duckdb'])
+  expect(await readdir(join(opened.folder, 'out'))).toEqual(['.published.duckdb.retired', 'published.duckdb'])
   expect((await stat(to)).size).toBeLessThan(bytes * 2)
 })

@@ -1,8 +1,14 @@
-/** Copies a database file and checks the copy, in a separate process: the writer must not open the file twice. */
+/**
+ * Makes a copy of the database argv[2] at argv[3], checks it, and prints a `CopyReport` (publish.ts) as JSON. argv[4] is
+ * the retired copy, which may become the new one; it is empty if none is kept. This is a separate process, because the
+ * writer must not open the file twice.
+ */
 import { constants, rmSync } from 'node:fs'
-import { copyFile, open } from 'node:fs/promises'
+import { copyFile, open, rm } from 'node:fs/promises'
+import { damagedBlocks } from './duckdbFile.js'
+import { isLocal, patchRetired } from './patchRetired.js'
 
-const [, , from = '', temporary = ''] = process.argv
+const [, , from = '', temporary = '', retired = ''] = process.argv
 
 // Standard input ends when the writing process dies. Another process may then change the file, so this copy ends too.
 process.stdin.on('end', () => {
@@ -11,54 +17,30 @@ process.stdin.on('end', () => {
 })
 process.stdin.resume().unref()
 
-/** A DuckDB file begins with three headers. Each header and block begins with a checksum of its other bytes. */
-const HEADER_BYTES = 4_096
-const HEADERS_BYTES = 3 * HEADER_BYTES
-const WORD_BYTES = 8
-/** Positions of words in a header: how often the header was written, the number of blocks, and the size of a block. */
-const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
-const BLOCK_BYTES_MAX = 262_144
-
-const wordsOf = (/** @type {Buffer} */ bytes) =>
-  new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
-
-/** Returns true if the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
-function isSound(/** @type {BigUint64Array} */ words) {
-  let sum = 5_381n
-  for (let at = 1; at < words.length; at += 1)
-    sum = BigInt.asUintN(64, sum ^ BigInt.asUintN(64, (words[at] ?? 0n) * 0xbf58476d1ce4e5b9n))
-  return sum === words[0]
+/** Flushes the copy to the disk. Returns the numbers of its damaged blocks. */
+async function check() {
+  await using file = await open(temporary, 'r')
+  await file.sync()
+  return await damagedBlocks(file)
 }
 
-/** Returns the numbers of blocks with a wrong checksum; [-1] if the headers are damaged or have an unknown format. */
-async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
-  const headers = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
-  await file.read(headers, 0, HEADERS_BYTES, 0)
-  const [main, ...states] = [0, 1, 2].map((at) => wordsOf(headers.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
-  // DuckDB writes the second and the third header in turns. When it opens the file, it uses the newer one.
-  const [newer] = states.toSorted((one, other) => (other[ITERATION] > one[ITERATION] ? 1 : -1))
-  const blockBytes = Number(newer?.[BLOCK_BYTES])
-  if (main === undefined || newer === undefined || !isSound(main) || !isSound(newer)) return [-1]
-  if (blockBytes % WORD_BYTES !== 0 || blockBytes > BLOCK_BYTES_MAX) return [-1]
-  const damaged = []
-  const block = Buffer.from(new ArrayBuffer(blockBytes))
-  const words = wordsOf(block)
-  for (let number = 0; number < Number(newer[BLOCKS]); number += 1) {
-    const { bytesRead } = await file.read(block, 0, blockBytes, HEADERS_BYTES + number * blockBytes)
-    if (bytesRead < blockBytes || !isSound(words)) damaged.push(number)
-  }
-  return damaged
+/** Makes the copy in the first way that works: as a reflink, by patching the retired copy, or whole. */
+async function copy() {
+  const isReflink = await copyFile(from, temporary, constants.COPYFILE_FICLONE_FORCE).then(
+    () => true,
+    () => false,
+  )
+  if (isReflink) return { way: 'reflink', damaged: await check(), keepsRetired: false }
+  const patched = retired === '' ? 'publish_by is whole' : await patchRetired({ from, temporary, retired })
+  const keepsRetired = retired !== '' && (await isLocal(temporary))
+  if (typeof patched === 'number') return { way: 'blocks', blocks: patched, damaged: [], keepsRetired }
+  await rm(temporary, { force: true })
+  await copyFile(from, temporary)
+  return { way: 'whole', reason: patched, damaged: await check(), keepsRetired }
 }
 
 try {
-  await copyFile(from, temporary, constants.COPYFILE_FICLONE)
-  const file = await open(temporary, 'r')
-  try {
-    await file.sync()
-    process.stdout.write(JSON.stringify(await damagedBlocks(file)))
-  } finally {
-    await file.close()
-  }
+  process.stdout.write(JSON.stringify(await copy()))
 } catch (error) {
   const { code, message } = /** @type {NodeJS.ErrnoException} */ (error)
   process.stderr.write(`${code ?? ''} ${message}\n`)

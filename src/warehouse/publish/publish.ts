@@ -1,11 +1,12 @@
 /**
  * Publishes the read-only file that readers open. A child process makes the copy, because closing a second handle of
- * the file in this process would release DuckDB's lock.
+ * the file in this process would release DuckDB's lock. The replaced file becomes the retired copy. The next publication
+ * writes the blocks that differ into the retired copy.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { readlink, realpath } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { link, readlink, realpath, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
@@ -21,24 +22,44 @@ const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
+/** The setting `publish_by`: write only changed blocks where that is safe, or always the whole file. */
+export type PublishBy = 'blocks' | 'whole'
+
+/** How a copy was made: with shared disk blocks (`reflink`), from the retired copy (`blocks`), or as a whole. */
+export interface CopyWay {
+  readonly way: 'reflink' | 'blocks' | 'whole'
+  /** Number of written blocks, for `blocks`. */
+  readonly blocks?: number
+  /** Why the whole file was copied. */
+  readonly reason?: string
+}
+
+/** What copyFile.js prints. */
+interface CopyReport extends CopyWay {
+  /** Numbers of blocks with a wrong checksum; -1 means the headers. */
+  readonly damaged: readonly number[]
+  readonly keepsRetired: boolean
+}
+
 export interface PublishResult {
   readonly path: string
   /** False if the copy already had the state of the warehouse. Then no new copy was made. */
   readonly replaced: boolean
+  readonly copied?: CopyWay
 }
 
 /** Publishes the database. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT; the old copy stays. */
-export async function publish(database: Database, to: string): Promise<PublishResult> {
+export async function publish(database: Database, to: string, by: PublishBy): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)
   const state = await stateOf(database)
   if (existsSync(place) && (await stateOfFile(place)) === state) return { path: to, replaced: false }
   await database.transaction(commentForReaders)
-  await database.exclusive(async (run) => {
+  const copied = await database.exclusive(async (run) => {
     await run('CHECKPOINT')
-    await copyInto(database.path, place)
+    return copyInto(database.path, place, by)
   })
-  return { path: to, replaced: true }
+  return { path: to, replaced: true, copied }
 }
 
 /** Returns the path of the copy. Creates its folder if it is missing, and removes unfinished copies from it. */
@@ -91,12 +112,18 @@ async function stateOfFile(path: string): Promise<string | undefined> {
 }
 
 /** Copies `from` to `to` and checks the copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT. */
-export async function copyInto(from: string, to: string): Promise<void> {
-  await replaceFile(to, async (temporary) => {
-    const copying = promisify(execFile)(process.execPath, [COPY_PROGRAM, from, temporary], { timeout: COPY_MS_MAX })
-    const damaged = JSON.parse((await copying).stdout) as number[]
+export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Promise<CopyWay> {
+  const retired = join(dirname(to), `.${basename(to)}.retired`)
+  return replaceFile(to, async (temporary) => {
+    const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
+    const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
+    const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
     // An unused block may have a wrong checksum. DuckDB knows which blocks are in use, and reads only those.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
+    await rm(retired, { force: true })
+    // After the rename, the second name is the only one of the replaced file. Without it, the next copy is a whole one.
+    if (keepsRetired) await link(to, retired).catch(() => undefined)
+    return copied
   }).catch((error: unknown) => {
     throw copyFailed(to, error)
   })

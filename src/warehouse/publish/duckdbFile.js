@@ -1,0 +1,52 @@
+/**
+ * The format of a DuckDB file: three headers, and then blocks. Each header and each block begins with a checksum of its
+ * other bytes. The checksum finds damage. It does not show whether two blocks are equal: it is an XOR over the words
+ * of a block, so two words that change from one shared value to another leave it as it was.
+ */
+const HEADER_BYTES = 4_096
+export const HEADERS_BYTES = 3 * HEADER_BYTES
+const WORD_BYTES = 8
+/** Positions of words in a header: how often the header was written, the number of blocks, and the size of a block. */
+const [ITERATION, BLOCKS, BLOCK_BYTES] = [1, 4, 5]
+const BLOCK_BYTES_MAX = 262_144
+
+export const wordsOf = (/** @type {Buffer} */ bytes) =>
+  new BigUint64Array(bytes.buffer, bytes.byteOffset, bytes.length / WORD_BYTES)
+
+/** Returns whether the first word is DuckDB's checksum of the others. `asUintN` makes V8 use fast 64-bit integers. */
+export function isSound(/** @type {BigUint64Array} */ words) {
+  let sum = 5_381n
+  for (let at = 1; at < words.length; at += 1)
+    sum = BigInt.asUintN(64, sum ^ BigInt.asUintN(64, (words[at] ?? 0n) * 0xbf58476d1ce4e5b9n))
+  return sum === words[0]
+}
+
+/** Reads the headers of a file. `blockBytes` is undefined if the headers are damaged or have an unknown format. */
+export async function headersOf(/** @type {import('node:fs/promises').FileHandle} */ file) {
+  const bytes = Buffer.from(new ArrayBuffer(HEADERS_BYTES))
+  await file.read(bytes, 0, HEADERS_BYTES, 0)
+  const main = bytes.subarray(0, HEADER_BYTES)
+  const states = [1, 2].map((at) => wordsOf(bytes.subarray(at * HEADER_BYTES, (at + 1) * HEADER_BYTES)))
+  // DuckDB writes the second and the third header in turns. When it opens the file, it uses the newer one.
+  const [newer = new BigUint64Array()] = states.toSorted((a, b) =>
+    (b[ITERATION] ?? 0n) > (a[ITERATION] ?? 0n) ? 1 : -1,
+  )
+  const blockBytes = Number(newer[BLOCK_BYTES])
+  const isKnown =
+    isSound(wordsOf(main)) && isSound(newer) && blockBytes % WORD_BYTES === 0 && blockBytes <= BLOCK_BYTES_MAX
+  return { bytes, main, blockBytes: isKnown ? blockBytes : undefined, blocks: Number(newer[BLOCKS]) }
+}
+
+/** Returns the numbers of blocks with a wrong checksum; [-1] if the headers are damaged or have an unknown format. */
+export async function damagedBlocks(/** @type {import('node:fs/promises').FileHandle} */ file) {
+  const { blockBytes, blocks } = await headersOf(file)
+  if (blockBytes === undefined) return [-1]
+  const damaged = []
+  const block = Buffer.from(new ArrayBuffer(blockBytes))
+  const words = wordsOf(block)
+  for (let number = 0; number < blocks; number += 1) {
+    const { bytesRead } = await file.read(block, 0, blockBytes, HEADERS_BYTES + number * blockBytes)
+    if (bytesRead < blockBytes || !isSound(words)) damaged.push(number)
+  }
+  return damaged
+}
