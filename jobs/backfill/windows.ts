@@ -1,4 +1,4 @@
-/** Pulls the windows of a backfill: in other processes, through the queue, or without such processes in this one. */
+/** Pulls the windows of a backfill: by other processes, through the queue, or by this process if there are none. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'

@@ -27,7 +27,7 @@ const JOBS_REMOVED_MAX = 10_000
 /** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause before the next publication, as a multiple of the last one's duration: large copies are slow. */
+/** After a publication, the next one waits for this number times its duration, so that large copies are rare. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {

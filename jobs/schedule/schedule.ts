@@ -95,7 +95,7 @@ export class Schedule {
   }
 }
 
-/** If the clock was ahead when BullMQ computed the time of the next tick, this time is too far away. */
+/** Returns whether the next tick is too far in the future, because the clock was wrong when BullMQ computed it. */
 function waitsTooLong(repeat: Scheduler['repeat'], next: number | undefined, nowMs: number): boolean {
   const latest = 'every' in repeat ? nowMs + repeat.every : (getNextMillis(nowMs, repeat) ?? Infinity)
   return next !== undefined && next > latest + CLOCKS_APART_MS_MAX

@@ -18,7 +18,7 @@ const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** V8's optimizing compiler would need 500 MB for PostgreSQL. These flags switch it off. */
+/** V8's optimizing compiler would need 500 MB for PostgreSQL. The flags must be set before PGlite is compiled. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 type Row = Record<string, unknown>
@@ -41,7 +41,7 @@ async function closeToOthers(directory: string): Promise<void> {
   })
 }
 
-/** Creates the database from a prepared copy, because `initdb` needs 500 MB. */
+/** Creates the database from a prepared copy (`initdb` needs 500 MB). The rename prevents a partial database. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })

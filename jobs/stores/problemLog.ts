@@ -1,4 +1,4 @@
-/** Logs errors of a queue store without secrets. The error of a driver may contain the password. */
+/** The error of a store's driver may contain the password. So our errors have no `cause`, and messages are masked. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'

@@ -38,7 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** Another worker takes over the job of a dead worker after 20 s, the sum of both times. */
+/** A dead worker's job is taken over after 20 s, the sum. The event loop must not block for half of `lockDuration`. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** BullMQ's default of 15 s is too long after a store's restart. */

@@ -83,7 +83,6 @@ export class SharedTokens implements TokenStore {
       signal.throwIfAborted()
       return await refresh()
     } finally {
-      // If the lease cannot be removed, it expires by itself.
       await values.remove(this.#names.lease, holder).catch(() => undefined)
     }
   }

@@ -28,7 +28,7 @@ export interface QueueStore extends AsyncDisposable {
   /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Rejects if the store does not answer or accepts no writes, as on a full disk. */
+  /** Rejects if the store does not answer, or if it accepts no writes, for example because its disk is full. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>

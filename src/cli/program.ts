@@ -75,7 +75,6 @@ function usageError(error: CommanderError, program: Command, args: readonly stri
 
 const exitCodeOf = (error: SyncError): ExitCode => (error.isUsage ? 2 : 1)
 
-/** With `--json`, prints a document to standard output and logs the error. */
 function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): ExitCode {
   const error = asSyncError(thrown)
   if (asJson) {

@@ -18,7 +18,6 @@ export function hint(word: string, known: readonly string[]): string {
   return known.length === 0 ? '' : `; known are ${known.join(', ')}`
 }
 
-/** Makes `pageSize`, `page-size` and `page_size` equal. */
 const plain = (word: string): string => word.toLowerCase().replaceAll(/[^a-z\d]/g, '')
 
 /** Returns the Levenshtein distance: how many letters must be added, removed or changed. */

@@ -48,7 +48,6 @@ export class Errands {
     return errand
   }
 
-  /** Stops waiting for actions, which continue in the worker. */
   close(): void {
     this.#closing.abort()
   }

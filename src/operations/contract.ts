@@ -1,4 +1,4 @@
-/** The schemas of messages between a caller and the process that executes an operation. */
+/** The schemas of messages about operations. Both sides validate messages, because their versions may differ. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'

@@ -18,7 +18,6 @@ export class AttachedCopies {
   readonly #shown: number[] = []
   #number = 0
 
-  /** `folder` contains the links to `published`, the path of the published copy. */
   constructor(database: Database, { published, folder }: Record<'published' | 'folder', string>) {
     this.#database = database
     this.#published = published

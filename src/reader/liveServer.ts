@@ -67,7 +67,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** DuckDB cannot parse BEGIN and similar commands into a tree, so their text is compared. */
+/** The macro compares the text of BEGIN and similar commands, because DuckDB cannot serialize them. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -14,7 +14,6 @@ export interface WorldChange {
   readonly report: WorldReport
   readonly key: number
   readonly action: string
-  /** The changed field or collection. It is undefined if the whole row has changed. */
   readonly field?: string
 }
 

@@ -70,7 +70,6 @@ export class Dice {
     return this.below(100, purpose) < percent
   }
 
-  /** Returns a decimal below `limit` with two fractional digits. */
   cents(limit: number, purpose: string): unknown {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }

@@ -10,7 +10,7 @@ const WRITE_EVERY_MS = 5_000
 /** A large load may block the event loop for several seconds, but not longer. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the paths of the heartbeat, in order of preference. All workers of a warehouse and machine share them. */
+/** Returns the path next to the warehouse, then the one in the temporary folder, which may be private to the worker. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]

@@ -14,7 +14,6 @@ const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
 /** DuckDB's extension `quack` starts this many threads at the first connection. */
 const SERVER_THREADS = 130
-/** The server's own requests, such as its start, may take this time. */
 const ANSWER_MS_MAX = 60_000
 
 /** Returns the token for readers. Generates and prints a token if none is set. */

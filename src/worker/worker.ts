@@ -105,7 +105,7 @@ const intervalsOf = (lock: number | undefined) =>
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 
-/** If a role fails, ends the process. The service manager restarts it. */
+/** Ends the process if a role fails, because the service manager then restarts it. */
 async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: readonly RoleWork[]): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([stop, failing.signal])

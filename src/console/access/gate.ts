@@ -1,4 +1,4 @@
-/** Checks each request before its route runs. Each route needs a login, unless its option `open` is true. */
+/** Checks each request by its route and not by its URL, because one URL can be written in several ways. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'

@@ -22,7 +22,7 @@ export const FIRST_EVENT = 100_001
 export const eventOf = (dice: Dice, number: number): number =>
   FIRST_EVENT + Math.max(0, Math.min(number, dice.worldSettings.events) - 1 - dice.below(4, 'event'))
 
-/** A room's price per night, in euros. */
+/** The lowest and the highest price of a room per night, in euros. */
 export const NIGHT: Range = [60, 380]
 
 export const person = (dice: Dice): Fields => ({

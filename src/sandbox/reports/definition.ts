@@ -56,7 +56,6 @@ export interface Definition extends Endpoint {
   readonly fields: (row: RowSource) => Fields
   /** Each function returns a field's new value after an edit. The time of the edit is `row.modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
-  /** The field with an amount in the requested currency. */
   readonly amount?: string
   /** Amounts are in this range, in euros, with the option `amounts: cents`. */
   readonly amountEuros?: Range

@@ -8,7 +8,7 @@ const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
 const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
 const FORMS = ['Standard', 'MERF', 'Short form', 'Hybrid']
 const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cost centre']
-/** An event's budget is in this range, in euros. */
+/** The lowest and the highest budget of an event, in euros. */
 const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
