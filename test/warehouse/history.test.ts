@@ -60,6 +60,44 @@ it('keeps the last run of each kind and end, and what is newer', async () => {
   expect(runs.map((run) => run.run_id)).toEqual(['failed', 'last', 'new', 'newer'])
 })
 
+it('removes an old load that inserted nothing as soon as no row names it any more', async () => {
+  await using own = await aWarehouse({ ownIdentity: true })
+  const versions = ['10:00', '10:01', '10:02'].map((time) => [
+    { eventId: 1, aggregateRecordModified: `2026-03-01T${time}:00Z` },
+  ])
+  for (const [place, rows] of versions.entries()) await loadRows(own, events, rows, { now: minutes(place) })
+  await loadRows(own, events, [{ eventId: 2 }], { now: minutes(600) })
+  const loads = () => own.warehouse.rows<{ load_id: number }>('SELECT load_id FROM tidemark.loads ORDER BY 1')
+  const [first, , third, last] = await loads()
+  expect(await own.warehouse.trimBooks(minutes(300))).toMatchObject({ loads: 1 })
+  expect(await loads()).toEqual([first, third, last])
+})
+
+it('removes reconciles and backfills that ended long ago, but not the last reconcile of a report, nor an open one', async () => {
+  await using own = await aWarehouse({ ownIdentity: true })
+  const noon = `make_timestamptz(${NOON})`
+  const later = (count: number) => `${noon} + INTERVAL ${count} MINUTES`
+  await own.warehouse.rows(`INSERT INTO tidemark.reconciles SELECT col0, 'events', '', ${noon}, NULL, col1, 0, 0, 0, 0, 0, NULL
+    FROM (VALUES ('old', ${later(1)}), ('last', ${later(2)}), ('open', NULL))`)
+  await own.warehouse.rows(`INSERT INTO tidemark.backfills SELECT col0, 'events', ${noon}, ${noon}, col1, 1, ${noon}, ${noon}, col2
+    FROM (VALUES ('old', 'done', ${later(1)}), ('failed', 'failed', ${later(1)}), ('new', 'done', ${later(400)}))`)
+  await own.warehouse.rows(`INSERT INTO tidemark.backfill_windows (backfill_id, number, scope, since, until, state, planned_requests, attempts)
+    SELECT backfill_id, 1, '', since, until, state, 1, 1 FROM tidemark.backfills`)
+  await own.warehouse.trimBooks(minutes(300))
+  const left = await own.warehouse.rows<{ left: string }>(`
+    SELECT 'reconcile ' || reconcile_id AS left FROM tidemark.reconciles UNION ALL
+    SELECT 'backfill ' || backfill_id FROM tidemark.backfills UNION ALL
+    SELECT 'window ' || backfill_id FROM tidemark.backfill_windows ORDER BY 1`)
+  expect(left.map((each) => each.left)).toEqual([
+    'backfill failed',
+    'backfill new',
+    'reconcile last',
+    'reconcile open',
+    'window failed',
+    'window new',
+  ])
+})
+
 it('records a run whose process ended as stopped', async () => {
   await using folder = await aFolder()
   const file = `${folder.path}/warehouse.duckdb`

@@ -1,6 +1,7 @@
 /** Removes old rows from the bookkeeping tables, except rows that other rows or the state of a report need. */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
+import { isLake } from '../tables/tables.ts'
 
 export interface TrimResult {
   readonly runs: number
@@ -12,16 +13,17 @@ export interface TrimResult {
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
+  const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`
   await sql.run(`
     DELETE FROM tidemark.runs WHERE ended_at < ${time(before)} AND run_id NOT IN (
-      SELECT arg_max(run_id, ended_at) FROM tidemark.runs WHERE ended_at IS NOT NULL GROUP BY report, kind, state)`)
-  await sql.run(`DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
+      SELECT arg_max(run_id, ended_at) FROM tidemark.runs WHERE ended_at IS NOT NULL GROUP BY report, kind, state);
+    DELETE FROM tidemark.reconciles WHERE ended_at < ${time(before)} AND reconcile_id NOT IN (
+      SELECT arg_max(reconcile_id, ended_at) FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY report, scope);
+    DELETE FROM tidemark.backfill_windows WHERE backfill_id IN (${ended});
+    DELETE FROM tidemark.backfills WHERE backfill_id IN (${ended});
+    DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
   await joinWindows(sql, before)
-  await sql.run(`
-    DELETE FROM tidemark.loads
-    WHERE committed_at < ${time(before)} AND inserted + updated + deleted + children_written + rejected = 0
-      AND load_id < (SELECT max(load_id) FROM tidemark.loads)
-      AND load_id NOT IN (SELECT load_id FROM tidemark.windows UNION SELECT load_id FROM tidemark.marks)`)
+  await removeLoads(sql, before)
   return {
     runs: runs - (await counted('runs')),
     windows: windows - (await counted('windows')),
@@ -52,4 +54,21 @@ async function joinWindows(sql: Sql, before: Instant): Promise<void> {
     DELETE FROM tidemark.windows WHERE rowid IN (SELECT row_id FROM old_windows);
     INSERT INTO tidemark.windows SELECT * FROM joined_windows;
     DROP TABLE old_windows; DROP TABLE joined_windows`)
+}
+
+/** Removes old loads that inserted nothing and that no row names. So there are at most as many old loads as rows. */
+async function removeLoads(sql: Sql, before: Instant): Promise<void> {
+  const inLake = await isLake(sql)
+  const naming = await sql.rows<{ sql: string }>(`
+    SELECT format('SELECT t.{0} FROM {1}.{2} t SEMI JOIN old_loads o ON t.{0} = o.load_id', column_name, schema_name, table_name) AS sql
+    FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
+    WHERE database_name = current_database() AND column_name IN ('load_id', '_load_id') AND table_name <> 'loads'
+      AND (schema_name = 'tidemark' OR ${!inLake})`)
+  // In a lake, a search for the loads that rows name would read a column of every file.
+  const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
+  const named = naming.map((each) => each.sql).join(' UNION ALL ')
+  await sql.run(`
+    WITH old_loads AS MATERIALIZED (SELECT load_id FROM tidemark.loads
+      WHERE committed_at < ${time(before)} AND ${changed} = 0 AND load_id < (SELECT max(load_id) FROM tidemark.loads))
+    DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads) AND load_id NOT IN (${named})`)
 }
