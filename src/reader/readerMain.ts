@@ -1,4 +1,4 @@
-/** The program of a reader process. It opens a copy and forbids access to files, network and DuckDB's settings. */
+/** The program of a reader process. It opens a copy, forbids access to files and network, and locks the settings. */
 import { rmSync, utimesSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
 import path from 'node:path'

@@ -178,7 +178,7 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // The first read of all rows is no normal growth, so a younger warehouse has no result.
+  // A younger warehouse has no result, because its first read of all rows is no normal growth.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }
