@@ -1,5 +1,5 @@
 /**
- * `node bench/main.ts [floor] [incremental] [memory] [requests] [publishing] [queue] [worker] [takeover] [peers] [--rows N]
+ * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [publishing] [queue] [worker] [takeover] [peers] [--rows N]
  * [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
  * depends on these figures.
  */
@@ -15,11 +15,13 @@ import { publishingSuite } from './suites/publishing.ts'
 import { queueSuite } from './suites/queue.ts'
 import { requestsSuite } from './suites/requests.ts'
 import { takeoverSuite } from './suites/takeover.ts'
+import { ticksSuite } from './suites/ticks.ts'
 import { workerSuite } from './suites/worker.ts'
 
 const SUITES: readonly Suite[] = [
   floorSuite,
   incrementalSuite,
+  ticksSuite,
   memorySuite,
   requestsSuite,
   publishingSuite,

@@ -26,6 +26,8 @@ export interface Done {
   /** Processor time of this process on all cores. Unlike wall time, it does not grow when other programs run. */
   readonly cpuMs: number
   readonly requests: number
+  /** The number of statements that the database has executed, each BEGIN and COMMIT included. */
+  readonly statements: number
   readonly loopDelayMsP99: number
   readonly loopDelayMsMax: number
   /** Own work of the thread between two turns of the event loop, in milliseconds. */
@@ -56,7 +58,10 @@ const writtenBytes = (): number => {
   }
 }
 const traced = process.env['BENCH_TRACE'] !== undefined
+let executed = 0
 const around = async <T>(sql: string, run: () => Promise<T>): Promise<T> => {
+  executed += 1
+  if (!traced) return run()
   const from = performance.now()
   const cpu = cpuMs()
   const result = await run()
@@ -68,7 +73,7 @@ const warehouse = await Warehouse.open({
   path: config.warehouse,
   memory,
   threads,
-  ...(traced ? { around } : {}),
+  around,
 })
 const context: SyncContext = {
   client,
@@ -92,6 +97,7 @@ async function obey(order: Order): Promise<Done> {
   delay.reset()
   delay.enable()
   const requests = client.counters.requests
+  const executedBefore = executed
   const from = performance.now()
   const cpu = cpuMs()
   const written = writtenBytes()
@@ -104,6 +110,7 @@ async function obey(order: Order): Promise<Done> {
     ms,
     cpuMs: cpuMs() - cpu,
     requests: client.counters.requests - requests,
+    statements: executed - executedBefore,
     loopDelayMsP99: delay.percentile(99) / 1e6,
     loopDelayMsMax: delay.max / 1e6,
     ownTurnMsP99: own.p99Ms,

@@ -82,7 +82,7 @@ const readsOf = (sql: Sql) => ({
   lastReadRecord: bind(sql, lastReadRecord),
   lastWindow: bind(sql, lastWindowOf),
   pagingProfile: bind(sql, pagingProfileOf),
-  pauses: bind(sql, pauses),
+  pauses: () => pauses({ rows: (query) => sql.kept(query) }),
   reconciledRows: bind(sql, reconciledRows),
   recordsToReadAgain: bind(sql, recordsToReadAgain),
   rejectedRows: bind(sql, rejectedRows),
@@ -111,6 +111,8 @@ export class Warehouse implements AsyncDisposable {
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
+  /** The states of reports that are stored, as JSON without times; undefined if they are not known. */
+  #recordedStates: string | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
   private constructor(
@@ -180,6 +182,8 @@ export class Warehouse implements AsyncDisposable {
 
   /** Takes and returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
+    // The first commit of the run writes the fence (fences.ts), so no transaction is needed here.
+    if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
       // In a lake, an older run may still be active. It can't commit any more, so its state becomes `stopped`.
@@ -200,8 +204,12 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Records the states of reports. If a history is switched on, discovered columns may get other names. */
-  recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
-    return this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
+  async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
+    const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
+    if (recorded === this.#recordedStates && !this.#database.isShared) return
+    this.#recordedStates = undefined
+    await this.#changingColumns(undefined, (sql) => recordReportStates(sql, states))
+    this.#recordedStates = recorded
   }
 
   /** Stores records whose audit trail could not be read. The wait before the next attempt grows with each failure. */

@@ -32,6 +32,8 @@ export interface TideOptions {
   readonly onEvent?: (event: ClientEvent) => void
   /** Called after each statement that has written to the warehouse's log. */
   readonly onWrite?: (sql: string) => void
+  /** Called before each statement of the warehouse. */
+  readonly onStatement?: (sql: string) => void
 }
 
 export interface Tide extends AsyncDisposable {
@@ -67,7 +69,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     lake: config.lake,
     threads: 1,
     memory: config.limits.warehouseMemory,
-    around: tellingWrites(`${config.warehouse}.wal`, options.onWrite),
+    around: tellingStatements(`${config.warehouse}.wal`, options),
   })
   const context: SyncContext = {
     client,
@@ -101,13 +103,14 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
   }
 }
 
-function tellingWrites(log: string, onWrite: TideOptions['onWrite']): AroundStatement | undefined {
-  if (onWrite === undefined) return undefined
+function tellingStatements(log: string, { onWrite, onStatement }: TideOptions): AroundStatement | undefined {
+  if (onWrite === undefined && onStatement === undefined) return undefined
   const size = () => statSync(log, { throwIfNoEntry: false })?.size ?? 0
   let known = 0
   return async (sql, run) => {
+    onStatement?.(sql)
     const result = await run()
-    if (size() > known) onWrite(sql)
+    if (size() > known) onWrite?.(sql)
     known = size()
     return result
   }

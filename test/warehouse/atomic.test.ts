@@ -64,6 +64,10 @@ class Stopping {
         this.#count()
         return sql.rows(...statement)
       },
+      kept: async (...statement) => {
+        this.#count()
+        return sql.kept(...statement)
+      },
       rowsInOrder: async (...statement) => {
         this.#count()
         return sql.rowsInOrder(...statement)

@@ -14,7 +14,7 @@ export async function coverageOf(
   sql: Sql,
   { report, scope }: { report: string; scope: string },
 ): Promise<Coverage | undefined> {
-  const [row] = await sql.rows<{ asked: string; until: number | null; because: string | null }>(
+  const [row] = await sql.kept<{ asked: string; until: number | null; because: string | null }>(
     'SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE report = $1 AND scope = $2',
     [report, scope],
   )
@@ -58,7 +58,9 @@ export async function recordCoverage(
 /** Deletes the coverage of scopes that are not in `kept`. If a scope returns later, all its trails are read again. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
-  await sql.run(`DELETE FROM tidemark.coverage WHERE report = ${text(report)}${others}`)
+  const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
+  // A DELETE, even of no row, would forget the coverage of all reports that is kept in memory.
+  if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
 interface ScopedSpan extends Span {
@@ -77,7 +79,7 @@ export async function cover(sql: Sql, report: Declaration, windows: readonly Sco
 }
 
 async function coveredBy(sql: Sql, report: string): Promise<ScopedSpan[]> {
-  const rows = await sql.rows<WithNulls<ScopedSpan>>(
+  const rows = await sql.kept<WithNulls<ScopedSpan>>(
     `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1
      ORDER BY scope, since NULLS FIRST`,
     [report],

@@ -34,8 +34,9 @@ export class Fences {
 
   /** Returns a fence with the next epoch. Commits with an older fence of this report and kind fail from now on. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
-    const stored = await readNewest(sql, { report, kind })
     const place = placeOf({ report, kind })
+    // If only this process writes, the stored epoch is never newer than an epoch in `#newest`.
+    const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     if (!this.#isAlone || outlivesProcess({ report, kind })) await write(sql, { report, kind, epoch, holder })
     // `check` stores this fence in the run's first transaction, so that a run without new rows writes only once.
@@ -47,8 +48,10 @@ export class Fences {
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence
-    const stored = await readNewest(sql, fence)
     const taken = this.#newest.get(placeOf(fence))
+    // The first commit of a run replaces the stored fence of the previous run, in one statement.
+    if (taken?.epoch === epoch && (await advance(sql, fence, taken))) return
+    const stored = await readNewest(sql, fence)
     const newest = taken === undefined || (stored !== undefined && stored.epoch > taken.epoch) ? stored : taken
     if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)
     if (newest === taken && (stored?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
@@ -61,7 +64,7 @@ const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
-  const [stored] = await sql.rows<{ epoch: number; holder: string }>(
+  const [stored] = await sql.kept<{ epoch: number; holder: string }>(
     'SELECT epoch, holder FROM tidemark.fences WHERE report = $1 AND kind = $2 ORDER BY epoch DESC LIMIT 1',
     [report, kind],
   )
@@ -71,6 +74,15 @@ async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<Fence
 async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & FenceRecord): Promise<void> {
   await sql.run('DELETE FROM tidemark.fences WHERE report = $1 AND kind = $2', [report, kind])
   await sql.run('INSERT INTO tidemark.fences VALUES ($1, $2, $3, $4, now())', [report, kind, epoch, holder])
+}
+
+/** Replaces a stored fence with an older epoch. Returns false if there is none. */
+async function advance(sql: Sql, { report, kind }: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
+  const [updated] = await sql.rows<{ Count: number }>(
+    'UPDATE tidemark.fences SET epoch = $1, holder = $2, taken_at = now() WHERE report = $3 AND kind = $4 AND epoch < $1',
+    [epoch, holder, report, kind],
+  )
+  return updated?.Count === 1
 }
 
 function fencedError({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {

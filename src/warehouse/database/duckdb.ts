@@ -18,6 +18,7 @@ import {
 import { isOutOfFiles, SyncError } from '../../errors.ts'
 import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './cells.ts'
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
+import { Facts } from './facts.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
@@ -46,6 +47,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
+  readonly #facts = new Facts()
   #tail: Promise<unknown> = Promise.resolve()
   #closing = false
   #closed = false
@@ -91,6 +93,10 @@ export class Database implements Sql, AsyncDisposable {
 
   async rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
     return this.#inTurn(() => this.#read<T>(sql, values))
+  }
+
+  async kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
+    return this.#inTurn(() => this.#readKept<T>(sql, values))
   }
 
   async rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
@@ -144,6 +150,7 @@ export class Database implements Sql, AsyncDisposable {
       const result = await work({
         run: (sql, values) => this.#execute(sql, values),
         rows: (sql, values) => this.#read(sql, values),
+        kept: (sql, values) => this.#readKept(sql, values),
         rowsInOrder: (sql) => this.#read(sql, undefined, true),
       })
       await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
@@ -218,6 +225,7 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Runs `first` directly before the statement, without another statement between them. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
+    this.#facts.before(sql)
     try {
       await this.#around(sql, async () => {
         if (first !== undefined) await this.#connection.run(first)
@@ -236,12 +244,22 @@ export class Database implements Sql, AsyncDisposable {
 
   async #read<T>(sql: string, values?: readonly SqlValue[], keepsOrder = false): Promise<T[]> {
     const read = () => this.#connection.runAndReadAll(sql, values === undefined ? undefined : [...values])
+    this.#facts.before(sql)
     try {
       const reader = await this.#around(sql, keepsOrder ? () => this.#inOrder(read) : read)
       return reader.getRowObjectsJS().map(withSafeNumbers) as T[]
     } catch (error) {
       throw this.#failure(error)
     }
+  }
+
+  async #readKept<T>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
+    const query = JSON.stringify([sql, values])
+    const found = this.#facts.find(query)
+    if (found !== undefined) return found as T[]
+    const rows = await this.#read<T>(sql, values)
+    if (!this.isShared) this.#facts.keep(query, rows as object[])
+    return rows
   }
 
   async #inOrder<T>(read: () => Promise<T>): Promise<T> {

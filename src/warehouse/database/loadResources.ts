@@ -4,12 +4,16 @@ import type { Database } from './duckdb.ts'
 
 /** A larger load leaves one thread free, because the run reads the rows of the next load meanwhile. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
+/** A smaller load uses one thread. On two, it needs a fifth more processor time (bench/NOTES.md). */
+const SMALL_LOAD_BYTES_MAX = 256 * 1024
 
-/** Runs a load. A large load leaves one thread free, because it needs more memory with all threads and is no faster. */
+/** Runs a load. Large loads leave one thread free, because they need more memory with all threads and are no faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
-  if (bytes < LARGE_LOAD_BYTES_MIN) return work()
+  const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
+  if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await threadsOf(database)
-  return threads === 1 ? work() : withSetting(database, { setting: 'threads', usual: threads, now: threads - 1 }, work)
+  const change = { setting: 'threads', usual: threads, now: isSmall ? 1 : threads - 1 }
+  return threads === 1 ? work() : withSetting(database, change, work)
 }
 
 export interface LoadSize {

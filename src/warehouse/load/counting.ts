@@ -148,8 +148,8 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
   return counts
 }
 
-async function countState(sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<CountState | undefined> {
-  const [row] = await sql.rows<WithNulls<CountState>>(`
+async function countState(sql: Pick<Sql, 'kept'>, place: CountPlace): Promise<CountState | undefined> {
+  const [row] = await sql.kept<WithNulls<CountState>>(`
     SELECT epoch_us(counted_at) AS "countedAt", unexplained AS "acceptedDifference", failures, stopped FROM tidemark.countings WHERE ${placeSql(place)}`)
   return row && withoutNulls<CountState>(row)
 }
@@ -168,7 +168,7 @@ type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) 
 type WithFence = { readonly fence: Fence | undefined }
 
 /** Returns the functions that read and write the tables for comparisons of counts. */
-export const countBooks = (database: Pick<Sql, 'rows'>, fenced: FencedWork) => ({
+export const countBooks = (database: Pick<Sql, 'rows' | 'kept'>, fenced: FencedWork) => ({
   heldRows: (place: CountPlace) => heldRows(database, place),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => countedCreations(sql, place, which)),

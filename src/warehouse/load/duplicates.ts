@@ -25,11 +25,6 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
   const earlier: string[] = []
-  const key = names(table.key)
-  const [counted] = await sql.rows<{ extra: number }>(
-    `SELECT count(*) - count(DISTINCT ${table.key.length === 1 ? key : `(${key})`}) AS extra FROM staged`,
-  )
-  if (counted === undefined || counted.extra === 0) return []
   // This loop ends, because each new table has fewer rows of each key than the table from which it is filled.
   for (let from = 'staged'; ; from = earlier[0] as string) {
     await sql.run(`

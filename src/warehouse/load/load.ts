@@ -40,7 +40,7 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
     const staged = parts && (await stage(database, parts).catch(throwAsLoadRefused(parts)))
     return await commit(place, { input, table, plan, rows: { staged } })
   } finally {
-    await database.run(DROP_TEMPORARY)
+    if (segment !== undefined) await database.run(DROP_TEMPORARY)
     if (isSplit) await database.run('SET enable_caching_operators = true')
   }
 }

@@ -27,7 +27,7 @@ export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<num
   const isAudit = report.perRecord !== undefined
   if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
   const found = await countOf(sql, 'found_misfits')
-  const stored = await sql.rows<{ table: string; column: string }>(
+  const stored = await sql.kept<{ table: string; column: string }>(
     'SELECT DISTINCT "table", "column" FROM tidemark.misfits WHERE report = $1',
     [report.name],
   )

@@ -114,14 +114,19 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
+/** Returns the reports that have rejected rows, with how many of their rows are not dismissed. */
+const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number }[]> =>
+  sql.kept(
+    'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
+  )
+
 /** Deletes rejected rows of which the load stores a later version. A row in summary shape corrects no full row. */
 export async function deleteCorrectedRows(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
 ): Promise<void> {
   const key = keyField(report)
-  if (key === undefined || (await countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report.name)}`)) === 0)
-    return
+  if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
   await sql.run(`
     DELETE FROM tidemark.rejected_rows WHERE rowid IN (
       SELECT r.rowid FROM tidemark.rejected_rows r
@@ -197,6 +202,7 @@ export type Dismissal =
 
 /** Dismisses rejected rows and returns their number. For rows dismissed by age, `dismissed_at` is `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
+  if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal
   const which = isOld ? `observed_at < ${time(dismissal.lastSeenBefore)}` : isNamedSql(dismissal)
   const where = `dismissed_at IS NULL AND ${which}`

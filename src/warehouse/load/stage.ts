@@ -7,7 +7,7 @@ import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
-import { countOf, type Sql, name, pointer, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, names, pointer, text, time } from '../database/sql.ts'
 import { FieldSql, type StagedColumn } from './fieldSql.ts'
 import { rejectItems } from './rejectItems.ts'
 import { itemsSql } from './items.ts'
@@ -110,19 +110,23 @@ export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
   const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
   if (rules.contract === 'reject') await rejectItems(sql, parts)
-  const [counted] = await sql.rows<{ rows: number; refused: number }>(
-    `SELECT count(*) AS rows, count("~reason") AS refused FROM staged`,
+  const key = table.key.length === 1 ? names(table.key) : `(${names(table.key)})`
+  const isKeyed = report.perRecord === undefined
+  const keys = isKeyed ? `count(DISTINCT ${key}) FILTER ("~reason" IS NULL)` : 'NULL'
+  const [counted] = await sql.rows<{ rows: number; refused: number; keys: number | null }>(
+    `SELECT count(*) AS rows, count("~reason") AS refused, ${keys} AS keys FROM staged`,
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
   const refused = counted?.refused ?? 0
   const rejected =
     refused + segment.rejected.length === 0 ? 0 : await moveToRefused(sql, { segment, numberMark, refused })
   const { shapes } = segment.catalog
-  const isKeyed = report.perRecord === undefined
-  const earlier = isKeyed
-    ? await splitDuplicates(sql, { report, table, columns, shapes, settleMs: rules.settleMs })
-    : []
-  return { columns, collections, mayMisfit, rejected, rows: await countOf(sql, 'staged'), earlier, carries }
+  const stored = segment.rows - refused
+  const isUnique = !isKeyed || counted.keys === stored
+  const search = { report, table, columns, shapes, settleMs: rules.settleMs }
+  const earlier = isUnique ? [] : await splitDuplicates(sql, search)
+  const rows = isUnique ? stored : await countOf(sql, 'staged')
+  return { columns, collections, mayMisfit, rejected, rows, earlier, carries }
 }
 
 function pagesSql(table: ReportTable, segment: Segment): string {

@@ -21,13 +21,13 @@ export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
 
 /** Returns the reports whose history is on. */
 export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>> {
-  const rows = await sql.rows<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
+  const rows = await sql.kept<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
   return new Set(rows.map(({ report }) => report))
 }
 
 /** Returns the earliest time at which open versions can begin; undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
-  const [row] = await sql.rows<{ on: boolean; ended: number | null }>(
+  const [row] = await sql.kept<{ on: boolean; ended: number | null }>(
     'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
     [report],
   )

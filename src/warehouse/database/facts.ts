@@ -1,0 +1,35 @@
+/**
+ * Keeps results of queries on the tables of schema `tidemark` in memory, for a file that no other process writes. A
+ * result is forgotten before a statement may write one of its tables, and again before the transaction ends. So no kept
+ * result is wrong, even if the statement fails, the transaction is rolled back, or the result of its COMMIT is lost.
+ */
+interface Kept {
+  readonly tables: ReadonlySet<string>
+  readonly rows: readonly object[]
+}
+
+export class Facts {
+  readonly #kept = new Map<string, Kept>()
+  /** The tables that were written since the last BEGIN. */
+  readonly #written = new Set<string>()
+
+  /** Returns a copy of the kept result; undefined if there is none. `query`: the statement with its values. */
+  find(query: string): object[] | undefined {
+    return this.#kept.get(query)?.rows.map((row) => ({ ...row }))
+  }
+
+  keep(query: string, rows: readonly object[]): void {
+    this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
+  }
+
+  /** Forgets the results that the statement, or an earlier one of the transaction, may change. Call it before each. */
+  before(sql: string): void {
+    if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
+    for (const table of tablesIn(sql)) this.#written.add(table)
+    for (const [query, { tables }] of this.#kept)
+      if ([...tables].some((table) => this.#written.has(table))) this.#kept.delete(query)
+    if (sql === 'BEGIN') this.#written.clear()
+  }
+}
+
+const tablesIn = (sql: string): string[] => sql.match(/\btidemark\.\w+/g) ?? []
