@@ -22,6 +22,8 @@ export interface TideSettings {
   readonly pageSize?: number
   /** The setting `overlap`; undefined for Tidemark's default. */
   readonly overlap?: string
+  /** The setting `settle`; undefined for Tidemark's default. */
+  readonly settle?: string
   readonly currencies?: readonly string[]
   readonly execArgv?: readonly string[]
   /** An existing folder, which the caller removes. If it is undefined, a temporary folder is created and removed. */
@@ -37,6 +39,7 @@ export async function startTide(settings: TideSettings): Promise<Tide> {
     defaults: {
       page_size: settings.pageSize ?? 1_000,
       ...(settings.overlap === undefined ? {} : { overlap: settings.overlap }),
+      ...(settings.settle === undefined ? {} : { settle: settings.settle }),
     },
     reports: settings.expand === undefined ? {} : { events: { expand: settings.expand } },
     ...(settings.limits === undefined ? {} : { limits: settings.limits }),

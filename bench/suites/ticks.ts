@@ -1,6 +1,6 @@
 /**
- * Measures one tick: a run that stores 40 changed rows with child rows, its statements, and a run that finds no change.
- * Also syncs 1,000 changed rows into a small table and into one a hundred times as large.
+ * Measures one tick: a run that stores 40 changed rows with child rows, its statements, and the run after it, which reads
+ * the same rows again and finds no change. The incremental suite measures 1,000 rows into tables of two sizes.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Line, type Options, type Suite, formatted, median } from '../measure.ts'
@@ -11,8 +11,8 @@ import { startService } from '../service/start.ts'
 
 const CHANGED = 40
 const TABLE_ROWS = 20_000
-/** With this short overlap, each run reads the rows of one change only. */
-const OVERLAP = '1s'
+/** With these short times, each run reads the rows of one change only. */
+const SHORT = { overlap: '1s', settle: '1s' }
 /** Milliseconds to wait between a change and a sync, because the service's clock has whole seconds. */
 const SECOND_MS = 2_100
 const TICK_GOAL_MS = 150
@@ -24,7 +24,7 @@ interface Ticks {
 
 async function measureTicks(flavour: Flavour, rounds: number): Promise<Ticks> {
   await using service = await startService(flavour, TABLE_ROWS)
-  await using tide = await startTide({ url: service.url, overlap: OVERLAP })
+  await using tide = await startTide({ url: service.url, ...SHORT })
   const sync = () => tide.order({ do: 'sync', reports: ['events'] })
   await sync()
   await tide.order({ do: 'checkpoint' })
@@ -59,7 +59,7 @@ function tickLines(what: string, { changed, quiet }: Ticks): Line[] {
       detail: figures(changed),
     },
     {
-      what: `a tick of that report without a change`,
+      what: 'the next tick, which finds no change',
       measured: `${formatted(quietMs, 0)} ms`,
       goal: '–',
       isMet: undefined,
