@@ -45,9 +45,13 @@ async function measureTicks(flavour: Flavour, rounds: number): Promise<Ticks> {
   return ticks
 }
 
+function figures(done: readonly Done[]): string {
+  const statements = median(done.map((each) => each.statements))
+  const cpuMs = median(done.map((each) => each.cpuMs))
+  return `${statements} statements, processor time ${formatted(cpuMs, 0)} ms`
+}
+
 function tickLines(what: string, { changed, quiet }: Ticks): Line[] {
-  const figures = (done: readonly Done[]) =>
-    `${median(done.map(({ statements }) => statements))} statements, processor time ${formatted(median(done.map(({ cpuMs }) => cpuMs)), 0)} ms`
   const p50 = median(changed.map(({ ms }) => ms))
   const quietMs = median(quiet.map(({ ms }) => ms))
   return [

@@ -1,7 +1,7 @@
 /** Leaves the newest row of each key in `staged`. Earlier rows with more fields are merged first (contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
-import { countOf, type Sql, name, names } from '../database/sql.ts'
+import { countOf, type Sql, name } from '../database/sql.ts'
 import { newestOfKeySql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 
