@@ -59,8 +59,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the mark may go back',
     file: 'src/warehouse/books/books.ts',
-    from: 'greatest(max(n.value), max(m.value)) AS value',
-    to: `min(n.value) - INTERVAL 1 SECOND AS value`,
+    from: 'SET value = greatest(m.value, n.value),',
+    to: 'SET value = n.value - INTERVAL 1 SECOND,',
   },
   {
     name: 'the mark is committed before the rows',
@@ -237,8 +237,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a currency begins at the mark of another one',
     needs: 'questionChanged',
     file: 'src/warehouse/books/books.ts',
-    from: 'WHERE m.report = $1 AND m.scope = $2 AND ${IS_READ_UP_TO}',
-    to: "WHERE m.report = $1 AND (m.scope = $2 OR m.scope <> '') AND ${IS_READ_UP_TO}",
+    from: 'WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}',
+    to: "WHERE report = $1 AND (scope = $2 OR scope <> '') AND ${IS_READ_UP_TO}",
   },
   {
     name: 'a backfill records windows as done that it did not load',
