@@ -55,7 +55,7 @@ const ROWS_SHOWN = 200
 
 const WAIT_MS = HOUR_MS
 
-const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt']
+const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']
 
 const collect = (fault: string, before: readonly string[]): readonly string[] => [...before, fault]
 
@@ -323,7 +323,7 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
   },
   {
     name: 'schema',
-    summary: 'print the tables: as DDL, data dictionary or dbt sources; change the type of a column',
+    summary: 'print the tables: as DDL, data dictionary, dbt sources or types of programs; change the type of a column',
     argument: ['[type]', 'the new type of the column that --retype names'],
     options: [
       option('--format <format>', 'how to print them').choices(SCHEMA_FORMATS).default('sql'),
@@ -334,6 +334,7 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
     examples: `  $ tidemark schema > tables.sql
   $ tidemark schema --format markdown > TABLES.md
   $ tidemark schema --format dbt > models/sources.yml
+  $ tidemark schema --format typescript > warehouse.d.ts
   $ tidemark schema --retype events.custom_code BIGINT
 
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { stringify } from 'yaml'
 import { dbtSources } from '../../../schema/dbt.ts'
 import { dictionary } from '../../../schema/dictionary.ts'
+import { jsonSchemaOf, typescriptOf } from '../../../schema/rowTypes.ts'
 import { chosenTypes } from '../../../schema/values.ts'
 import type { Config } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
@@ -16,7 +17,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { performFor } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
-  readonly format: 'sql' | 'markdown' | 'dbt'
+  readonly format: 'sql' | 'markdown' | 'dbt' | 'typescript' | 'json-schema'
   /** Example: `events.custom_code`. */
   readonly retype?: string
 }
@@ -67,6 +68,8 @@ async function readTables(config: Config): Promise<CatalogueTable[]> {
 
 function textOf(catalogue: readonly CatalogueTable[], config: Config, format: SchemaOptions['format']): string {
   if (format === 'sql') return definitionSql(catalogue)
+  if (format === 'typescript') return typescriptOf(catalogue)
+  if (format === 'json-schema') return `${JSON.stringify(jsonSchemaOf(catalogue), undefined, 2)}\n`
   const columns = columnsIn(catalogue, 'main')
   const books = catalogue.filter((table) => table.schema === 'tidemark')
   if (format === 'markdown') return dictionary(books, columns)

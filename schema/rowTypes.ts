@@ -1,0 +1,104 @@
+/** Describes the rows of all tables and views for other programs: as TypeScript interfaces and as JSON schemas. */
+import type { ColumnEntry } from './dictionary.ts'
+import { reports } from './index.ts'
+import { tableOf } from './tables.ts'
+
+export interface RowTable {
+  readonly schema: string
+  readonly name: string
+  readonly comment: string
+  readonly columns: readonly (ColumnEntry & { readonly nullable: boolean })[]
+}
+
+interface ValueType {
+  /** The type of a value that `getRowObjectsJS()` of `@duckdb/node-api` returns. */
+  readonly typescript: string
+  /** The JSON schema of a value that `tidemark query --format json` prints. */
+  readonly json: { readonly type?: string; readonly format?: string }
+}
+
+const INTEGER = { type: 'integer' }
+const NUMBER = { typescript: 'number', json: { type: 'number' } }
+
+const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
+  BIGINT: { typescript: 'bigint', json: INTEGER },
+  HUGEINT: { typescript: 'bigint', json: INTEGER },
+  UBIGINT: { typescript: 'bigint', json: INTEGER },
+  INTEGER: { typescript: 'number', json: INTEGER },
+  DECIMAL: NUMBER,
+  DOUBLE: NUMBER,
+  BOOLEAN: { typescript: 'boolean', json: { type: 'boolean' } },
+  VARCHAR: { typescript: 'string', json: { type: 'string' } },
+  TIMESTAMPTZ: { typescript: 'Date', json: { type: 'string', format: 'date-time' } },
+  // `query --format json` prints the document itself, and node-api returns its text.
+  JSON: { typescript: 'string', json: {} },
+}
+
+const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
+
+/** Example: `DECIMAL` for `DECIMAL(38,9)`. */
+const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
+
+/** The key columns of each table. They are never NULL, although they have no constraint in DuckDB. */
+const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
+  reports.map(tableOf).flatMap(({ name, key, children }) => [
+    [name, key] as const,
+    ...children.map((child) => [child.name, [...key, '_child_key']] as const),
+  ]),
+)
+
+const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>
+  nullable && (table.schema === 'tidemark' || KEYS.get(table.name)?.includes(name) !== true)
+
+/** Returns one interface for each table, and an interface `Database` of all tables for query builders such as Kysely. */
+export function typescriptOf(tables: readonly RowTable[]): string {
+  const members = tables.map((table) => `  '${qualified(table)}': ${interfaceName(table)}\n`)
+  return `/** Made by "tidemark schema --format typescript": rows as getRowObjectsJS() of @duckdb/node-api returns them. */
+${tables.map(interfaceOf).join('\n')}
+export interface Database {
+${members.join('')}}
+`
+}
+
+function interfaceOf(table: RowTable): string {
+  const members = table.columns.map((column) => {
+    const { name, type, comment } = column
+    const { typescript } = valueTypeOf(type)
+    const property = /^[a-z_]\w*$/i.test(name) ? name : JSON.stringify(name)
+    return `${docOf(comment, '  ')}  ${property}: ${typescript}${typescript !== 'unknown' && mayBeNull(table, column) ? ' | null' : ''}\n`
+  })
+  return `${docOf(table.comment, '')}export interface ${interfaceName(table)} {\n${members.join('')}}\n`
+}
+
+const docOf = (comment: string, indent: string): string =>
+  comment === '' ? '' : `${indent}/** ${comment.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */\n`
+
+/** Kysely's name of a table: without the schema if that is `main`. */
+const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? name : `${schema}.${name}`)
+
+/** Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
+const interfaceName = (table: RowTable): string =>
+  qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
+
+/** Returns a document of JSON Schema 2020-12 with a definition for each table. Example: `#/$defs/current.events`. */
+export const jsonSchemaOf = (tables: readonly RowTable[]): object => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  description: 'Made by "tidemark schema --format json-schema": rows as "tidemark query --format json" prints them',
+  $defs: Object.fromEntries(tables.map((table) => [qualified(table), rowSchemaOf(table)])),
+})
+
+const rowSchemaOf = (table: RowTable): object => ({
+  type: 'object',
+  ...(table.comment !== '' && { description: table.comment }),
+  properties: Object.fromEntries(
+    table.columns.map((column) => [column.name, valueSchemaOf(column, mayBeNull(table, column))]),
+  ),
+  required: table.columns.map(({ name }) => name),
+  additionalProperties: false,
+})
+
+function valueSchemaOf({ type, comment }: ColumnEntry, isNullable: boolean): object {
+  const { json } = valueTypeOf(type)
+  const typed = json.type !== undefined && isNullable ? { ...json, type: [json.type, 'null'] } : json
+  return comment === '' ? typed : { ...typed, description: comment }
+}
