@@ -41,10 +41,12 @@ const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\
 
 /** The key columns of each table. They are never NULL, although they have no constraint in DuckDB. */
 const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
-  reports.map(tableOf).flatMap(({ name, key, children }) => [
-    [name, key] as const,
-    ...children.map((child) => [child.name, [...key, '_child_key']] as const),
-  ]),
+  reports
+    .map(tableOf)
+    .flatMap(({ name, key, children }) => [
+      [name, key] as const,
+      ...children.map((child) => [child.name, [...key, '_child_key']] as const),
+    ]),
 )
 
 const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>

@@ -11,7 +11,13 @@ import { aWorld, type World } from './support.ts'
 
 const run = promisify(execFile)
 /** One table, one child table with discovered columns, one view, one table of the books, and a view of intervals. */
-const TABLES = ['main.events', 'main.events__meeting_rooms', 'current.budgets', 'tidemark.windows', 'tidemark.freshness']
+const TABLES = [
+  'main.events',
+  'main.events__meeting_rooms',
+  'current.budgets',
+  'tidemark.windows',
+  'tidemark.freshness',
+]
 
 let world: World
 
@@ -30,7 +36,9 @@ const withinDoubles = (_: string, value: unknown): unknown =>
 
 describe('JSON schemas', () => {
   it('accept each row that query prints as JSON, and no row with a column less', async () => {
-    const { $defs } = JSON.parse(await formatted('json-schema')) as { $defs: Record<string, z.core.JSONSchema.JSONSchema> }
+    const { $defs } = JSON.parse(await formatted('json-schema')) as {
+      $defs: Record<string, z.core.JSONSchema.JSONSchema>
+    }
     for (const table of TABLES) {
       const rowSchema = z.fromJSONSchema($defs[shortName(table)] ?? { not: {} })
       const { stdout } = await world.run('query', '--format', 'json', `FROM ${table}`)
@@ -95,14 +103,26 @@ describe('TypeScript interfaces', () => {
     const compile = async (statement: string): Promise<string> => {
       const user = path.join(world.folder, 'user.ts')
       await writeFile(user, `import type { Database } from './warehouse.ts'\nexport const found = ${statement}\n`)
-      const tsc = ['--ignoreConfig', '--noEmit', '--strict', '--allowImportingTsExtensions', '--types', '', '--target', 'es2022', user]
+      const tsc = [
+        '--ignoreConfig',
+        '--noEmit',
+        '--strict',
+        '--allowImportingTsExtensions',
+        '--types',
+        '',
+        '--target',
+        'es2022',
+        user,
+      ]
       return run(path.join(ROOT, 'node_modules/.bin/tsc'), tsc).then(
         () => '',
         ({ stdout }: { stdout: string }) => stdout,
       )
     }
     expect(await compile("(row: Database['events']): bigint => row.event_id")).toBe('')
-    expect(await compile("(row: Database['current.events']) => row.is_deleted")).toContain("'is_deleted' does not exist")
+    expect(await compile("(row: Database['current.events']) => row.is_deleted")).toContain(
+      "'is_deleted' does not exist",
+    )
     expect(await compile("(row: Database['events']): string => row.event_id")).toContain("'bigint' is not assignable")
   })
 })
