@@ -30,7 +30,7 @@ afterAll(() => world[Symbol.asyncDispose]())
 const formatted = async (format: string): Promise<string> => (await world.run('schema', '--format', format)).stdout
 const shortName = (table: string): string => table.replace(/^main\./, '')
 
-/** The validator refuses integers that a double cannot hold, and JSON Schema does not. The hash of a row is one. */
+/** The validator refuses integers beyond 2^53, such as the hash of a row. JSON Schema allows them. */
 const withinDoubles = (_: string, value: unknown): unknown =>
   Number.isInteger(value) && !Number.isSafeInteger(value) ? 0 : value
 
