@@ -19,18 +19,16 @@ export interface NotifierOptions {
   readonly clock: Clock
   readonly log: Log
   readonly onNotice?: (event: string, outcome: 'delivered' | 'failed' | 'given up') => void
-  readonly times?: Partial<NotifierTimes>
+  readonly times?: typeof TIMES
 }
 
-export interface NotifierTimes {
-  readonly checkMs: number
+const TIMES = {
+  checkMs: 30 * SECOND_MS,
   /** For this time after the start, late reports cause no notice. */
-  readonly graceMs: number
+  graceMs: 5 * MINUTE_MS,
   /** The delay before the second try. The delay doubles after each try. */
-  readonly retryMs: number
+  retryMs: 2 * SECOND_MS,
 }
-
-const TIMES: NotifierTimes = { checkMs: 30 * SECOND_MS, graceMs: 5 * MINUTE_MS, retryMs: 2 * SECOND_MS }
 const RETRY_MS_MAX = 5 * MINUTE_MS
 /** With delays that double from 2 s to 5 min, these tries take about half an hour. */
 const TRIES_MAX = 13
@@ -40,14 +38,14 @@ export const noticesFileOf = (warehouse: string): string => `${warehouse}.notice
 
 export class Notifier {
   readonly #parts: NotifierOptions
-  readonly #times: NotifierTimes
+  readonly #times: typeof TIMES
   readonly #file: string
   #memory = emptyMemory()
   #wake = Promise.withResolvers<void>()
 
   constructor(parts: NotifierOptions) {
     this.#parts = parts
-    this.#times = { ...TIMES, ...parts.times }
+    this.#times = parts.times ?? TIMES
     this.#file = noticesFileOf(parts.config.warehouse)
   }
 

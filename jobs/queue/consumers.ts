@@ -1,5 +1,5 @@
 /** The BullMQ workers of one process. When the process stops, running jobs return to the queue within `STOP_MS_MAX`. */
-import type { Job, Worker } from 'bullmq'
+import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
 import type { ErrorCode } from '../../src/errors.ts'
@@ -8,17 +8,11 @@ import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** A lock expires after `lockMs` without renewal. Expired locks are searched every `stalledMs`. */
-export interface LockTimes {
-  readonly lockMs: number
-  readonly stalledMs: number
-}
-
 export interface ConsumersOptions {
   readonly store: QueueStore
   readonly clock: Clock
   readonly log: Log
-  readonly locks?: LockTimes | undefined
+  readonly locks?: Pick<WorkerOptions, 'lockDuration' | 'stalledInterval'> | undefined
 }
 
 export interface Task<Data> {
@@ -59,7 +53,7 @@ export class JobConsumers {
     const worker = store.worker<unknown, unknown>(queue, process, {
       concurrency: post.concurrency ?? 1,
       settings: { backoffStrategy: (tries, _, error) => retryDelayMs(tries, error, () => clock.random()) },
-      ...(locks !== undefined && { lockDuration: locks.lockMs, stalledInterval: locks.stalledMs }),
+      ...locks,
     })
     worker.on('failed', (job, error) => this.#logFailure(queue, job, error))
     this.#workers.push(worker as Worker)

@@ -3,7 +3,7 @@ import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
 import { composeStore } from './queues.ts'
-import { RedisValues } from './redisValues.ts'
+import type { SharedValues, StoredValue } from './sharedValues.ts'
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
@@ -178,3 +178,60 @@ function isOlder(text: string, [major, minor]: readonly [number, number]): boole
   const [hasMajor = 0, hasMinor = 0] = text.split('.').map((part) => Number.parseInt(part, 10))
   return hasMajor < major || (hasMajor === major && hasMinor < minor)
 }
+
+const READ = `local text = redis.call('GET', KEYS[1])
+if not text then return false end
+return {text, redis.call('PTTL', KEYS[1])}`
+
+const RENEW = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])`
+
+const REMOVE = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+
+const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
+return 1`
+
+/** Texts that processes share through Redis. Each script reads and writes without a write by others in between. */
+class RedisValues implements SharedValues {
+  readonly #redis: Redis
+  readonly #prefix: string
+
+  constructor(redis: Redis, prefix: string) {
+    this.#redis = redis
+    this.#prefix = prefix
+  }
+
+  async read(name: string): Promise<StoredValue | undefined> {
+    const found = (await this.#redis.eval(READ, 1, this.#key(name))) as [string, number] | null
+    return found === null ? undefined : { text: found[0], remainingMs: found[1] }
+  }
+
+  async write(name: string, text: string, ms: number): Promise<void> {
+    await this.#redis.set(this.#key(name), text, 'PX', whole(ms))
+  }
+
+  async claim(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#redis.set(this.#key(name), text, 'PX', whole(ms), 'NX')) === 'OK'
+  }
+
+  async renew(name: string, text: string, ms: number): Promise<boolean> {
+    return (await this.#redis.eval(RENEW, 1, this.#key(name), text, whole(ms))) === 1
+  }
+
+  async remove(name: string, text: string): Promise<void> {
+    await this.#redis.eval(REMOVE, 1, this.#key(name), text)
+  }
+
+  async prolong(name: string, ms: number): Promise<void> {
+    await this.#redis.eval(PROLONG, 1, this.#key(name), whole(ms))
+  }
+
+  #key(name: string): string {
+    return `${this.#prefix}-shelf:${name}`
+  }
+}
+
+/** Redis accepts only whole, positive milliseconds. */
+const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

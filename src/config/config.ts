@@ -19,7 +19,7 @@ import { readSources, type Sources } from './sources.ts'
 import { parseYaml, type YamlFile } from './yamlFile.ts'
 
 export type { Problem } from './problems.ts'
-export { jsonSchema } from './raw.ts'
+export { jsonSchema, type Limits } from './raw.ts'
 export type * from './shape.ts'
 
 /** Reads and checks the configuration. Throws CONFIG_INVALID with all problems. */

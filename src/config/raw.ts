@@ -17,7 +17,7 @@ import {
 } from './checks.ts'
 import { byteSize, checked, text, unique, whole } from './fields.ts'
 import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
-import { BYTE_SIZE } from './units.ts'
+import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
 /** A slower rate than one request in 100 seconds would look like a worker that hangs. */
@@ -133,6 +133,23 @@ const limits = z
   })
   .prefault({})
   .describe('Upper limits; each ends in a clear error')
+
+export type Limits = Readonly<ReturnType<typeof limitsOf>>
+
+export function limitsOf(raw: z.output<typeof limits>) {
+  return {
+    loadRowsMax: raw.load_rows_max,
+    loadBytesMax: raw.load_bytes_max,
+    pageBytesMax: raw.page_bytes_max,
+    walkPagesMax: raw.walk_pages_max,
+    walkAttemptsMax: raw.walk_attempts_max,
+    warehouseMemory: raw.warehouse_memory,
+    queryMemory: raw.query_memory,
+    queryDisk: raw.query_disk,
+    queryTimeMs: parseDuration(raw.query_time) ?? 0,
+    ...(raw.warehouse_threads !== undefined && { warehouseThreads: raw.warehouse_threads }),
+  }
+}
 
 export const RawConfig = z
   .strictObject({

@@ -11,8 +11,8 @@ import {
   reportsInEnvironment,
   SERVE_TOKEN,
 } from './environment.ts'
-import type { RawConfig } from './raw.ts'
-import type { Config, LakeConfig, Limits, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
+import { limitsOf, type RawConfig } from './raw.ts'
+import type { Config, LakeConfig, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
@@ -104,21 +104,6 @@ function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConf
 function notifyOf({ webhook, lag, failures }: RawConfig['notify'], secret: Secret | undefined): Pick<Config, 'notify'> {
   if (webhook === undefined || secret === undefined) return {}
   return { notify: { webhook: new URL(webhook), secret, lagMs: parseDuration(lag) ?? 0, failures } }
-}
-
-function limitsOf(raw: RawConfig['limits']): Limits {
-  return {
-    loadRowsMax: raw.load_rows_max,
-    loadBytesMax: raw.load_bytes_max,
-    pageBytesMax: raw.page_bytes_max,
-    walkPagesMax: raw.walk_pages_max,
-    walkAttemptsMax: raw.walk_attempts_max,
-    warehouseMemory: raw.warehouse_memory,
-    queryMemory: raw.query_memory,
-    queryDisk: raw.query_disk,
-    queryTimeMs: parseDuration(raw.query_time) ?? 0,
-    ...(raw.warehouse_threads !== undefined && { warehouseThreads: raw.warehouse_threads }),
-  }
 }
 
 type RegisteredReport = (typeof reports)[number]

@@ -4,6 +4,7 @@ import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
 import type { LakeAddress, ServeAddress } from './checks.ts'
 import type { Misspelling } from './environment.ts'
+import type { Limits } from './raw.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
@@ -94,21 +95,6 @@ export interface NotifyConfig {
   readonly secret: Secret
   readonly lagMs: number
   readonly failures: number
-}
-
-export interface Limits {
-  readonly loadRowsMax: number
-  readonly loadBytesMax: number
-  readonly pageBytesMax: number
-  readonly walkPagesMax: number
-  readonly walkAttemptsMax: number
-  /** Maximum memory of DuckDB for loads. Example: `1GB`. */
-  readonly warehouseMemory: string
-  readonly queryMemory: string
-  /** Maximum size of a reader's temporary files. Example: `10GB`. */
-  readonly queryDisk: string
-  readonly queryTimeMs: number
-  readonly warehouseThreads?: number
 }
 
 export interface Config {

@@ -1,7 +1,7 @@
 /** Runs SQL statements of users on the newest published copy, in a separate process with limited memory. */
 import { link, realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
-import type { Config, Limits } from '../config/shape.ts'
+import type { Config, Limits } from '../config/config.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'

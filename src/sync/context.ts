@@ -1,10 +1,10 @@
 /** The dependencies of a run: client, warehouse, clock and others. The caller (or a simulation) opens them. */
 import { z } from 'zod'
-import { type ReportName, reportNames } from '../../schema/index.ts'
+import { reportNames } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
-import type { Limits, ReportConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
 import type { Secret } from '../secret.ts'
 import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
@@ -32,17 +32,12 @@ export interface SyncContext extends WalkContext {
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 
-export interface SyncSettings {
-  readonly reports: Readonly<Record<ReportName, ReportConfig>>
-  readonly currencies: readonly string[]
-  readonly limits: Limits
+export interface SyncSettings extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'> {
   /** The maximum number of requests that one walk sends at the same time. */
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
   readonly hashKey?: Secret | undefined
-  readonly staging: string
-  readonly rejectedKeepMs: number
 }
 
 const count = z.number()

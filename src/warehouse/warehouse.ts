@@ -17,7 +17,7 @@ import {
   type ReportStateRow,
   type RunRecord,
 } from './books/books.ts'
-import { OrderBooks } from './books/orders.ts'
+import { ordersOf } from './books/orders.ts'
 import { BackfillBooks } from './books/backfills.ts'
 import { type Coverage, coverageOf, forgetCoverage, storedPrivacyRules, recordCoverage } from './books/coverage.ts'
 import { type AroundStatement, Database } from './database/duckdb.ts'
@@ -99,7 +99,7 @@ export class Warehouse implements AsyncDisposable {
   /** Prefix of numbers that a double can't store exactly. Staging writes such a number as a string with this prefix. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
-  readonly orders: OrderBooks
+  readonly orders: ReturnType<typeof ordersOf>
   readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
@@ -125,7 +125,7 @@ export class Warehouse implements AsyncDisposable {
     this.#publishBy = publishBy
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
-    this.orders = new OrderBooks(database)
+    this.orders = ordersOf(database)
     this.books = readsOf(database)
     this.numberMark = numberMark
   }

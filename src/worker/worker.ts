@@ -98,10 +98,11 @@ const STANDBY_MS = 3_000
 const CHECKS_PER_LOCK = 3
 
 /** Only tests use `lock`. It makes the intervals shorter than in production. */
-const intervalsOf = (lock: number | undefined) =>
-  lock === undefined
-    ? { locks: undefined, pollMs: SCHEDULE_CHECK_MS, standbyMs: STANDBY_MS }
-    : { locks: { lockMs: lock, stalledMs: Math.ceil(lock / CHECKS_PER_LOCK) }, pollMs: lock, standbyMs: lock }
+const intervalsOf = (lock: number | undefined) => ({
+  locks: lock === undefined ? undefined : { lockDuration: lock, stalledInterval: Math.ceil(lock / CHECKS_PER_LOCK) },
+  pollMs: lock ?? SCHEDULE_CHECK_MS,
+  standbyMs: lock ?? STANDBY_MS,
+})
 
 type RoleWork = (signal: AbortSignal) => Promise<void>
 

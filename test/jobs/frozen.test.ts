@@ -61,7 +61,12 @@ it('a job whose lock is gone is called off through its signal, and comes back', 
   await using redis = await startRedis()
   await using store = await openStore(redis.url, { directory: '', clock: systemClock, prefix: 'frozen' })
   const log = createLog({ level: 'silent' })
-  const consumers = new JobConsumers({ store, clock: systemClock, log, locks: { lockMs: 900, stalledMs: 300 } })
+  const consumers = new JobConsumers({
+    store,
+    clock: systemClock,
+    log,
+    locks: { lockDuration: 900, stalledInterval: 300 },
+  })
   const reasons: string[] = []
   const backAgain = Promise.withResolvers<void>()
   consumers.consume('incremental', {

@@ -6,19 +6,10 @@ export async function eachBounded<T>(
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  let next = 0
-  let failed = false
+  // If the loop of one lane throws, this iterator ends for all lanes.
+  const rest = items.values().map((item) => item)
   const lane = async () => {
-    while (!failed && next < items.length) {
-      const item = items[next] as T
-      next += 1
-      try {
-        await work(item)
-      } catch (error) {
-        failed = true
-        throw error
-      }
-    }
+    for (const item of rest) await work(item)
   }
   const lanes = await Promise.allSettled(Array.from({ length: Math.min(atOnce, items.length) }, lane))
   const broken = lanes.find((each) => each.status === 'rejected')

@@ -12,25 +12,17 @@ export interface Order {
   readonly at: Instant
 }
 
-export class OrderBooks {
-  readonly #database: Database
-
-  constructor(database: Database) {
-    this.#database = database
-  }
-
+export const ordersOf = (database: Database) => ({
   /** Stores a new order and returns its identifier. */
-  async begin({ who, what, request, at }: Order): Promise<string> {
+  begin: async ({ who, what, request, at }: Order): Promise<string> => {
     const id = randomUUID()
-    await this.#database.run(`
+    await database.run(`
       INSERT INTO tidemark.orders (order_id, asked_at, who, what, request)
       VALUES (${text(id)}, ${time(at)}, ${text(who)}, ${text(what)}, ${text(JSON.stringify(request))})`)
     return id
-  }
-
+  },
   /** Stores the result of an order: `done`, or the codes of its errors. */
-  async end(id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> {
-    await this.#database.run(`
-      UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`)
-  }
-}
+  end: (id: string, { result, at }: { readonly result: string; readonly at: Instant }): Promise<void> =>
+    database.run(`
+      UPDATE tidemark.orders SET ended_at = ${time(at)}, result = ${text(result)} WHERE order_id = ${text(id)}`),
+})
