@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
+import { onAbort } from '../signals.ts'
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
@@ -57,10 +58,7 @@ export class Stop implements Disposable {
   }
 
   requested(): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.signal.aborted) resolve()
-      else this.signal.addEventListener('abort', () => resolve(), { once: true })
-    })
+    return new Promise((resolve) => void onAbort(this.signal, resolve))
   }
 
   [Symbol.dispose](): void {

@@ -1,5 +1,6 @@
 /** Cancels calls with AbortSignals. `AbortSignal.any` is not used: its signals stay attached to long-lived parents. */
 import { SyncError } from '../errors.ts'
+import { onAbort } from '../signals.ts'
 
 export interface LinkedSignal extends Disposable {
   readonly signal: AbortSignal
@@ -10,11 +11,11 @@ export interface LinkedSignal extends Disposable {
 export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): LinkedSignal {
   const controller = new AbortController()
   const followed = parents.filter((parent) => parent !== undefined)
-  const releases = followed.map((parent) => onAbort(parent, () => controller.abort(parent.reason)))
+  const links = followed.map((parent) => onAbort(parent, () => controller.abort(parent.reason)))
   return {
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
-    [Symbol.dispose]: () => releases.forEach((release) => release()),
+    [Symbol.dispose]: () => links.forEach((link) => link[Symbol.dispose]()),
   }
 }
 
@@ -23,12 +24,8 @@ export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T
   // If `work` rejects after the abort, Node would report an unhandled rejection.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
-  const release = onAbort(signal, () => aborted.reject(reasonOf(signal)))
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    release()
-  }
+  using _ = onAbort(signal, () => aborted.reject(reasonOf(signal)))
+  return await Promise.race([work, aborted.promise])
 }
 
 export function throwIfAborted(signal: AbortSignal): void {
@@ -44,10 +41,4 @@ export function reasonOf(signal: AbortSignal): Error {
 
 export function cancelled(message: string): SyncError {
   return new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
-}
-
-function onAbort(signal: AbortSignal, action: () => void): () => void {
-  if (signal.aborted) action()
-  else signal.addEventListener('abort', action, { once: true })
-  return () => signal.removeEventListener('abort', action)
 }

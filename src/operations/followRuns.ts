@@ -5,6 +5,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import { outcomeOf } from './contract.ts'
 import type { Caller, EndedRun } from './engine.ts'
+import { onAbort } from '../signals.ts'
 
 export interface FollowOptions {
   readonly kind: RunKind
@@ -30,18 +31,15 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
     record(event, options, { reports, before, ended })
     if (ended.size === reports.length) all.resolve()
   })
-  const stop = () => all.reject(signal.reason)
   const looking = new AbortController()
-  signal.addEventListener('abort', stop)
+  using _ = onAbort(signal, () => all.reject(signal.reason))
   try {
-    if (signal.aborted) stop()
     for (const report of reports) await ask(report)
     if (reports.length === 0) all.resolve()
     await Promise.race([all.promise, reRequest(options, { reports, ended }, AbortSignal.any([signal, looking.signal]))])
   } finally {
     leave()
     looking.abort()
-    signal.removeEventListener('abort', stop)
   }
   return reports.flatMap((report) => ended.get(report) ?? [])
 }

@@ -12,6 +12,7 @@ import { asSyncError, SyncError } from '../errors.ts'
 import { DAY_MS, toMillis } from '../instant.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import type { Answer, More, Request } from './messages.ts'
+import { onAbort } from '../signals.ts'
 
 const PROGRAM = fileURLToPath(new URL('./readerMain.ts', import.meta.url))
 const MIB = 2 ** 20
@@ -118,20 +119,14 @@ export class ReaderProcess {
   async #exchange(request: Request, { take, signal, limitMs }: AskOptions): Promise<unknown> {
     let message: Request | More = request
     let leftMs = limitMs
-    const cancel = () => void this.kill(asSyncError(signal?.reason))
-    signal?.addEventListener('abort', cancel)
-    if (signal?.aborted === true) cancel()
-    try {
-      for (;;) {
-        const startedMs = clock.monotonicMs()
-        const answer = await this.#answerTo(message, { leftMs, limitMs })
-        leftMs -= clock.monotonicMs() - startedMs
-        if ('failed' in answer) throw new SyncError(answer.failed.code, answer.failed.message, answer.failed)
-        if ('done' in answer) return answer.done
-        message = { more: (await take?.(answer.rows, answer.columns)) ?? false }
-      }
-    } finally {
-      signal?.removeEventListener('abort', cancel)
+    using _ = signal && onAbort(signal, () => void this.kill(asSyncError(signal.reason)))
+    for (;;) {
+      const startedMs = clock.monotonicMs()
+      const answer = await this.#answerTo(message, { leftMs, limitMs })
+      leftMs -= clock.monotonicMs() - startedMs
+      if ('failed' in answer) throw new SyncError(answer.failed.code, answer.failed.message, answer.failed)
+      if ('done' in answer) return answer.done
+      message = { more: (await take?.(answer.rows, answer.columns)) ?? false }
     }
   }
 

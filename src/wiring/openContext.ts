@@ -17,6 +17,7 @@ import { z } from 'zod'
 import { identityHash } from '../../jobs/stores/tokenCipher.ts'
 import { DEFAULT_LIMITS } from '../client/limits.ts'
 import type { SharedPauses } from '../client/sharedPauses.ts'
+import { onAbort } from '../signals.ts'
 
 export interface Wiring {
   readonly clock: Clock
@@ -36,9 +37,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   const warehouse = opening.use(await openWarehouse(config))
   // Keeps the staging directory if other processes may have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
-  const interrupt = () => warehouse.interrupt()
-  signal.addEventListener('abort', interrupt)
-  opening.defer(() => signal.removeEventListener('abort', interrupt))
+  opening.use(onAbort(signal, () => warehouse.interrupt()))
   signal.throwIfAborted()
   const settings = settingsOf(config)
   const context: SyncContext = { client, warehouse, clock, settings, onProgress: () => undefined, signal, observe }

@@ -22,6 +22,7 @@ import { ownerBackend } from './consoleBackends.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import { startServing } from './serving.ts'
 import { asSyncError, type ErrorCode, type SyncError } from '../errors.ts'
+import { onAbort } from '../signals.ts'
 
 export interface OwnerContext extends ConsumersOptions {
   readonly config: Config
@@ -46,8 +47,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   const ending = new AbortController()
   const ended = Promise.withResolvers<void>()
   const end = () => ended.resolve()
-  signal.addEventListener('abort', end)
-  if (signal.aborted) end()
+  using _stopping = onAbort(signal, end)
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
   try {
     await using live = await startServing(config, { token: context.serveToken, log })
@@ -71,7 +71,6 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     await notifying
     await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
-    signal.removeEventListener('abort', end)
     ownership.leave()
     ending.abort()
     await endInTime(context, warehouse.close())

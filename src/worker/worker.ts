@@ -27,6 +27,7 @@ import { ownOrStandBy } from './runAsOwner.ts'
 import { reportNames } from '../../schema/index.ts'
 import { isCron } from '../config/cron.ts'
 import { lakeName } from '../warehouse/database/lake.ts'
+import { onAbort } from '../signals.ts'
 
 export interface WorkerShell {
   readonly out: { write(text: string): void }
@@ -118,7 +119,7 @@ async function untilStopped(stop: AbortSignal, consumers: JobConsumers, roles: r
       }),
     ),
   )
-  await new Promise((resolve) => (signal.aborted ? resolve(undefined) : signal.addEventListener('abort', resolve)))
+  await new Promise<void>((resolve) => void onAbort(signal, resolve))
   await Promise.all([consumers.stop(), ended])
   for (const each of await ended) if (each.status === 'rejected') throw each.reason
 }

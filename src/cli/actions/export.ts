@@ -8,6 +8,7 @@ import { openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 import { requireReportNames } from '../reportSelection.ts'
+import { onAbort } from '../../signals.ts'
 
 export interface ExportOptions extends CommandOptions {
   readonly to: string
@@ -23,10 +24,8 @@ export async function exportTables(
   const reports = reportNames.filter((report) => named.length === 0 || named.includes(report))
   const folder = path.resolve(cwd, to)
   await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL) })
-  const interrupt = () => copy.interrupt()
-  stop.signal.addEventListener('abort', interrupt)
+  using _ = onAbort(stop.signal, () => copy.interrupt())
   const exported = await exportTo(copy, { to: folder, reports, now: clock.now() })
-  stop.signal.removeEventListener('abort', interrupt)
   out.write(json ? `${JSON.stringify(documentOf(exported), undefined, 2)}\n` : summaryOf(exported))
   return 0
 }
