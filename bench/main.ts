@@ -1,6 +1,6 @@
 /**
- * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [publishing] [queue] [worker] [takeover] [peers] [--rows N]
- * [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
+ * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [latency] [publishing] [queue] [worker] [takeover]
+ * [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
  * depends on these figures.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -9,6 +9,7 @@ import { machineText } from './machine.ts'
 import type { Line, Suite } from './measure.ts'
 import { floorSuite } from './suites/floor.ts'
 import { incrementalSuite } from './suites/incremental.ts'
+import { latencySuite } from './suites/latency.ts'
 import { memorySuite } from './suites/memory.ts'
 import { peersSuite } from './suites/peers.ts'
 import { publishingSuite } from './suites/publishing.ts'
@@ -24,6 +25,7 @@ const SUITES: readonly Suite[] = [
   ticksSuite,
   memorySuite,
   requestsSuite,
+  latencySuite,
   publishingSuite,
   queueSuite,
   workerSuite,
