@@ -29,9 +29,7 @@ async function first(rows: number, latencyMs: number, reports: readonly (typeof 
   await using sandbox = await startSandbox({ rows, faults, collections: false })
   await using tide = await startTide({ url: sandbox.url, pageSize: PAGE_ROWS, currencies: CURRENCIES })
   const { ms, requests } = await tide.order({ do: 'sync', reports })
-  const pages = reports.map(
-    (report) => Math.ceil(sandbox.world.keys(report).length / PAGE_ROWS) * (READS[report] ?? 1),
-  )
+  const pages = reports.map((report) => Math.ceil(sandbox.world.keys(report).length / PAGE_ROWS) * (READS[report] ?? 1))
   return { ms, requests, least: pages.reduce((sum, count) => sum + count, 0) }
 }
 

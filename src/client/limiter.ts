@@ -90,10 +90,12 @@ export class Limiter {
 
   #permit(): Permit {
     const concurrency = this.#concurrency
-    const { halvings } = concurrency
+    const { halvings, limit } = concurrency
+    const sinceMs = this.#clock.monotonicMs()
     let isInFlight = true
     return {
-      succeeded: () => concurrency.succeeded(this.#inFlight >= concurrency.limit),
+      succeeded: () =>
+        concurrency.succeeded(this.#inFlight >= concurrency.limit, this.#clock.monotonicMs() - sinceMs, limit),
       overloaded: () => concurrency.overloaded(halvings),
       [Symbol.dispose]: () => {
         if (!isInFlight) return
@@ -180,14 +182,23 @@ export class FairQueue<T> {
 
 /** The first limit is low, because the service has not shown its capacity yet. */
 const INITIAL_LIMIT = 2
+/** Above this limit, slower responses lower the limit again. Up to this limit, only an overload does. */
+const STEADY_LIMIT = 4
+/** Responses are slower if they take on average this many times the usual time. */
+const SLOWER = 1.5
+/** The weight of earlier responses in the average time. */
+const TIME_MEMORY = 0.75
 
-/** Limits concurrent requests. Successes raise the limit slowly, and an overload halves the limit. */
+/** Limits concurrent requests. Successes raise the limit, slower responses lower the limit, and an overload halves the limit. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
   /** If the limit is below this value, each success adds 1 to the limit. Otherwise, it adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
+  /** The average time of a response (ms) lately, and while at most `STEADY_LIMIT` requests were in flight. */
+  #recentMs: number | undefined
+  #usualMs = 0
 
   constructor(max: number) {
     assert(Number.isInteger(max) && max > 0, 'concurrency must be a positive whole number')
@@ -206,8 +217,18 @@ export class AdaptiveConcurrency {
   }
 
   /** Raises the limit, but only if all permits were in use: otherwise the present limit is enough. */
-  succeeded(wasFull: boolean): void {
-    if (!wasFull) return
+  succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
+    // A request that began at a higher limit shows the times of that limit, not of the present one.
+    if (!wasFull || limitAtStart > this.limit) return
+    const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
+    this.#recentMs = recentMs
+    this.#usualMs = this.limit <= STEADY_LIMIT ? recentMs : Math.min(this.#usualMs, recentMs)
+    if (recentMs > this.#usualMs * SLOWER) {
+      this.#recentMs = this.#usualMs
+      this.#limit = Math.max(STEADY_LIMIT, this.#limit - 1)
+      this.#slowGrowthFrom = this.#limit
+      return
+    }
     const step = this.#limit < this.#slowGrowthFrom ? 1 : 1 / this.#limit
     this.#limit = Math.min(this.#max, this.#limit + step)
   }

@@ -13,7 +13,7 @@ export const DEFAULT_LIMITS = {
   bodyMs: 30 * SECOND_MS,
   /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
   answerMs: 5 * MINUTE_MS,
-  /** Maximum size of a response, for example 500 rows of 256 KiB. Four of them fit into a small machine's memory. */
+  /** Maximum size of a response, for example 500 rows of 256 KiB. Eight of them take a gibibyte. */
   answerBytesMax: 128 * MEBIBYTE,
   /** Maximum number of attempts for a request. The five delays between six attempts last at most 15.5 s in total. */
   attemptsMax: 6,

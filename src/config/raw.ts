@@ -37,7 +37,11 @@ const service = z
       .array(z.string().min(1))
       .optional()
       .describe('Scopes to ask for; all that the client has when left out (REPORTING_SCOPES)'),
-    concurrency: whole().min(1).max(64).default(4).describe('Requests in flight at once'),
+    concurrency: whole()
+      .min(1)
+      .max(64)
+      .default(8)
+      .describe('Most requests in flight at once; fewer while the service is slow'),
     requests_per_second: z
       .number()
       .min(REQUESTS_PER_SECOND_MIN)

@@ -8,9 +8,10 @@ import { aClient, aRequest, aService, inTurn, json, QuickClock, type Reply, stat
 const { signal } = new AbortController()
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Reports as many successes as the limit allows. */
-function round(concurrency: AdaptiveConcurrency): void {
-  for (let left = concurrency.limit; left > 0; left -= 1) concurrency.succeeded(true)
+/** Reports as many successes as the limit allows. `ms`: the time of each response. */
+function round(concurrency: AdaptiveConcurrency, ms = 150): void {
+  const { limit } = concurrency
+  for (let left = limit; left > 0; left -= 1) concurrency.succeeded(true, ms, limit)
 }
 
 describe('the adaptive concurrency', () => {
@@ -49,19 +50,43 @@ describe('the adaptive concurrency', () => {
 
   it('does not grow from answers while fewer than allowed were in flight', () => {
     const concurrency = new AdaptiveConcurrency(16)
-    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false)
+    for (let answers = 0; answers < 100; answers += 1) concurrency.succeeded(false, 150, 2)
     expect(concurrency.limit).toBe(2)
   })
 
+  it('goes back to four while answers take longer with more at once', () => {
+    const concurrency = new AdaptiveConcurrency(16)
+    const seen = Array.from({ length: 40 }, () => {
+      const { limit } = concurrency
+      round(concurrency, limit > 4 ? 150 * limit : 150)
+      return limit
+    })
+    expect(seen.slice(0, 3)).toEqual([2, 4, 8])
+    expect(Math.max(...seen.slice(8))).toBeLessThanOrEqual(6)
+    expect(Math.min(...seen.slice(2))).toBe(4)
+  })
+
+  it('keeps four, however slow the answers become, and grows again when they stay at the new time', () => {
+    const concurrency = new AdaptiveConcurrency(8)
+    for (let rounds = 0; rounds < 3; rounds += 1) round(concurrency)
+    expect(concurrency.limit).toBe(8)
+    const seen = Array.from({ length: 20 }, () => {
+      round(concurrency, 1_500)
+      return concurrency.limit
+    })
+    expect(Math.min(...seen)).toBe(4)
+    expect(seen.at(-1)).toBe(8)
+  })
+
   it('always stays between one and the concurrency', () => {
-    const happenings = fc.array(fc.constantFrom('good', 'idle', 'strain', 'late strain'))
+    const happenings = fc.array(fc.constantFrom('good', 'slow', 'idle', 'strain', 'late strain'))
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 64 }), happenings, (max, happened) => {
         const concurrency = new AdaptiveConcurrency(max)
         for (const what of happened) {
           if (what === 'strain') concurrency.overloaded(concurrency.halvings)
           else if (what === 'late strain') concurrency.overloaded(concurrency.halvings - 1)
-          else concurrency.succeeded(what === 'good')
+          else concurrency.succeeded(what !== 'idle', what === 'slow' ? 900 : 150, concurrency.limit)
           expect(concurrency.limit).toBeGreaterThanOrEqual(1)
           expect(concurrency.limit).toBeLessThanOrEqual(max)
         }
