@@ -16,7 +16,7 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
 export interface Reader extends AsyncDisposable {
   /** Passes rows to `take` until it returns false. Throws QUERY_FAILED, CANCELLED or an error of the published copy. */
   query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>
-  /** Writes the rows as Parquet to a file that exists. Returns their number. Throws errors of `query`, and DISK_FULL. */
+  /** Writes the rows as Parquet to an existing file. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
 
