@@ -4,6 +4,8 @@ import { NO_RUN_COUNTS } from '../../src/plan/runCounts.ts'
 import { events } from '../../schema/reports/events.ts'
 import { type Instant, plusMs } from '../../src/instant.ts'
 import type { RunRecord } from '../../src/warehouse/books/books.ts'
+import { WORLD_REPORTS } from '../../src/sandbox/server.ts'
+import { aTide } from '../support/tide.ts'
 import { aClosedWindow, aFolder, aWarehouse, loadRows, NOON, type OpenWarehouse, openAt } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse
@@ -71,6 +73,19 @@ it('removes an old load that inserted nothing as soon as no row names it any mor
   const [first, , third, last] = await loads()
   expect(await own.warehouse.trimBooks(minutes(300))).toMatchObject({ loads: 1 })
   expect(await loads()).toEqual([first, third, last])
+})
+
+it('shortens the books of all reports within the memory that is the default', async () => {
+  await using tide = await aTide()
+  for (let run = 0; run < 2; run += 1) {
+    await tide.sync()
+    tide.clock.pass(3_600_000)
+    for (const report of WORLD_REPORTS)
+      for (const key of tide.sandbox.world.liveKeys(report)) tide.sandbox.world.edit(report, key)
+  }
+  await tide.sync()
+  const { loads } = await tide.warehouse.trimBooks(plusMs(tide.clock.now(), 3_600_000))
+  expect(loads).toBeGreaterThan(0)
 })
 
 it('removes reconciles and backfills that ended long ago, but not the last reconcile of a report, nor an open one', async () => {

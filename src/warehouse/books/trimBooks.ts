@@ -59,16 +59,18 @@ async function joinWindows(sql: Sql, before: Instant): Promise<void> {
 /** Removes old loads that inserted nothing and that no row names. So there are at most as many old loads as rows. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  const naming = await sql.rows<{ sql: string }>(`
-    SELECT format('SELECT t.{0} FROM {1}.{2} t SEMI JOIN old_loads o ON t.{0} = o.load_id', column_name, schema_name, table_name) AS sql
+  // In a lake, a search for the loads that rows name would read a column of every file.
+  const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads
+    WHERE committed_at < ${time(before)} AND ${changed} = 0 AND load_id < (SELECT max(load_id) FROM tidemark.loads)`)
+  const searches = await sql.rows<{ sql: string }>(`
+    SELECT format('DELETE FROM old_loads WHERE load_id IN (SELECT {0} FROM {1}.{2} SEMI JOIN (SELECT load_id AS o FROM old_loads) ON {0} = o)',
+      column_name, schema_name, table_name) AS sql
     FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, schema_name, table_name)
     WHERE database_name = current_database() AND column_name IN ('load_id', '_load_id') AND table_name <> 'loads'
       AND (schema_name = 'tidemark' OR ${!inLake})`)
-  // In a lake, a search for the loads that rows name would read a column of every file.
-  const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
-  const named = naming.map((each) => each.sql).join(' UNION ALL ')
-  await sql.run(`
-    WITH old_loads AS MATERIALIZED (SELECT load_id FROM tidemark.loads
-      WHERE committed_at < ${time(before)} AND ${changed} = 0 AND load_id < (SELECT max(load_id) FROM tidemark.loads))
-    DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads) AND load_id NOT IN (${named})`)
+  // Searches one table at a time, because the memory that a search of all tables needs grows with their number.
+  for (const search of searches) await sql.run(search.sql)
+  await sql.run('DELETE FROM tidemark.loads WHERE load_id IN (FROM old_loads); DROP TABLE old_loads')
 }
