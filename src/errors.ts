@@ -113,15 +113,16 @@ export function asSyncError(thrown: unknown): SyncError {
   // If a cleanup fails after an error, Node throws a SuppressedError, whose field `suppressed` is the first error.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
-  if (thrown instanceof Error && thrown.name === 'AbortError') {
-    return new SyncError('CANCELLED', 'stopped on request', { cure: 'Start it again; it continues where it stopped.' })
-  }
+  if (thrown instanceof Error && thrown.name === 'AbortError') return cancelled('stopped on request')
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return new SyncError('UNEXPECTED', message, {
     cure: 'This is a defect of Tidemark: please report it with the log of this run.',
     cause: thrown,
   })
 }
+
+export const cancelled = (message: string): SyncError =>
+  new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
 
 /** Returns whether the error means "too many open files". Such an error looks like an unreachable service. */
 export const isOutOfFiles = (thrown: unknown): boolean =>

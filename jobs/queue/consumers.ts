@@ -2,9 +2,9 @@
 import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
-import type { ErrorCode } from '../../src/errors.ts'
+import { cancelled, type ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
-import { cancelledError, errorOfReason, retryDelayMs, settleJob, STOPPING } from './jobOutcome.ts'
+import { errorOfReason, retryDelayMs, settleJob, STOPPING } from './jobOutcome.ts'
 import type { QueueName } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
@@ -81,7 +81,7 @@ export class JobConsumers {
     let abortReason: string | undefined
     const cancel = (why: string) => {
       abortReason ??= why
-      aborting.abort(cancelledError(abortReason))
+      aborting.abort(cancelled(abortReason))
     }
     lost?.addEventListener('abort', () => cancel(String(lost.reason)), { once: true })
     if (this.#stopping) cancel(STOPPING)

@@ -80,7 +80,3 @@ export function retryDelayMs(tries: number, error: Error | undefined, random: ()
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined
   return Math.round(Math.max(full * (0.5 + random() / 2), typeof requestedMs === 'number' ? requestedMs : 0))
 }
-
-/** Returns the error of a job that was aborted for the reason `why`. */
-export const cancelledError = (why: string): SyncError =>
-  new SyncError('CANCELLED', why, { cure: 'Start it again. It continues where it stopped.' })

@@ -10,8 +10,11 @@ export interface BodySource {
   bytesMax: number
 }
 
-const unzip = promisify(gunzip)
-const unbrotli = promisify(brotliDecompress)
+const UNPACKERS = new Map([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['br', promisify(brotliDecompress)],
+])
 
 /** Maximum number of compressions of one body. Only an attacker or a loop of proxies sends more of them. */
 const ENCODINGS_MAX = 3
@@ -52,7 +55,7 @@ function encodingsOf({ encoding, report }: BodySource): string[] {
 }
 
 async function decompressed(bytes: Buffer, encoding: string, source: BodySource): Promise<Buffer> {
-  const unpack = unpackerOf(encoding)
+  const unpack = UNPACKERS.get(encoding)
   if (unpack === undefined) throw unreadable('a content encoding that was not requested', source.report)
   try {
     return await unpack(bytes, { maxOutputLength: source.bytesMax })
@@ -60,11 +63,6 @@ async function decompressed(bytes: Buffer, encoding: string, source: BodySource)
     const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
     throw isTooLarge ? tooLarge(source) : unreadable(`broken ${encoding} data`, source.report)
   }
-}
-
-function unpackerOf(encoding: string) {
-  if (encoding === 'gzip' || encoding === 'x-gzip') return unzip
-  return encoding === 'br' ? unbrotli : undefined
 }
 
 function tooLarge({ report, bytesMax }: BodySource): SyncError {

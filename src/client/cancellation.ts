@@ -1,5 +1,5 @@
 /** Cancels calls with AbortSignals. `AbortSignal.any` is not used: its signals stay attached to long-lived parents. */
-import { SyncError } from '../errors.ts'
+import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
 export interface LinkedSignal extends Disposable {
@@ -37,8 +37,4 @@ export function reasonOf(signal: AbortSignal): Error {
   const reason: unknown = signal.reason
   if (reason instanceof Error && !(reason instanceof DOMException)) return reason
   return cancelled('stopped on request')
-}
-
-export function cancelled(message: string): SyncError {
-  return new SyncError('CANCELLED', message, { cure: 'Start it again; it continues where it stopped.' })
 }

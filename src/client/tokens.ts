@@ -1,9 +1,9 @@
 /** The token cache (spec §5, rules 1, 4 and 6). All requests that need a token share one token request. */
 import type { Clock } from '../clock.ts'
-import { SyncError } from '../errors.ts'
+import { cancelled, SyncError } from '../errors.ts'
 import { type Instant, plusMs } from '../instant.ts'
 import type { Secret } from '../secret.ts'
-import { cancelled, linkedSignal, type LinkedSignal, raced, throwIfAborted } from './cancellation.ts'
+import { linkedSignal, type LinkedSignal, raced, throwIfAborted } from './cancellation.ts'
 import { TOKEN_MARGIN_MS_MAX, TOKEN_MARGIN_SHARE } from './limits.ts'
 import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
 

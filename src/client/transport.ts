@@ -2,11 +2,11 @@
 import type { Socket } from 'node:net'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
-import { SyncError, asSyncError, filesExhausted, isOutOfFiles } from '../errors.ts'
+import { SyncError, asSyncError, cancelled, filesExhausted, isOutOfFiles } from '../errors.ts'
 import { fromMillis, type Instant, millisBetween } from '../instant.ts'
 import type { Secret } from '../secret.ts'
 import { bodyOf, readBytes } from './body.ts'
-import { linkedSignal, raced, throwIfAborted, cancelled } from './cancellation.ts'
+import { linkedSignal, raced, throwIfAborted } from './cancellation.ts'
 import { type ClientLimits, REFUSAL_BODY_BYTES_MAX } from './limits.ts'
 
 export interface Post {

@@ -2,10 +2,10 @@
 import { BackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
-import { CANCELLED_ON_REQUEST, cancelledError, STOPPING } from '../../jobs/queue/jobOutcome.ts'
+import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
-import { asSyncError } from '../errors.ts'
+import { asSyncError, cancelled } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import {
@@ -53,7 +53,7 @@ export class WorkerOperations implements Engine {
 
   /** Rejects the waiting calls of all callers when the worker stops. */
   close(): void {
-    this.#closing.abort(cancelledError(STOPPING))
+    this.#closing.abort(cancelled(STOPPING))
   }
 
   /** Executes an operation. Never rejects: a failure is a reply with `error`. */
@@ -180,7 +180,7 @@ export async function cancelWaiting(
       if (idOf(kind, job) !== id) continue
       await job.remove()
       const report = job.name as ReportName
-      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelledError(CANCELLED_ON_REQUEST) })
+      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelled(CANCELLED_ON_REQUEST) })
       found = { id, report, kind }
     }
   }

@@ -43,10 +43,6 @@ export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings)
   ]
 }
 
-/** Returns whether the rows that were read with `earlier` are enough for `wanted`. */
-export const covers = (earlier: ReadSettings, wanted: ReadSettings): boolean =>
-  changesThatNeedMore(earlier, wanted).length === 0
-
 /** Returns the coverage to store for a run with the settings `wanted`. Earlier runs have read up to `readUntil`. */
 export function nextCoverage(
   earlier: Coverage | undefined,

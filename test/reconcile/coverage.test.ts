@@ -1,7 +1,14 @@
 /** What happens to rows that are held already when the configuration starts to ask for more. */
 import { describe, expect, it } from 'vitest'
 import { parseInstant, type Instant } from '../../src/instant.ts'
-import { CHANGES, parseChanges, covers, nextCoverage, partsNewestFirst, changesText } from '../../src/plan/coverage.ts'
+import {
+  CHANGES,
+  changesThatNeedMore,
+  parseChanges,
+  nextCoverage,
+  partsNewestFirst,
+  changesText,
+} from '../../src/plan/coverage.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
 import { differences } from '../support/equality.ts'
@@ -15,15 +22,15 @@ describe('coverage', () => {
   const held = { start: at('2020-01-01'), filters: { companyId: 7 }, expand: ['a', 'b'] }
 
   it('holds for the same question, for fewer collections and for a later start', () => {
-    expect(covers(held, held)).toBe(true)
-    expect(covers(held, { ...held, expand: ['b'] })).toBe(true)
-    expect(covers(held, { ...held, start: at('2021-01-01') })).toBe(true)
+    expect(changesThatNeedMore(held, held)).toEqual([])
+    expect(changesThatNeedMore(held, { ...held, expand: ['b'] })).toEqual([])
+    expect(changesThatNeedMore(held, { ...held, start: at('2021-01-01') })).toEqual([])
   })
 
   it('ends with another collection, other filters or an earlier start', () => {
-    expect(covers(held, { ...held, expand: ['a', 'c'] })).toBe(false)
-    expect(covers(held, { ...held, filters: {} })).toBe(false)
-    expect(covers(held, { ...held, start: at('2019-12-31') })).toBe(false)
+    expect(changesThatNeedMore(held, { ...held, expand: ['a', 'c'] })).toEqual(['expand'])
+    expect(changesThatNeedMore(held, { ...held, filters: {} })).toEqual(['filters'])
+    expect(changesThatNeedMore(held, { ...held, start: at('2019-12-31') })).toEqual(['start'])
   })
 
   it('that was narrowed for a while is read again when it is wide again, and says what changed', () => {

@@ -6,7 +6,7 @@ import { SPILL } from '../../warehouse/publish/exportFolder.ts'
 import { type Column, counted, grouped, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../commandOutput.ts'
+import { type CommandOptions, print } from '../commandOutput.ts'
 import { requireReportNames } from '../reportSelection.ts'
 import { onAbort } from '../../signals.ts'
 
@@ -19,15 +19,18 @@ export async function exportTables(
   names: readonly string[],
   { config, to, json = false }: ExportOptions,
 ): Promise<ExitCode> {
-  const { out, stop, clock, cwd } = shell
+  const { stop, clock, cwd } = shell
   const named = requireReportNames(names)
   const reports = reportNames.filter((report) => named.length === 0 || named.includes(report))
   const folder = path.resolve(cwd, to)
   await using copy = await openPublished(config, { spillDirectory: path.join(folder, SPILL) })
   using _ = onAbort(stop.signal, () => copy.interrupt())
   const exported = await exportTo(copy, { to: folder, reports, now: clock.now() })
-  out.write(json ? `${JSON.stringify(documentOf(exported), undefined, 2)}\n` : summaryOf(exported))
-  return 0
+  return print(
+    shell,
+    { json },
+    { failed: false, document: () => documentOf(exported), text: () => summaryOf(exported) },
+  )
 }
 
 function linesOf({ manifest, written }: ExportResult) {
