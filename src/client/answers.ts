@@ -15,7 +15,7 @@ export interface RequestContext {
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns the error for a report's response, or undefined if it is usable. The caller must handle a 401 first. */
+/** Returns the error for a report's response, or undefined for a usable response. The caller handles a 401 first. */
 export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   if (answer.status === 200) return unusableBody(answer, request)
   if (answer.status === 400) return requestInvalid(answer, request)
@@ -30,7 +30,7 @@ export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncE
   return otherRefusal(answer, request)
 }
 
-/** Returns the error for a status that means the same at every endpoint. */
+/** Returns the error for a status that needs no special treatment at any endpoint. Examples: 302, 404, 503. */
 export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncError {
   const { status } = answer
   if (isTransient(status)) {
@@ -107,7 +107,7 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-/** Returns the problems that an error response names, as a list and as one text. Secrets are masked. */
+/** Returns the problems in the body of an error response, as a list and as one text. Secrets are masked. */
 export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),
@@ -117,7 +117,7 @@ export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext
   return { text: redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX), problems }
 }
 
-/** Returns the status and the Retry-After of a response, for the data of an error. */
+/** Returns a response's status and Retry-After, for the field `data` of an error. */
 export const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
   status,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

@@ -12,7 +12,7 @@ export interface LimiterRules {
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Another request may begin after the permit is disposed of. */
+/** The right to send one request. Disposing of the permit allows the next request to begin. */
 export interface Permit extends Disposable {
   succeeded(): void
   /** Reports an overload (429, 5xx, timeout). The limiter then allows fewer concurrent requests. */
@@ -45,7 +45,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Waits for a permit, in the order of calls with this priority. Throws RATE_LIMITED during a long pause. */
+  /** Returns a permit. Of equal priority, the first caller is served first. Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
@@ -193,7 +193,7 @@ const TIME_MEMORY = 0.75
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** If the limit is below this value, each success adds 1 to the limit. Otherwise, it adds 1 / limit. */
+  /** If the limit is below this value, each success adds 1 to the limit. Otherwise, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
   /** The average time of a response (ms) lately, and while at most `STEADY_LIMIT` requests were in flight. */
@@ -216,7 +216,7 @@ export class AdaptiveConcurrency {
     return this.#halvings
   }
 
-  /** Raises the limit, but only if all permits were in use: otherwise the present limit is enough. */
+  /** Raises the limit, but only if all permits were in use: otherwise the current limit is enough. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // A request that began at a higher limit shows the times of that limit, not of the present one.
     if (!wasFull || limitAtStart > this.limit) return

@@ -13,7 +13,7 @@ export const DEFAULT_LIMITS = {
   bodyMs: 30 * SECOND_MS,
   /** Maximum duration of a request from its start to the last byte, even while bytes still arrive. */
   answerMs: 5 * MINUTE_MS,
-  /** Maximum size of a response, for example 500 rows of 256 KiB. Eight of them take a gibibyte. */
+  /** Maximum size of a response, for example 500 rows of 256 KiB. Eight such responses at once need 1 GiB of memory. */
   answerBytesMax: 128 * MEBIBYTE,
   /** Maximum number of attempts for a request. The five delays between six attempts last at most 15.5 s in total. */
   attemptsMax: 6,
@@ -28,9 +28,9 @@ export const DEFAULT_LIMITS = {
 
 export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
-/** A token is renewed this long before its end, so that it does not expire while a request is on its way. */
+/** A token is renewed this time (ms) before it expires, so that no request arrives with an expired token. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** A token with a short lifetime is renewed this share of the lifetime before its end. Example: 12 s of 60 s. */
+/** The same margin for short-lived tokens, as a share of their lifetime. Example: 0.2 of 60 s is 12 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
@@ -40,7 +40,7 @@ export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
 export const TOKENS_TRIED_MAX = 3
 /** Maximum size of the body of an error response. Only the error's message uses this body. */
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
-/** Maximum length of a quotation from an error response in an error: about ten property errors. */
+/** Maximum number of characters that an error quotes from an error response. About ten property errors fit. */
 export const SHOWN_CHARS_MAX = 600
-/** Maximum length of a quotation from a body without JSON in an error: the title of a login page. */
+/** Maximum number of characters that an error quotes from a body without JSON. The title of a login page fits. */
 export const SHOWN_START_CHARS_MAX = 80

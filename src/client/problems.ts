@@ -1,4 +1,4 @@
-/** Reads the problems that a 400 or 422 names. Accepts common layouts, because the specification shows none (§7). */
+/** Reads the problems in the body of a 400 or 422. Accepts common layouts: the specification shows none (§7). */
 import { attempt } from '../errors.ts'
 
 export interface Problem {

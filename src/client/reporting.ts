@@ -1,4 +1,4 @@
-/** The client of the reporting service. Each request contains its path, body and parser: the client knows no report. */
+/** The client of the reporting service. It needs no list of reports: each request has its path, body and parser. */
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
@@ -78,7 +78,7 @@ export interface Answer<T> {
   value: T
   /** The response's Date header (whole seconds). Without it: an estimate from earlier headers, or our clock's time. */
   servedAt: Instant
-  /** A lower bound of the service's clock when the request was sent. */
+  /** The earliest time that the service's clock can have shown when the request was sent. */
   askedAt: Instant
   /** The decompressed size of the body. */
   bytes: number
@@ -119,7 +119,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error (401 or 403) of each refused report. Further reads throw this error until an operator has acted. */
+  /** The error (401 or 403) of each refused report. Later reads throw this error until an operator has acted. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -157,7 +157,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns a lower bound of the service's time; our time if responses have no Date; undefined before any response. */
+  /** Returns the service's earliest possible time; our time if no response has a Date; undefined before a response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -175,7 +175,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Called if another process has ended the report's pause. */
+  /** Forgets the refusal of the report, because another process has ended the report's pause. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
@@ -277,7 +277,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** A 429 or a Retry-After pauses all processes that share their pauses. */
+  /** A 429 or a Retry-After pauses this client and, through `SharedPauses`, the other processes. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

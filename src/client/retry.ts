@@ -8,7 +8,7 @@ import type { ClientLimits } from './limits.ts'
 const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
-/** Returns whether the error is a 429, which limits the whole client. */
+/** Returns whether the service limits the number of requests (429). Then all requests of this client must wait. */
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 

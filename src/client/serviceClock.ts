@@ -1,8 +1,8 @@
 /**
- * Computes a lower bound of the service's clock. The service writes `Date`, in whole seconds, between the request and
- * the response. So each response bounds the difference of the service's clock and our monotonic clock (`offset`): `Date
- * − arrived ≤ offset < Date + 1 s − sent`. The highest lower bound is kept. If it is above the upper bound of a later
- * response, the service's clock was set back, and the lower bound of that response replaces it.
+ * Computes the earliest time that the service's clock can show. The service writes `Date`, in whole seconds, after we
+ * send a request and before we receive the response. So each response limits `offset`, the service's clock minus our
+ * monotonic clock: `Date − arrived ≤ offset < Date + 1 s − sent`. The highest lower limit is used. If a later response
+ * has an upper limit below it, the service's clock was set back, and the lower limit of that response is used.
  */
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
@@ -10,7 +10,7 @@ import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 
 export interface Observation {
   date: Instant | undefined
-  /** Times on our monotonic clock at which the request was sent and the head of the response arrived. */
+  /** Times on our monotonic clock: when the request was sent, and when the response's status and headers arrived. */
   sentMs: number
   arrivedMs: number
 }
@@ -29,19 +29,19 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the lower bound; our time if no response had a Date header; undefined before any response. */
+  /** Returns the earliest possible time; our time if no response had a Date header; undefined before any response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the lower bound at a monotonic time. If no response had a Date header, returns our time instead. */
+  /** Returns the service's earliest possible time at a monotonic time; our time if no response had a Date header. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records a response and returns its Date. Without a Date, returns the lower bound or, before any Date, our time. */
+  /** Records a response and returns its Date. Without a Date, returns `now()` or, before any Date, our time. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

@@ -1,4 +1,4 @@
-/** Shares pauses after a 429 or a Retry-After with other processes. Requests do not depend on the store. */
+/** Shares pauses after a 429 or a Retry-After through a store. If the store fails, requests are sent all the same. */
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
@@ -28,7 +28,9 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns the milliseconds until the shared pause ends; 0 if the store was read in the last 250 ms. */
+  /**
+   * Returns the milliseconds until the shared pause ends. Reads the store every 250 ms at most; otherwise returns 0.
+   */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -36,7 +36,7 @@ export interface Token {
   readonly expiresAt: Instant
   /** The token is renewed from this time on (our monotonic clock). */
   readonly renewAtMs: number
-  /** The number of the client's token request, from 1 on; 0 if another process has requested the token. */
+  /** 1 for the first token that this client requested, 2 for the second; 0 if another process requested the token. */
   readonly issue: number
 }
 
@@ -85,7 +85,7 @@ export class TokenCache {
     await this.#dependencies.store?.drop(token.secret)
   }
 
-  /** Drops the token and the refusal of the credentials, after an operator has acted. */
+  /** Drops the token. Also forgets that the service refused the credentials, because an operator has acted. */
   async forget(): Promise<void> {
     this.#refused = false
     await this.#dependencies.store?.forgive?.()

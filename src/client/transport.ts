@@ -1,4 +1,4 @@
-/** Sends one POST without redirects or retries. A deadline also ends a body that arrives byte by byte. */
+/** Sends one POST without redirects or retries. A deadline also ends a response whose body arrives very slowly. */
 import type { Socket } from 'node:net'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -26,7 +26,7 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** Times on our monotonic clock at which the request was sent and the head of the response arrived. */
+  /** Times on our monotonic clock: when the request was sent, and when the response's status and headers arrived. */
   sentMs: number
   arrivedMs: number
 }

@@ -1,14 +1,14 @@
-/** Divides the time range of a backfill into windows. A poor division costs requests but loses no row. */
+/** Divides the time range of a backfill into windows. Badly chosen windows cause more requests but lose no row. */
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
 /** Maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** Number of windows to plan if there are enough rows. With this many, several workers end at about the same time. */
+/** Number of windows to plan if there are enough rows. With 32 windows, several workers end at about the same time. */
 const WINDOWS_WANTED = 32
 /** Minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Days per window if the number of rows is unknown. A long range has longer windows: `WINDOWS_WANTED` of them. */
+/** Days per window if the number of rows is unknown. A range of more than 960 days gets 32 longer windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -17,7 +17,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** `rows[0]` is the number of rows by modification time, and `rows[1]`, if it is requested, by creation time. */
+/** `rows[0]`: number of rows modified in this range. `rows[1]`, if present: number of rows created in this range. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
@@ -34,7 +34,7 @@ export interface WindowSizes {
 
 export const rowsIn = ({ rows }: Pick<CountedRange, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
-/** Returns the number of rows to plan for each window: at most one load, at least `PAGES_A_WINDOW_MIN` pages. */
+/** Returns how many rows a window should have: at least `PAGES_A_WINDOW_MIN` pages, at most the rows of one load. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
   const least = Math.min(PAGES_A_WINDOW_MIN * pageRows, loadRowsMax)
   const wanted = Math.ceil(total / WINDOWS_WANTED)
@@ -66,7 +66,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** In a bare array, the search for the last page sends this many more requests when the number of pages doubles. */
+/** Without a total, finding the last page takes this many more requests when the number of pages doubles. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -6,7 +6,7 @@ import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './paging
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** A span that was planned as one load is cut again if its rows fill more than this number of loads. */
+/** A span was planned as one load, from estimated rows. If its rows fill more than two loads, it is cut again. */
 const PLANNED_LOADS_MAX = 2
 /** The largest page size that walks request, as a multiple of `page_size`. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
@@ -25,20 +25,20 @@ export const isArrayStart = ({ seen }: Case): boolean =>
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound at `start` (or at 1970), so that the later part has a lower bound. */
+/** Cuts a span without a lower bound at `start`, or at 1970 if `start` is outside. The later part has a lower bound. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
     : undefined
 
-/** Returns whether page 1 of an envelope has fewer rows than the envelope's `totalCount`, and the span may be cut. */
+/** Returns whether page 1 of an envelope has fewer rows than its `totalCount`, and the policy allows cuts. */
 export const isOverfull = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the span's old and young part; undefined if it has only one, or if the old part probably fits one page. */
+/** Cuts the span at `youngFrom`. Undefined: that time is outside, or the older part probably needs only one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the span's old and young part if the rows of the old part may be counted by the number of its last page. */
+/** Cuts the span at `youngFrom` if the older part is longer and can be counted by page numbers (`mayCount`). */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -58,11 +58,11 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice may be cut: it has two bounds, is longer than one instant, and has no heap. */
+/** Returns whether the slice can be cut: it has two bounds, is longer than one instant, and has no known heap. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if page 2 also has all rows of page 1: page numbers are then ignored. */
+/** Returns whether page 2 has new rows. If it also has all rows of page 1, page numbers are ignored: returns false. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -75,7 +75,7 @@ export function isAllByPage2({ seen: { claim, walk } }: Case): boolean {
   return walk.freshOnLastPage === 0 && (isSame || (claim === 'all unless clamped' && walk.lastRowsSent === 0))
 }
 
-/** Returns whether rows may exist that no page has: page 1 is full, and page 2 repeats page 1 or is refused. */
+/** Returns whether the service may have rows after page 1: page 1 is full, and page 2 repeats it or is refused. */
 export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { claim, walk } }: Case): boolean {
   if (walk.freshOnLastPage > 0) return false
   if (walk.lastRowsSent > 0 && claim !== 'all if unpaged' && walk.firstRows >= pageSize) return true
@@ -83,8 +83,9 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 }
 
 /**
- * Returns whether page 1 of a bare array seems to be the only page but may lack rows, because the service may ignore
- * page numbers and shorten its responses. If page 2 repeats page 1, complete responses of earlier runs prove nothing.
+ * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. A
+ * service that ignores page numbers can also shorten its responses. A page 1 with fewer than `wholeRows` rows is
+ * complete, unless page 2 has no new row.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -96,7 +97,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns parts of a slice that has many rows at one instant. `SpanQueue` chooses the parts of any other slice. */
+/** Returns parts of a slice that is a heap. For any other slice, returns undefined: `SpanQueue` chooses the parts. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -115,14 +116,14 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the paging profile after two walks. It was wrong if a page of this run was longer than a full page. */
+/** Returns the paging profile after two equal walks. If this run had a longer page, raises `fullPageRows`. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
   return isOutdated ? sawLastPage({ ...profile, fullPageRows: longestOfRun }, longestOfRun) : profile
 }
 
-/** Returns the last page's number and the maximum number of rows up to it; undefined if that page was not found. */
+/** Returns the last page's number and `total`, the maximum number of rows; undefined if that page was not found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -133,11 +134,11 @@ export function learnCounted(given: Case): PagingProfile {
   return sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
-/** Returns the maximum number of rows in one slice. Planned loads may be twice as large: their size was an estimate. */
+/** Returns the maximum number of rows in a slice: one load, or two loads if the slice was planned from an estimate. */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back from the last page has as many rows as its pages can have. Then no row is missing. */
+/** Returns whether the walk back has `total` rows, the most that its pages can have. No row is then missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -169,15 +170,15 @@ export const isShort = (given: Case): boolean => {
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** If two walks agree although rows are repeated, each page has the rows of page 1. */
+/** Returns whether each page has the rows of page 1: two walks return the same rows, although rows are repeated. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether rows may be missing that no further request can return. */
+/** Returns whether rows may be missing that no other request can return. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether a bare array may hide rows at one instant: page 2 repeats page 1, also with smaller pages. */
+/** Returns whether a bare array may lack rows of one instant: page 2 repeats page 1, for two page sizes. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -189,7 +190,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If all pages are equal, parts of the span must have no new row, too. */
+/** Returns whether two walks agree. If all pages are equal, smaller spans must also have shown no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
@@ -201,7 +202,7 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the next probe after two walks that have fewer rows than the total; undefined if none is left. */
+/** Returns the next probe if two walks have fewer rows than the total; undefined if all probes were made. */
 export function probeOfParts(given: Case): ProbeName | undefined {
   const { partTotals, narrower } = given.seen.found
   if (!isShort(given)) return undefined
@@ -209,7 +210,7 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/** Returns two parts without a common instant, so that no row is in both totals; empty if the span must not be cut. */
+/** Returns two parts without a common instant, so that no row is in both totals; empty if cuts are not allowed. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given)) return []
@@ -233,8 +234,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size for the next walk. With one row less per page, page 2 shows whether the service ignores page
- * numbers. If rows were repeated, one page with all rows makes their order irrelevant.
+ * Returns the page size for the next walk. A size below the rows of page 1 shows whether the service ignores page
+ * numbers. If rows were repeated, all rows are requested on one page.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given
@@ -253,7 +254,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the total may decide where to cut. False if page 1 has fewer rows than an earlier page. */
+/** Returns whether the span can be cut by its total. If page 1 is shorter than an earlier page, returns false. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -265,7 +266,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts of the span with fewer rows than the latest walk: a service may page only to a certain number. */
+/** Returns parts with fewer rows than the latest walk: some services return no page after a number such as 100. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

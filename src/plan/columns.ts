@@ -2,7 +2,7 @@
 import { type DuckType, snakeCase, VERSION_COLUMNS } from '../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 
-/** Maximum number of discovered columns in a table. Values of further fields stay in `_extra` or `_payload`. */
+/** Maximum number of discovered columns in a table. Values of other fields stay in `_extra` or `_payload`. */
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
@@ -25,7 +25,7 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** `limit`: the table has its maximum number of columns. `frozen`: the contract is `freeze`. Values stay in JSON. */
+  /** `limit`: the table has its maximum number of columns. `frozen`: the setting `contract` forbids new columns. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** The effect of a new field or type: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
@@ -60,7 +60,7 @@ export interface ColumnContext {
   readonly contract?: SchemaContract
 }
 
-/** Returns the columns to add or to widen, and the fields that get no such change because of the limit or `freeze`. */
+/** Returns columns to add or widen, and fields that get no column because of the limit or `contract: freeze`. */
 export function changesFor(fields: readonly SeenField[], known: ColumnContext): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
@@ -96,7 +96,7 @@ export interface ColumnRename {
   readonly column: DiscoveredColumn
 }
 
-/** Returns new names for discovered columns whose present name is now needed for `history: true`. */
+/** Returns new names for discovered columns whose name `history: true` now needs. */
 export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>): ColumnRename[] {
   const taken = takenNames(known)
   return known.columns

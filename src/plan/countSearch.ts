@@ -27,7 +27,7 @@ interface RangeGroup {
   /** The group has the ranges with the indexes `from` to `to - 1`. */
   readonly from: number
   readonly to: number
-  /** The service's number of rows in all ranges before index `from` (`before`) and before index `to` (`total`). */
+  /** The service has `before` rows in all ranges before index `from`, and `total` rows in all before index `to`. */
   readonly before: number
   readonly total: number
 }

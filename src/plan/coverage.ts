@@ -25,7 +25,7 @@ export const parseChanges = (reason: string | null): Change[] =>
   (reason?.split(AND) ?? []).flatMap((word) => CHANGES.find((change) => change === word) ?? [])
 
 export interface Coverage {
-  /** The configuration with which rows were read. Rows up to `refillUntil` may have an earlier configuration. */
+  /** The current settings. Rows that were modified up to `refillUntil` may have been read with earlier settings. */
   readonly asked: ReadSettings
   /** Rows that were modified up to this time have to be read again; undefined: none. */
   readonly refillUntil: Instant | undefined
@@ -55,7 +55,7 @@ export function nextCoverage(
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Stores a shorter `expand` too: if a flag is added back, rows that were read without it must be read again.
+  // Also stores a removed `expand` flag. If it is added again later, rows that were read without it must be read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
@@ -64,7 +64,7 @@ export function nextCoverage(
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts of a time range that is read again, newest first. All older time is one more part. */
+/** Lengths in days of the parts of a time range that is read again, newest first. One more part has all older time. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 /** Divides the time from `start` to `until` into parts, newest first. Each part begins where the next one ends. */

@@ -4,20 +4,20 @@
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** Weight of the earlier slices in the density. The last slice has the weight 1. */
+/** How much the earlier slices count in the estimate of rows per µs, if the last slice counts 1. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */
 const RESTART_FACTOR = 3
-/** Keeps the margin of `plannedRows` at one standard deviation or more, also if the variance is high. */
+/** Minimum inside the logarithm of `plannedRows`: its margin is then one standard deviation or more. */
 const WORTH_MIN = Math.exp(0.5)
-/** Share of a slice's deviation that is added to the trend. The smaller share is for deviations that may be chance. */
+/** Share of a slice's error (actual against expected rows) that changes `#trend`. A chance error changes it less. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** The trend before the first slice. It is positive, since most reports have more rows per day towards the present. */
+/** Initial value of `#trend`. It is positive, because most reports get more rows per day as time passes. */
 const TREND_AT_FIRST = 0.03
-/** Maximum change of the density from slice to slice, as a difference of logarithms. */
+/** Maximum of `#trend`: the next slice is expected to have at most 1.42 (e^0.35) times as many rows per µs. */
 const TREND_MAX = 0.35
 
 /** Returns the number of rows to plan for a response of at most `pageRows`, so that a full response is rare. */
@@ -31,7 +31,7 @@ export class Density {
   #rows = 0
   #length = 0
   #dispersion = DISPERSION_AT_FIRST
-  /** Growth of the density from slice to slice, as a difference of logarithms. */
+  /** Logarithm of the growth in rows per µs from one slice to the next. Example: 0.03 means about 3 % more. */
   #trend = TREND_AT_FIRST
 
   /** The expected number of rows per microsecond of the next slice; undefined before the first row. */
@@ -63,11 +63,11 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // The rows of the new slice are added next, so the earlier rows are scaled to the present density.
+    // Scales the earlier rows to the current rows per µs, because `saw` then adds the rows of the new slice.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the density to `rows` rows in `length` µs, and forgets earlier slices. `guess(0, 0)` makes it unknown. */
+  /** Sets the estimate to `rows` rows in `length` µs, and forgets earlier slices. `guess(0, 0)` makes it unknown. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

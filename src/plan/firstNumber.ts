@@ -17,7 +17,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Neighbours to compare in the sorted times. Two per side, because the nearest may be another time of the same row. */
+/** Positions in the sorted list, relative to a time. Two on each side: the nearest may be a time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */

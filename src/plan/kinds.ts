@@ -11,8 +11,8 @@ export const Kind = {
   /** A number whose digits don't fit DECIMAL(38,9). `decimal` is set too if the rounded number fits. */
   wideDecimal: 32,
   /**
-   * A number written with an exponent. `wideDecimal` is set too if a double cannot store it. `decimal` or `bigInteger`
-   * is set too if a column of integers cannot store it.
+   * A number written with an exponent, such as 1e3. `wideDecimal` is also set if a double cannot store the number.
+   * `decimal` or `bigInteger` is also set if a column of integers cannot store the number.
    */
   exponent: 64,
   text: 128,
@@ -20,7 +20,7 @@ export const Kind = {
   dateTime: 256,
   array: 1024,
   object: 2048,
-  /** Set in addition to another kind. Staging wrote the number as text, because a double would round the number. */
+  /** Set together with another kind. Staging wrote the number as text, because a double would round the number. */
   marked: 4096,
   /** A number without exponent that has more digits than a double can store. */
   long: 8192,

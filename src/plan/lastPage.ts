@@ -1,6 +1,6 @@
 /** Finds the last page of a span without a total. Its number limits the number of rows (docs/PROOFS.md, "total"). */
 
-/** `full`: as many rows as page 1, all new. `again`: the short page was returned again. `odd`: a contradiction. */
+/** `full`: as long as page 1, all new. `again`: the short page again. `odd`: longer than page 1, or a repeated page. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
@@ -24,7 +24,7 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 must be full. `guess`: the probable number of the last page. `stop`: the highest number for a leap. */
+  /** Page 1 must be full. `guess`: probable last page. `stop`: a page that is read before any page after it. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
@@ -60,7 +60,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
-    // The last page is uncertain if new rows follow a short page, or if a page is returned again only sometimes.
+    // The last page is uncertain if a page after a short page has new rows, or if only some later pages repeat it.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

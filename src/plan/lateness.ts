@@ -2,7 +2,7 @@
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
-/** The time that earlier windows have requested. A row of that time is late if the service did not return it then. */
+/** The time range that earlier windows have read. A row of this range is late if those windows did not return it. */
 export interface PreviousRead {
   /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant
@@ -18,7 +18,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns the time that earlier windows have read; undefined without a mark, or if the service's clock went back. */
+/** Returns what earlier windows have read; undefined without a mark, or if the service's clock was set back. */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,

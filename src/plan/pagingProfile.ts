@@ -8,9 +8,9 @@ export interface PagingProfile {
   readonly longestPageRows: number
   /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
-  /** Rows of the longest response that was proven complete by requests for parts of its span. */
+  /** Rows of the longest response whose rows are complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: whether the page after the last one has rows. It is requested only if two pages are equal. */
+  /** Audit reports only: whether the page after the last one has rows. Tested only if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -96,7 +96,7 @@ export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, aske
 const CLAMP_SHARE_MIN = 0.05
 
 /**
- * The conclusion from page 1 of a bare array. `all`: no further rows exist. `all unless clamped`: the service may have
+ * The conclusion from page 1 of a bare array. `all`: no other rows exist. `all unless clamped`: the service may have
  * shortened its pages. `all if unpaged`: the service may ignore page numbers. `unknown`: page 1 shows nothing.
  */
 export type Claim = 'all' | 'all unless clamped' | 'all if unpaged' | 'unknown'
@@ -108,7 +108,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns whether page 1 shows that no further rows exist. `checks`: the service may have shortened its pages. */
+/** Returns whether page 1 shows that no other rows exist. `checks`: considers that pages may be shortened. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

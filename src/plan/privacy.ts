@@ -22,7 +22,7 @@ export type ObjectRules = ReadonlyMap<string, ActiveRule>
 export interface RowRules {
   readonly row: ObjectRules
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored. Those of other fields are dropped. Undefined: all are stored. */
+  /** Fields whose arrays and objects are stored. Those of all other fields are dropped. Undefined: all are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -52,7 +52,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   }
 }
 
-/** Returns other fields (snake_case) that fill the same column (spec §2, event row). The column's rule covers them. */
+/** Returns other fields (snake_case) that fill this column (spec §2). The column's rule also applies to them. */
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 

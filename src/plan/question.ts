@@ -20,7 +20,7 @@ export interface Question {
   readonly currency?: string | undefined
   /** The requested record: `entityId` and `entityRecordId`, or `enquiryId` (which is part of the path). */
   readonly record?: RecordParameters
-  /** Further parameters, such as the one that includes or excludes deleted budgets. */
+  /** Other parameters. Example: the parameter that includes or excludes deleted budgets. */
   readonly also?: Readonly<Record<string, unknown>>
 }
 

@@ -3,7 +3,7 @@ export type RunCounts = Readonly<typeof NO_RUN_COUNTS>
 
 export const NO_RUN_COUNTS = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
 
-/** Returns the run's record with the counts of loads added. The numbers of pages and rows stay the same. */
+/** Adds the counts of loads, such as `inserted`, to the record of a run. Leaves `pages` and `rows` as they are. */
 export const addLoadCounts = <Run extends RunCounts>(run: Run, loads: Omit<RunCounts, 'pages' | 'rows'>): Run => ({
   ...run,
   inserted: run.inserted + loads.inserted,

@@ -12,7 +12,7 @@ export interface Slice {
   readonly rowsExpected?: number | undefined
   /** Set if the slice has a heap (many rows at one instant). Its pages are then read twice, and it is not cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** True if the rows of an old slice without a total may be counted by the number of its last page. */
+  /** True if old rows can be counted without a total: rows of the last page + rows of all full pages before it. */
   readonly mayCount?: boolean
 }
 
@@ -20,7 +20,7 @@ export interface WalkTerms {
   readonly answer: 'envelope' | 'array'
   readonly keyed: boolean
   readonly pageSize: number
-  /** Rows modified at this time or later are young: further rows with such times may still appear. */
+  /** Rows modified at this time or later are young: more rows with such times can still appear. */
   readonly youngFrom: Instant
   /** The report's `start`. A span without a lower bound is cut in two at this time. */
   readonly floor: Instant
@@ -52,11 +52,11 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The counted pages or, if they have more rows than a load, parts of the span. */
+  /** The last page, if it was found. If its rows and those before it fill more than a load: parts of the span. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** True if rows exist after the last page or, in an audit trail, before or after the entries that were returned. */
+  /** True if rows exist after the last page. In an audit trail: before or after the entries that were returned. */
   readonly hidden?: boolean
   readonly narrower?: NarrowerFinding
   /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
@@ -64,8 +64,9 @@ export interface Findings {
 }
 
 /**
- * `hidden`: parts of the span have rows that the response for the whole span lacks. `moved`: unknown, because rows were
- * added meanwhile or too many requests are needed. `one instant`: an instant has as many rows as that response.
+ * The result of requests for parts of the span. `hidden`: a part has rows that the response for the whole span lacks.
+ * `moved`: uncertain, because rows were added meanwhile or too many requests are needed. `one instant`: one instant has
+ * as many rows as that response.
  */
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
@@ -87,7 +88,7 @@ export interface Evidence {
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a page size larger than the usual one. No other request can then prove the slice. */
+  /** True if the service refused a page size above the usual one. Tidemark can't prove the slice in another way. */
   readonly isRefused?: boolean
 }
 
@@ -112,7 +113,7 @@ export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'la
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }
-  /** `samples`: the number of first pages whose modification times decide where to cut. */
+  /** The slice must be cut. The modification times on its first `samples` pages decide where. */
   | { readonly kind: 'cut'; readonly how: Omit<Overfull, 'stamps' | 'pageRows'>; readonly samples: 1 | 2 }
   | { readonly kind: 'read'; readonly what: PageOrder }
   /** Starts another walk. With `attempt` 1, the results of all earlier walks and probes of the slice are dropped. */

@@ -4,19 +4,19 @@ import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with fewer rows than this share of a page is sparse. The next slice may have far more rows. */
+/** A slice with fewer rows than this share of a page is sparse. The next slice can still have many rows. */
 const SPARSE = 0.1
 /** If more rows are known to follow, each sparse slice makes the next slice this many times longer. */
 const SPARSE_GROWTH = 3
-/** After this many slices with too many rows, a slice of at most `#goodLength` is assumed to contain a heap. */
+/** After this many slices with too many rows, a slice no longer than `#goodLength` probably has a heap (seemsHeap). */
 const HEAP_FAILURES = 3
-/** After more slices with too many rows than this, `shorterLength` limits the next slice of a span without a total. */
+/** Without a total: after more slices with too many rows than this, `shorterLength` limits the next slice, too. */
 const HINTED_FAILURES_MAX = 3
-/** A slice seems to have a heap if it is shorter than the slice before but has over this share of that slice's rows. */
+/** A shortened slice that keeps more than this share of the rows may have many rows at one instant (a heap). */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice that needs more pages than this is cut without the rest of its span. */
+/** A slice that needs more pages than this is cut alone. A smaller one is first joined with the part after it. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -44,7 +44,7 @@ interface Piece {
   /** The probable number of rows in the piece, estimated from page numbers. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if `rows` of the piece that follows still includes the rows of this piece. */
+  /** True if `rows` of the next piece is the total of this piece and the next piece. */
   isHead?: boolean
 }
 
@@ -55,7 +55,7 @@ export class SpanQueue {
   #pageRows: number
   #nextEnds: Instant[] = []
   #earliestStamp: Instant | undefined
-  /** `#isHead`: the present piece was cut from a longer one, and the next pending piece is the rest. */
+  /** `#isHead`: the current piece is the beginning of a longer span. The next piece is the other part of that span. */
   #current: Piece | undefined
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
@@ -66,7 +66,7 @@ export class SpanQueue {
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the last slice with too many rows; undefined after these rows are proven. */
+  /** End of the last slice with too many rows; undefined after all rows up to this end are proven. */
   #overfullEnd: Instant | undefined
   /** The last `#overfullEnd` that was tried as the end of a slice. It is tried only once. */
   #triedEnd: Instant | undefined
@@ -101,17 +101,17 @@ export class SpanQueue {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
-  /** The probable number of rows in the present span; undefined if neither totals nor page numbers show it. */
+  /** The probable number of rows in the current span; undefined if neither totals nor page numbers show it. */
   get rowsExpected(): number | undefined {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  /** Returns whether a heap is in the last microsecond of the present span. */
+  /** Returns whether the last microsecond of the current span has a heap (many rows). */
   get endsInHeap(): boolean {
     return this.#current?.isHeap === true
   }
 
-  /** Returns whether the span seems to contain a heap (many rows at one instant): two walks are cheaper than cuts. */
+  /** Returns whether the span seems to have a heap (many rows at one instant). Two walks then cost less than cuts. */
   seemsHeap(span: Span): boolean {
     if (this.endsInHeap || this.#heapSigns >= HEAP_SIGNS) return true
     if (span.since === undefined || this.#failures < HEAP_FAILURES) return false
@@ -128,7 +128,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // A proven span with more rows than a page contained a heap, so its rows do not show the density around it.
+    // A proven span with more rows than a page has a heap. Its rows per µs would mislead the plan of the next slices.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -158,7 +158,7 @@ export class SpanQueue {
     this.#overfullEnd = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
     const length = span.until - span.since
-    // Joins the span with the rest that follows it; otherwise a short rest would need a request of its own.
+    // Joins the span with the part after it. Otherwise, a short part would need a request of its own.
     const rest = this.#isHead && !this.#isFarOver(total) ? this.#pending.pop() : undefined
     if (this.#isHead && rest === undefined) this.#leaveOut(total ?? 0)
     const whole = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
@@ -175,7 +175,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** The total of both parts is stored in the second part, until the rows of the first part are known. */
+  /** The second part stores the total of both parts. The rows of the first part are subtracted after they are read. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -192,7 +192,7 @@ export class SpanQueue {
     return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** Subtracts the rows of the present span from the expected rows of the rest that follows. */
+  /** Subtracts the rows of the current piece from the rows of the next piece, which still include them. */
   #leaveOut(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
@@ -247,7 +247,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway to `to`, because many rows are before `to`. Ends it at `to` once, to save requests. */
+  /** Ends the next slice halfway to `to`: many rows are before `to`. After two sparse slices, tries `to` once. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

@@ -8,7 +8,7 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/** Factors for the next slice's length after 1, 2, … slices with too many rows. All rows may be at one instant. */
+/** Factors for the slice length after 1, 2, … slices with too many rows. They fall fast: rows may be at one instant. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 /** Returns whether the span has a lower bound and at least one instant between its bounds. */

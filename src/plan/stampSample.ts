@@ -6,12 +6,12 @@ import { canSplit, type Span, splitAt } from './spans.ts'
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** The ends of the next slices. Empty if most rows are at the instant `heapAt`, or if the newest rows come first. */
+  /** The ends of the next slices. Empty if `heapAt` (most rows at one instant) or `rate` (newest rows first) is set. */
   readonly cuts: readonly Instant[]
   readonly heapAt?: Instant
   /** The earliest modification time in the sample. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Set only if the newest rows come first: the times of the older rows are then unknown. */
+  /** Rows per microsecond. Set only if the newest rows come first: the response then lacks the span's oldest rows. */
   readonly rate?: number | undefined
 }
 
@@ -21,7 +21,7 @@ export interface SampleQuestion {
   readonly pageRows: number
   /** Number of rows that the next slice should have. */
   readonly planned: number
-  /** True if the density of earlier slices was similar to that of this response. */
+  /** True if earlier slices have predicted at least a third of a page of rows for this slice. */
   readonly isKnown: boolean
   /** Number of slices in a row that had too many rows, including this one. */
   readonly failures: number
@@ -29,11 +29,11 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** After 1, 2, 3 and more failures, the next slice aims at this share of the planned rows, if the density is known. */
+/** Share of `planned` to aim at after 1, 2, 3 and more slices with too many rows. Used if `isKnown`. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** After 1, 2, 3 and more failures, the next slice aims at this share, if only the order of the rows is known. */
+/** Like `KNOWN_SHARES`, for a response that is sorted by time. Used if `isKnown` is false. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The small share is for an unsorted response: the span may have far more rows than the response. */
+/** For an unsorted response. This share is small, because the span may have far more rows than the response. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
@@ -50,7 +50,7 @@ export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): Sa
     return { cuts: [], from, rate: length > 0 ? sorted.length / length : undefined }
   }
   const first = cutAfter(sorted, rowsFor(order, question))
-  // If the rows are sorted and fill more than one page, a second cut is as certain as the first.
+  // If the rows are sorted and fill more than 1.5 pages, their times also show the end of a second slice.
   if (order !== 'exact' || sorted.length <= 1.5 * question.pageRows) return { cuts: [first], from }
   const later = sorted.filter((at) => at > first)
   return { cuts: [first, cutAfter(later, question.pageRows - 2)], from }
@@ -61,7 +61,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns `exact` if the rows are in ascending order of all of their times, and `ascending` if of one of them. */
+/** Returns `ascending` if the rows are sorted by a time, and `exact` if also all times of each row are equal. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -102,7 +102,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the time at which page `later` begins, if all of its rows are later than all rows of page `first`. */
+/** Returns the earliest time on page `later`; undefined unless all its times are after all times of page `first`. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -115,7 +115,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the parts of the span after both pages, or before both pages if the newest rows come first. */
+/** Returns the parts of the span after both pages; before both pages if the service returns the newest rows first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -133,7 +133,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** Returns the range of the rows' earliest times in the span (`entered`), and that of their latest times (`gone`). */
+/** A row has several times. Returns the range of the rows' earliest times (`entered`) and of their latest (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

@@ -128,7 +128,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** A service may return its last page for all higher numbers: the rows of such a page do not count as `repeats`. */
+  /** A service may return its last page for all higher numbers. The rows of such pages do not count as `repeats`. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -165,14 +165,14 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** If a page of this run was longer than `fullPageRows`, rows had moved when `fullPageRows` was learned. */
+  /** If this run had a page longer than `fullPageRows`, that value is too low, and the longer page counts. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.rowsUsual) return rowsAsked
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
-  /** Returns whether the last page is full. Rows may then follow it, even if the total is met. */
+  /** Returns whether the last page is full. The service may then have a next page, even if the total is met. */
   endsFull(profile: PagingProfile): boolean {
     return this.isLastPageFull || (this.lastRows > 0 && this.lastRows >= this.#fullRows(profile))
   }
@@ -182,26 +182,26 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. If the service ignores paging, rows may repeat. */
+  /** Returns whether the walk ended and no row was on two pages. Rows can repeat if each page has all rows. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
 
-  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may be shortened. */
+  /** Returns whether the service ignores paging, so that each page has all rows. False if page 1 may lack rows. */
   #isUnpaged(profile: PagingProfile): boolean {
     const { firstRows, rowsAsked } = this
-    // If a full page has fewer rows than the total, the service ignores page numbers and also shortens its pages.
+    // If a full page has fewer rows than the total, the service ignores page numbers, but its pages lack rows.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { rowsUsual } = this.#kind
-    // If a larger page was requested, a page 1 of the usual size may be shortened.
+    // If a page above the usual size was requested but page 1 is not longer than usual, it may lack rows.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
     )
   }
 
-  /** Returns the service's refusal of a page, but only if that page may have rows that the walk lacks. */
+  /** Returns the error of a refused page if that page could have more rows. Otherwise returns undefined. */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
     const mayFollow =

@@ -52,13 +52,13 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // If the service's clock is before `end`, it was set back. If our clock was set back too, `agoMs` is too small.
+  // The service's clock was set back if it is before `end`. If ours was set back too, `agoMs` is too small.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }
 
-/** Returns whether the window leaves no gap after the previous one, if the service's clock went back to `cut.clock`. */
+/** Returns whether the window begins early enough if the service's clock was set back to `cut.clock` meanwhile. */
 export function reachesBack(window: Window, before: Before, cut: { clock: Instant; rules: WindowRules }): boolean {
   const { since } = nextWindow(before, earliest(window.clock, plusMs(cut.clock, CLOCK_GRAIN_MS)), cut.rules)
   return window.since === undefined || (since !== undefined && window.since <= since)

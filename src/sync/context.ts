@@ -63,7 +63,7 @@ export const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-/** Returns the parts of a report that are read one after the other: its currencies, or `['']` if it has none. */
+/** Returns the scopes of a report, which are read one after the other: its currencies or, if it has none, `['']`. */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,
@@ -73,7 +73,7 @@ export const scopesOf = (
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 
-/** Returns the context with a fence for this run: earlier runs of the same kind and report can't commit any more. */
+/** Returns the context with a new fence. From then on, earlier runs of the same kind and report can't commit. */
 export async function withFence(context: SyncContext, request: FenceRequest): Promise<SyncContext> {
   const { fence, warehouse } = context
   if (fence !== undefined && fence.report === request.report && fence.kind === request.kind) return context

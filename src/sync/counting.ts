@@ -45,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares counts, the time of the previous comparison follows from the start of this window.
+  // If every run compares counts, the previous comparison was at the previous run's clock (mark + settle).
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
@@ -58,7 +58,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (state !== undefined) await record()
     return true
   }
-  // A row without a creation time never gets one later. Further comparisons would fail too, so they stop at once.
+  // A row without a creation time never gets one, so later comparisons would also fail. Comparisons stop at once.
   const failures = found === UNDATED ? FAILURES_MAX : (state?.failures ?? 0) + 1
   const why = `${found}: the service counts ${total} rows, ${(total ?? 0) - beyond} are stored`
   await record({ acceptedDifference: beyond, failures, stopped: failures < FAILURES_MAX ? undefined : why })
@@ -73,7 +73,7 @@ class CountComparison {
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
-  /** The service's clock at the previous comparison, whose total did not include the rows that are missing now. */
+  /** The service's clock at the previous comparison. Its total did not include the rows that are missing now. */
   readonly #comparedAt: Instant | undefined
   #absent = 0
 
@@ -115,7 +115,7 @@ class CountComparison {
     const ranges = rangesOf(notes)
     const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
     if (ranges.length === 0) return [whole]
-    // The time between two ranges belongs to the later range, and the time after all ranges to the last one.
+    // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
     const search = new CountSearch(ranges, total, RANGES_MAX)
     for (let until = search.next(); until !== undefined; until = search.next()) {
       const part = await this.#totalUpTo(until)
@@ -161,8 +161,8 @@ class CountComparison {
   }
 
   /**
-   * Returns the minimum time (ms) from a missing row's creation to the previous comparison. Rows do not contain their
-   * creation time, so each request goes back twice as far, until a response has no row of `missing`.
+   * Returns at least how long (ms) before the previous comparison a missing row was created. Rows do not contain their
+   * creation time, so the distance is doubled until a response has no row of `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

@@ -6,8 +6,8 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 
 /**
- * Yields all rows as one slice. If one response can't have all rows, reads them by creation time, because it never
- * changes. If rows may lack that time, reads all pages without bounds.
+ * Yields all rows as one slice. If one response can't have all rows, reads the rows by creation time, because a
+ * creation time never changes. If some rows may have no creation time, reads all pages without bounds.
  */
 export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice, void> {
   const first = await reading.everything(WALK_POLICIES['first look'])
@@ -20,7 +20,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if rows may lack that time. `total`: the total of the first response. */
+/** Reads all rows by creation time; undefined if some rows may have none. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
@@ -29,17 +29,17 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   let rows = 0
   // Millions of keys need much memory, so keys are compared only if there are few rows.
   const isSmall = (total ?? Infinity) <= loadRowsMax
-  // No row can enter the part before `youngFrom`, so a total can prove this part complete.
+  // No new row can appear before `youngFrom`, so a total can prove the part before that time complete.
   const spans = splitAt(everything, youngFrom) ?? [everything]
   for await (const slice of reading.slices('created', spans)) {
     rows += slice.rows
     proofs.add(slice.proof)
-    // A row on the common bound of two spans is read twice. If it counted twice, it could hide a row that was not read.
+    // A row on the common bound of two spans is read twice. Counting it twice could hide that another row is missing.
     if (isSmall) for (const key of slice.keys) keys.add(key)
   }
   await reading.intake.commit()
   const isQuiet = isSmall && total === keys.size && !proofs.has('agreed')
-  // No row was left out if the total without bounds was equal to the number of read rows, before and after the read.
+  // All rows were read if the total without bounds is equal to the number of keys, before and after the read.
   const isSame = isQuiet && (await totalNow(reading)) === keys.size
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')

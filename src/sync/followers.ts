@@ -1,4 +1,4 @@
-/** Finds the enabled audit reports that follow a report, and the scope prefixes of their records. */
+/** Finds the enabled audit reports that follow a report, and the scope prefix of their records. Example: `3:`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/changedRecords.ts'

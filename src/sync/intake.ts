@@ -26,7 +26,7 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of all key columns of a row. For a deleted row, the stamp of the deleted version may follow. */
+/** The values of all key columns of a row. For a deleted row, the stamp of its deleted version can come last. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
@@ -50,7 +50,7 @@ export interface ProvenWindow {
   readonly audited?: AuditedRecord
 }
 
-/** Errors of a load whose staged file is missing. The statement that reads the file decides which error is thrown. */
+/** A load fails with one of these errors if a staged file is missing. The SQL statement decides which one. */
 const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
@@ -63,7 +63,7 @@ export class Intake implements AsyncDisposable {
   readonly #spool: Spool
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows of the open window lack a deletion flag. The window's end shows which of them were deleted. */
+  /** True if rows in the open window lack a deletion flag. The deleted rows are known when the window is closed. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -131,7 +131,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If the next one is full before a load ends, the walk waits. */
+  /** Loads full segments during the walk, one at a time. If one is full while another is loaded, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

@@ -43,7 +43,7 @@ export async function oneRun<R extends ReportRun>(
   return ended
 }
 
-/** Reports the run and its outcome to the observer. */
+/** Calls `work`, and reports the run and its outcome to the observer. */
 export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
   { observe = unobserved }: Pick<SyncContext, 'observe'>,
   { report, kind, runId }: RunRequest,

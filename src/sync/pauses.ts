@@ -12,7 +12,7 @@ export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_P
 /** Ends pauses that began with another client or other OAuth scopes. Returns the error of each report still paused. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
-  // A refusal stays only as long as the same client and OAuth scopes are used. A pause by an operator always stays.
+  // Keeps a refusal's pause while client and OAuth scopes are the same. Always keeps a pause by an operator.
   const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
@@ -23,7 +23,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
   // All reports use the same credentials, so a refusal of these credentials pauses all reports.
   const refused = remaining.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (refused === undefined) {
-    // Another process may have ended a pause. This process still remembers the refusal and must forget it.
+    // Another process may have ended a pause. The client in this process must forget the refusal, too.
     for (const report of reportNames) if (!byReport.has(report)) context.client.forgetRefusal(report)
     return byReport
   }
@@ -49,11 +49,11 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if further requests are useless. Ignores a `PauseError`: the report is paused already. */
+/** Pauses the report if more requests are useless. Ignores a `PauseError`: the report is paused already. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // A pause by an operator must stay, because a successful `check` ends the pause of a refusal.
+  // A pause by an operator is not replaced: a successful `check` ends a refusal's pause, but must not end this one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())

@@ -1,6 +1,6 @@
 /**
- * Compares a whole report with the service. The number of rows that differ is Tidemark's own error rate. If two
- * reconciles in a row do not find a row, it is marked as deleted.
+ * Compares a whole report with the service. The number of rows that differ is Tidemark's error rate. If two reconciles
+ * in a row do not find a row, the row is marked as deleted.
  */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
@@ -26,7 +26,7 @@ const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 export interface ReconcileOptions {
   readonly runId: string
   readonly allowMassDelete: boolean
-  /** Executes the incremental run before the reconcile. In a worker, it also waits for a scheduled incremental run. */
+  /** Executes the incremental run before the reconcile. A worker also waits here for a scheduled incremental run. */
   readonly before?: () => Promise<ReportRun>
 }
 
@@ -115,7 +115,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // Rows that were added or removed meanwhile also change the total. If all rows have creation times, none was missed.
+  // The total also changes if rows were added or removed meanwhile. Only rows without a creation time can be missing.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

@@ -13,7 +13,7 @@ export interface Refill {
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 
-/** Stores the present configuration before the run reads rows. Returns the time up to which rows must be read again. */
+/** Stores the current configuration before the run reads rows. Returns the time up to which rows must be read again. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, scope } }: Reading,

@@ -33,7 +33,7 @@ export const OutcomeFacts = z.object({
   report: z.enum(reportNames),
   /** Identifier of the run; undefined if the report did not run. */
   runId: z.string().optional(),
-  /** `paused`: the service or an operator paused the report, so it did not run. `error` has the reason and the cure. */
+  /** `paused`: a refusal or an operator paused the report, so it did not run. `error` has the reason and what to do. */
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
   figures: Figures,

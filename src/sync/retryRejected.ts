@@ -32,7 +32,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 
 /** The number of rejected rows to read from the warehouse at once. It limits the rows of a page. */
 const ROWS_AT_ONCE = 500
-/** A batch with this many rows is full: rows of further loads go to a new batch. Rows of one load stay together. */
+/** A batch with this many rows is full: rows of the next load go to a new batch. Rows of one load stay together. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded again. If false, other loads removed some: the caller must list them again. */
+/** Returns whether all rows were loaded again. False: other loads removed some, so the caller must list all again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,
@@ -82,7 +82,7 @@ async function allLoadedAgain(
   }
 }
 
-/** Some values of the rejected rows may be private under the present rules. */
+/** The privacy settings have changed. Under the current ones, some values of the rejected rows may be private. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,
@@ -114,7 +114,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Other loads have removed rows meanwhile, so the offsets have skipped other rows.
+  // Other loads have removed rejected rows meanwhile. Reading by offset has then skipped other rows.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',

@@ -1,4 +1,4 @@
-/** Executes an incremental run of a report. One transaction stores a mark and the last row before it. */
+/** Executes an incremental run of a report. A mark moves in the transaction that stores the last row before it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -46,7 +46,7 @@ interface ScopePull {
   readonly isLast: boolean
 }
 
-/** Reads the changes of a scope, then the rows that a new configuration requires. */
+/** Reads the changed rows of a scope, then the rows that must be read again after a change of the configuration. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)

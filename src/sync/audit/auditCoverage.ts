@@ -12,7 +12,7 @@ export interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/** Stores the present configuration. Returns the trails to read again, by scope prefix of the entity, such as `3:`. */
+/** Stores the current configuration. Returns the trails to read again, by scope prefix of the entity, such as `3:`. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,
@@ -38,7 +38,7 @@ export async function openAuditCoverage(
 
 /**
  * If an entity is removed from the configuration and added again, all of its trails must be read again. An earlier
- * `start` does not count, because trails of new records are read from the present start.
+ * `start` requires nothing, because trails of new records are read from the current `start`.
  */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined

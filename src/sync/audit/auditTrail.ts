@@ -101,7 +101,7 @@ class Trail {
     await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads some of the trails that must be read again. After the last one, stores that none is left. */
+  /** Reads at most `TRAILS_AGAIN_MAX` of the trails to read again. After the last trail, calls `again.done()`. */
   async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()

@@ -16,7 +16,7 @@ import type { Pull } from './pullWindow.ts'
 import { storeSettings } from '../refill.ts'
 
 export interface BackfillOptions {
-  /** The identifier of the backfill, its run and its loads. If the warehouse has this backfill, it continues. */
+  /** The identifier of the backfill, its run and its loads. An open backfill with this identifier is continued. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant

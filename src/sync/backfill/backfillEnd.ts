@@ -30,7 +30,7 @@ export const cancelBackfill = (
   backfillId: string,
 ): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
-/** Returns the report of a backfill that was cancelled before. A second cancellation then succeeds. */
+/** Returns the report of a backfill that is already cancelled, so that a repeated cancel command succeeds. */
 export async function cancelledBefore(
   { warehouse }: Pick<SyncContext, 'warehouse'>,
   backfillId: string,

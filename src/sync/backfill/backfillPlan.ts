@@ -1,4 +1,4 @@
-/** Plans the windows of a backfill by the number of rows over time, which totals or else the stored rows show. */
+/** Plans a backfill's windows by the number of rows over time, from totals or, without totals, from the stored rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
@@ -36,7 +36,7 @@ export interface BackfillPlan {
   readonly asked: number
 }
 
-/** Maximum number of requests for totals. Small ranges use fewer: one per `PAGES_PER_TOTAL` pages of rows. */
+/** Maximum number of requests for totals. A small range needs only one request per `PAGES_PER_TOTAL` pages of rows. */
 const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 

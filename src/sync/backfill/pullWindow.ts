@@ -17,7 +17,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws CONFIG_INVALID if the backfill has other settings, and errors of walks and the client. */
+/** Reads the window. Throws CONFIG_INVALID if the backfill was planned with other settings, and the walk's errors. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

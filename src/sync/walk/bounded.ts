@@ -1,6 +1,6 @@
 /** Limits how much work runs at the same time. */
 
-/** Calls `work` for all items, at most `atOnce` at a time. After an error, starts no further item and throws it. */
+/** Calls `work` for all items, at most `atOnce` at a time. Stops after the first error, and throws this error. */
 export async function eachBounded<T>(
   items: readonly T[],
   atOnce: number,

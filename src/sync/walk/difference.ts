@@ -64,7 +64,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads again only the pages that had these rows in the first read or, if rows have moved, the whole slice. */
+  /** Reads again the pages that had these rows in the first read. If a row is elsewhere now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -100,7 +100,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows. With `withDeleted`, reads also the deleted rows and adds all rows to it. */
+  /** Reads the spans without deleted rows. With `withDeleted`, includes deleted rows and adds all rows to this sink. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

@@ -43,7 +43,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window` read by creation time; undefined if there are too many to compare. */
+  /** Keys of the rows that `window` read by creation time; undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
   /** Finds deleted rows if rows may lack a deletion flag; undefined if all rows have one. */
@@ -154,7 +154,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Page numbers of the present slice's rows without a deletion flag. Rows that were dropped stay in this map. */
+  /** Page numbers of the current slice's rows without a deletion flag. Rows that were dropped stay in this map. */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
@@ -187,7 +187,7 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Requests one row. Returns the service's present total, of all rows or within `bounds`; undefined without totals. */
+/** Requests one row. Returns the service's current total, of all rows or within `bounds`; undefined without totals. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -208,7 +208,7 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   for (let attempt = 1; attempt <= context.settings.limits.walkAttemptsMax; attempt += 1) {
     const clock = await serviceClock(context, plan.declaration, { currency: plan.scope })
     const created = { since: undefined, until: plusMs(clock, CLOCK_GRAIN_MS) }
-    // The total without bounds is requested twice: a row that is removed could offset a row without creation time.
+    // Requests the total without bounds twice. Otherwise, a removed row could hide a row without a creation time.
     const before = await totalNow(reading)
     const total = await totalNow(reading, { created })
     const isSame = total !== undefined && before === (await totalNow(reading))

@@ -77,7 +77,7 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages that the total requires, several at once. If rows may follow, reads further pages. */
+  /** Reads all pages up to the total, several at once. If more rows may exist, also reads the pages after them. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
     await this.#readAtOnce(Array.from({ length: last - 1 }, (_, n) => n + 2))
@@ -109,7 +109,7 @@ export class PageWalk {
     })
   }
 
-  /** Pages of one row are not compared: an unsorted response may repeat a row, and its key shows whether it is new. */
+  /** Does not compare pages of one row: an unsorted response may repeat a row, and the key shows whether it is new. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

@@ -57,8 +57,8 @@ async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
 }
 
 /**
- * Returns the number of the page that contains the requested row, or `shown again` if page 2 contains it. Page 2 is
- * requested first: if page 1 contains the row after that, the row did not move.
+ * Returns the number of the page that contains the requested row, or `shown again` if page 2 also contains it. Page 2
+ * is requested before page 1: if page 1 then contains the row, the row has not moved.
  */
 async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'shown again' | undefined> {
   const isOn = (page: FetchedPage | undefined): boolean => page !== undefined && sharedRows(page.page, first.page) > 0
@@ -69,8 +69,8 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Returns the number of the first page; undefined if page 0 changes meanwhile or if too few rows exist. `again` reads
- * the first page again, to find rows that existed during all requests.
+ * Returns the number of the first page. Undefined: page 0 changes between two requests, or the service has too few
+ * rows. `again` reads the first page again, to find rows that existed during all requests.
  */
 async function numberBySmallPages(
   read: Read,
@@ -82,7 +82,7 @@ async function numberBySmallPages(
   if (zero === undefined || rows > 1) return 1
   if (rows === 1) {
     const { page: one } = await read(1)
-    // Page 0 is read again, because a row that is added or removed can make both pages differ or agree by chance.
+    // Reads page 0 again: a row that was added or removed can make pages 0 and 1 equal or different by chance.
     const zeros = [zero, await pageZero(read)]
     const same = zeros.filter((page) => page !== undefined && sharedRows(page.page, one) > 0).length
     if (same === 0 && zeros[1] !== undefined && one.rowCount === 1) return 0

@@ -12,7 +12,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The walk back to page 1 uses this response of a short last page, but reads a full last page again. */
+/** A found last page. If it is short, the walk back reuses this response. If it is full, it is read again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
@@ -20,7 +20,7 @@ export interface FoundPage extends CountedPages {
 /** The two parts of a span that is too large for one load, with their probable numbers of rows. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** The planned rows of a part, as a share of a load. It is below 1, since a row with two times may be in both parts. */
+/** A part is planned with this share of a load, not with a full load: a row with two times can be in both parts. */
 const LOAD_SHARE = 0.8
 
 /** `guess`: the page to request first. `stop`: the page at which a load is full; undefined: one load is enough. */
@@ -58,7 +58,7 @@ export async function probeLastPage(
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
-    // If the service also returns the last page for higher numbers, the lowest of these numbers is the right one.
+    // Some services also return the last page for higher numbers. The lowest number with these rows is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
   }
   const { found } = search
@@ -70,9 +70,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. A row that entered the span has moved other rows to later pages,
- * so the last page is read again. The service may also return no page after a certain number, so later times are
- * requested.
+ * Returns whether rows exist that the walk back lacks. Reads the last page again, because a new row moves other rows to
+ * later pages. Also requests the time after all returned rows: the service may return no page after a certain number.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,

@@ -14,7 +14,7 @@ import type { ProbedSlice } from './lastPage.ts'
 
 const REQUESTS_MAX = 16
 
-/** Requests both halves of the span, and the halves of a half whose response is as long as that of the span. */
+/** Requests both halves of the span. If the response for a half is as long as for the span, cuts the half again. */
 export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
   const { pages } = source
   const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page

@@ -8,7 +8,7 @@ import type { ProbedSlice } from './lastPage.ts'
 
 /**
  * Returns whether the totals of `parts` add up to the span's total. If they do, the service returns no page after a
- * certain number. If they do not, its total is wrong. A sum between `before` and the present total is enough.
+ * certain number. Otherwise, its total is wrong. If the total changes meanwhile, a sum between both totals is enough.
  */
 export async function probePartTotals(
   { source, slice }: ProbedSlice,
@@ -23,7 +23,7 @@ export async function probePartTotals(
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Returns whether a trail has entries before or after all returned ones. No other request returns such entries. */
+/** Returns whether a trail has entries before or after all returned ones. No other request would return those. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
