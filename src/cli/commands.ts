@@ -322,6 +322,16 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
     action: async () => (await import('./actions/query.ts')).query,
   },
   {
+    name: 'mcp',
+    summary: 'serve the published copy to an assistant (Model Context Protocol, over stdio)',
+    options: [CONFIG],
+    examples: `  $ tidemark mcp --config tidemark.yaml      the command that an assistant's configuration names
+
+Tools: list_tables, describe_table, query (one reading statement, at most 1000 rows), freshness, runs. It reads only the
+published copy, in a process without access to files and network.`,
+    action: async () => (await import('./actions/mcp.ts')).mcp,
+  },
+  {
     name: 'schema',
     summary: 'print the tables: as DDL, data dictionary, dbt sources or types of programs; change the type of a column',
     argument: ['[type]', 'the new type of the column that --retype names'],

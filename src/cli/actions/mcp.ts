@@ -1,0 +1,20 @@
+/** `tidemark mcp`: serves the published copy to an assistant over standard input and output, until they close. */
+import { once } from 'node:events'
+import { serveStdio } from '@modelcontextprotocol/server/stdio'
+import { mcpServer } from '../../reader/mcpServer.ts'
+import { openReader } from '../../reader/reader.ts'
+import { version } from '../../wiring/version.ts'
+import type { CommandOptions } from '../commandOutput.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+
+export async function mcp({ stop, err }: Shell, { config }: CommandOptions): Promise<ExitCode> {
+  stop.endsWell()
+  await using reader = openReader(config)
+  const closed = Promise.race([once(process.stdin, 'close'), once(stop.signal, 'abort')])
+  const serving = serveStdio(() => mcpServer(reader, version()), {
+    onerror: ({ message }) => err.write(`mcp: ${message}\n`),
+  })
+  await closed
+  await serving.close()
+  return 0
+}

@@ -1,0 +1,120 @@
+/**
+ * The published copy for assistants, over the Model Context Protocol: tools that list tables, describe them, and run
+ * reading statements. All SQL runs in the reader process, so a tool can read nothing else and write nothing.
+ */
+import { McpServer } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { asSyncError } from '../errors.ts'
+import { jsonOf } from '../warehouse/database/cells.ts'
+import type { Reader } from './reader.ts'
+
+const ROWS_USUAL = 100
+const ROWS_MAX = 1_000
+/** An answer with more characters of rows is cut, because an assistant keeps each answer in its memory. */
+const ANSWER_CHARS_MAX = 200_000
+
+const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.
+Schema current has the rows that are not deleted, main has all rows with is_deleted, tidemark has the books.
+Each answer is complete only up to the mark of its report: read freshness and name the mark with your answer.
+Amounts are in the currency of the column target_currency or currency. Times are UTC.`
+
+const TABLES = `
+  SELECT schema_name || '.' || name AS "table", comment FROM (
+    SELECT schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
+    UNION ALL SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal)
+  WHERE schema_name IN ('main', 'current', 'history', 'tidemark') ORDER BY ALL`
+
+const columnsSql = (table: string): string => {
+  const [schema = '', name = ''] = table.includes('.') ? table.split('.') : ['main', table]
+  return `
+    SELECT column_name AS "column", data_type AS type, comment FROM duckdb_columns()
+    WHERE schema_name = ${literal(schema)} AND table_name = ${literal(name)} ORDER BY column_index`
+}
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+const limit = z.int().min(1).max(ROWS_MAX).default(ROWS_USUAL).describe('The most rows to return')
+const report = z.string().optional().describe('Such as events; all reports if it is left out')
+
+const runsSql = (name: string | undefined): string =>
+  `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${literal(name)} `}ORDER BY started_at DESC`
+
+/** Returns a server whose tools read through `reader`. The caller connects it to a transport. */
+export function mcpServer(reader: Reader, version: string): McpServer {
+  const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
+  const read = oneAtATime((sql: string, rowsMax: number) => readRows(reader, sql, rowsMax))
+  const tool = <Input extends z.ZodType>(
+    name: string,
+    { description, input, sqlOf }: { description: string; input: Input; sqlOf: (given: z.output<Input>) => string },
+  ) =>
+    server.registerTool(
+      name,
+      { description, inputSchema: input, annotations: { readOnlyHint: true, openWorldHint: false } },
+      (async (given: z.output<Input>) => {
+        const { limit: rowsMax = ROWS_MAX } = given as { limit?: number }
+        return await read(sqlOf(given), rowsMax).catch(failure)
+      }) as never,
+    )
+  tool('list_tables', { description: 'All tables and views with their comments', input: z.object({}), sqlOf: () => TABLES })
+  tool('describe_table', {
+    description: 'The columns of a table with types and comments',
+    input: z.object({ table: z.string().describe('Such as current.events') }),
+    sqlOf: ({ table }) => columnsSql(table),
+  })
+  tool('query', {
+    description: 'Runs one reading statement in DuckDB SQL and returns its rows',
+    input: z.object({ sql: z.string(), limit }),
+    sqlOf: ({ sql }) => sql,
+  })
+  tool('freshness', {
+    description: 'For each report: how complete it is (mark, lag), which deletions show, rejected rows, problems in words',
+    input: z.object({}),
+    sqlOf: () => 'FROM tidemark.freshness',
+  })
+  tool('runs', {
+    description: 'The last runs, newest first, with rows and errors',
+    input: z.object({ report, limit }),
+    sqlOf: ({ report: name }) => runsSql(name),
+  })
+  return server
+}
+
+interface ToolAnswer {
+  readonly content: { readonly type: 'text'; readonly text: string }[]
+  readonly isError?: boolean
+}
+
+/** Returns the rows as a JSON document. `more` is true if the statement has more rows than were returned. */
+async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<ToolAnswer> {
+  const rows: string[] = []
+  let chars = 0
+  let more = false
+  await reader.query(sql, async (piece, columns) => {
+    for (const row of piece) {
+      const members = row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`)
+      const text = `{${members.join(',')}}`
+      chars += text.length
+      more = rows.length >= rowsMax || chars > ANSWER_CHARS_MAX
+      if (more) return false
+      rows.push(text)
+    }
+    return true
+  })
+  return { content: [{ type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more}}` }] }
+}
+
+/** Returns the error as an answer, so that the assistant can correct its statement. */
+function failure(error: unknown): ToolAnswer {
+  const { code, message, cure } = asSyncError(error)
+  return { content: [{ type: 'text', text: `${code}: ${message}\nWhat to do: ${cure}` }], isError: true }
+}
+
+/** Returns a function whose calls wait for each other, because the reader runs one statement at a time. */
+function oneAtATime<Given extends unknown[], Result>(work: (...given: Given) => Promise<Result>) {
+  let last: Promise<unknown> = Promise.resolve()
+  return (...given: Given): Promise<Result> => {
+    const next = last.then(() => work(...given))
+    last = next.catch(() => undefined)
+    return next
+  }
+}
