@@ -55,7 +55,11 @@ export function mcpServer(reader: Reader, version: string): McpServer {
         return await read(sqlOf(given), rowsMax).catch(failure)
       }) as never,
     )
-  tool('list_tables', { description: 'All tables and views with their comments', input: z.object({}), sqlOf: () => TABLES })
+  tool('list_tables', {
+    description: 'All tables and views with their comments',
+    input: z.object({}),
+    sqlOf: () => TABLES,
+  })
   tool('describe_table', {
     description: 'The columns of a table with types and comments',
     input: z.object({ table: z.string().describe('Such as current.events') }),
@@ -67,7 +71,8 @@ export function mcpServer(reader: Reader, version: string): McpServer {
     sqlOf: ({ sql }) => sql,
   })
   tool('freshness', {
-    description: 'For each report: how complete it is (mark, lag), which deletions show, rejected rows, problems in words',
+    description:
+      'For each report: how complete it is (mark, lag), which deletions show, rejected rows, problems in words',
     input: z.object({}),
     sqlOf: () => 'FROM tidemark.freshness',
   })

@@ -103,6 +103,8 @@ describe('an assistant', () => {
   it('reads the newest copy after a publication', async () => {
     world.sandbox.world.insert('events')
     await world.run('sync', '--quiet', 'events')
-    expect((await rowsOf('query', { sql: 'SELECT count(*) AS events FROM main.events' })).rows).toEqual([{ events: 31 }])
+    expect((await rowsOf('query', { sql: 'SELECT count(*) AS events FROM main.events' })).rows).toEqual([
+      { events: 31 },
+    ])
   })
 })
