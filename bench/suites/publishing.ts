@@ -145,7 +145,7 @@ function linesOf(name: string, measured: CostFigures): Line[] {
       measured: `${formatted(marks, 0)} ms`,
       goal: '–',
       isMet: undefined,
-      detail: `at most ${formatted(marksBytes / BLOCK_BYTES, 1)} blocks were written`,
+      detail: `at most ${formatted(marksBytes / 1e6, 1)} MB were written, log and checkpoint included`,
     },
   ]
 }
