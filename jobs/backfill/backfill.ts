@@ -58,7 +58,7 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** These backfills may not be in the queue yet. */
+  /** Backfills whose `work` has not ended. Their jobs are perhaps not in the queue yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 
@@ -66,7 +66,7 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Runs `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as one in the future. */
+  /** Passes the jobs, one per report, to `work`. Throws USAGE_INVALID for an impossible range, such as a future one. */
   async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const request = this.#lastRequest.then(() => this.#findOrCreate(requested))

@@ -11,7 +11,7 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** A puller reads this many windows at once. The client limits the requests of all of them together. */
+/** A puller reads this many windows at the same time. Their requests share the limits of one client. */
 const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // This report was not paused when the backfill began, so an earlier refusal (403) no longer counts.
+      // A backfill begins only if its report is not paused. So a refusal (403) before this backfill is outdated.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
@@ -41,7 +41,7 @@ const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Aborts the pull when the backfill no longer needs it. Only the process that runs a job can cancel the job. */
+/** Cancels this job if the backfill no longer needs its window. Only the process that runs a job can cancel it. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -50,7 +50,7 @@ function abortWhenUnwanted(
   const check = async () => {
     for (;;) {
       await clock.sleep(UNWANTED_CHECK_MS, checking.signal)
-      // If the store is unreachable, the pull continues, and the next check decides.
+      // If the store is unreachable, the job continues until the next check.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -114,11 +114,11 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits until the job has ended. Returns undefined if no puller is left. */
+/** Waits until a puller has ended the job. Returns undefined if the queue has no puller any more. */
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. Otherwise the job could be read before its end, without a result.
+    // Reads the state first. Otherwise a job that ends between the two reads would lack its result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -128,7 +128,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // The lock of a dead process can prevent the removal. The error is ignored, because nobody will take the job.
+    // Ignores the error if a dead puller still has the lock of the job. Without pullers, nobody takes the job.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

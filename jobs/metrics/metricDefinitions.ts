@@ -1,7 +1,7 @@
 /** Defines every metric. The values of labels come from closed lists, which limits the number of time series. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** A response may be immediate, or take minutes when a large report is read for the first time. */
+/** Bounds of the buckets for response times. The first read of a large report can take minutes. */
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 

@@ -30,7 +30,7 @@ const TIMES = {
   retryMs: 2 * SECOND_MS,
 }
 const RETRY_MS_MAX = 5 * MINUTE_MS
-/** With delays that double from 2 s to 5 min, these tries take about half an hour. */
+/** A notice is dropped after this many tries, which take about half an hour. */
 const TRIES_MAX = 13
 const WAITING_MAX = 100
 
@@ -53,7 +53,7 @@ export class Notifier {
     const { runs, clock, log, config } = this.#parts
     this.#memory = await readMemory(this.#file)
     await removeTemporaryFiles(this.#file).catch(() => undefined)
-    // A disabled report has no later run that could end its failures.
+    // Forgets failures of disabled reports, because such a report has no later run that can succeed.
     this.#memory.failures = this.#memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
     const startedMs = clock.monotonicMs()
@@ -94,7 +94,7 @@ export class Notifier {
   /** Adds a notice for each condition that has begun or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
-    // If the state cannot be read now, the next check reads it again.
+    // If the state of the reports cannot be read now, the next check reads it again.
     const figures = await books().catch(() => undefined)
     if (figures === undefined) return
     const { failures, told } = this.#memory
@@ -166,13 +166,13 @@ export class Notifier {
   }
 }
 
-/** Returns 0 for a delay above `RETRY_MS_MAX`, because only a wrong clock can cause such a delay. */
+/** Returns the time until the next try. A time above `RETRY_MS_MAX` comes from a wrong clock, and becomes 0. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)
 }
 
-/** A receiver should answer before it processes the notice. */
+/** The time limit for the receiver's response. The receiver should respond before it processes the notice. */
 const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
@@ -208,7 +208,7 @@ async function deliver(
   }
 }
 
-/** Returns a code such as ECONNREFUSED, because the error's message may contain the address. */
+/** Returns only a code such as ECONNREFUSED. The error's message can contain the webhook's address with its secrets. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)

@@ -28,7 +28,7 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** While one run waits for the service, another can load its rows. Each run needs memory. */
+/** While one run waits for the service, another run can load rows. More than three runs would need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
@@ -77,7 +77,7 @@ export class Owner {
     })
   }
 
-  /** Needs the lease of the incremental runs, because a scheduled run of the same report must not run at once. */
+  /** Runs before a reconcile. Takes the lease of incremental runs, so that no scheduled run of the report is active. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -118,7 +118,7 @@ export class Owner {
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
       if (error === undefined) return { state, rows: figures.rows }
-      // The backfill has tried all windows, and some failed. A retry at once would fail too, so the job ends.
+      // The backfill has tried all windows, and some failed. The job ends, because an immediate retry would fail again.
       if (result !== undefined) return { state }
       await this.#probe()
       throw error
@@ -142,7 +142,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 interface LeaseRequest {
   /** Example: `incremental events`. */
   readonly name: string
-  /** If the lease belongs to a run with the same value, that run is an earlier attempt of this job and is stopped. */
+  /** Who takes the lease. Example: `reconcile`. A holder with the same value is an earlier attempt, and is stopped. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -32,7 +32,7 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** A job that takes longer returns to the queue when its lock expires. */
+/** At a stop, jobs have this time to end. An unfinished job returns to the queue when its lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -59,7 +59,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Returns the running jobs to the queue. They keep their number of attempts. */
+  /** Returns the running jobs to the queue. This does not count as a failed attempt. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

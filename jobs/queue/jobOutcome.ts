@@ -38,7 +38,7 @@ export interface JobAttempt {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** The cause of the error may end without `tidemark resume`, so the job is tried again. */
+/** A waiting job is tried again after this time, because its problem can end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
 /** Runs `work`. If `work` throws, drops the job, returns it to the queue or fails it. */
@@ -74,7 +74,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns 2 s, doubled for each try up to 5 min, minus a random part; or the service's Retry-After if longer. */
+/** Returns a partly random delay, which doubles with each try from 2 s to 5 min. A longer Retry-After is obeyed. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

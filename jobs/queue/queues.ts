@@ -30,7 +30,7 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A job that reads one window. The worker checks that its own configuration leads to the same requests. */
+/** A job that pulls one window. A puller with another configuration than the owner's refuses the job. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),
@@ -57,5 +57,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The clocks of two machines may differ by this time. A larger difference means that a clock is wrong. */
+/** The largest accepted difference between the clocks of two machines. A larger one means that a clock is wrong. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

@@ -16,7 +16,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** After a run that has changed rows, a copy is published sooner than after a run that has only moved marks. */
+/** The delay between a run and its publication. The delay is longer if the run has only moved marks. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a publication. Runs that end within the delay share one copy. */
+  /** Requests a publication after a delay. All runs that end during the delay share one copy. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -106,7 +106,7 @@ export class Requests {
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
-    // A job that has ended in the meantime cannot be returned.
+    // Ignores the error for a job that has ended in the meantime.
     await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
     return orphans.length
   }
@@ -120,16 +120,16 @@ export class Requests {
     })
   }
 
-  /** Starts jobs that were delayed while this machine's clock was ahead. Otherwise they would wait too long. */
+  /** Starts delayed jobs that were added while this machine's clock was ahead. BullMQ would start them too late. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0
     for (const name of QUEUES) {
-      // The schedule corrects the times of ticks.
+      // Skips ticks: the class `Schedule` corrects their times.
       const delayed = name === 'ticks' ? [] : await this.queue(name).getDelayed()
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // A job that has begun in the meantime cannot be started again.
+        // Ignores the error for a job that has begun in the meantime.
         await job.promote().catch(() => undefined)
         promoted += 1
       }
@@ -149,7 +149,7 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // A job that has begun in the meantime cannot be started again.
+    // Ignores the error for a job that has begun in the meantime.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** If `isDropped` is true, another run replaces this run. Callers then wait for the other run. */
+/** If `isDropped` is true, another run replaces this run. Commands that wait for this run then follow the other. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -74,7 +74,7 @@ export class Runs {
     return run !== undefined
   }
 
-  /** Informs callers that a waiting run was removed from its queue. */
+  /** Sends the followers an event for a run that was removed from its queue before it began. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }

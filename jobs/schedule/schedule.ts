@@ -1,4 +1,4 @@
-/** The schedule of runs in BullMQ. Each minute it is compared with the configuration, as a store may lose data. */
+/** The schedule of runs in BullMQ. Each minute it is compared with the configuration, because a store can lose data. */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'

@@ -1,4 +1,4 @@
-/** Lets BullMQ use PGlite, which has one session, as a pool of sessions. During a transaction, other sessions wait. */
+/** PGlite has one session, but BullMQ needs a pool of them. While one session has a transaction, the others wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
@@ -14,11 +14,11 @@ import { MINUTE_MS } from '../../src/instant.ts'
 
 /** PGlite runs no VACUUM and no CHECKPOINT by itself. Without them, its files would grow and become slow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
-/** PGlite's default for `shared_buffers` takes four times this memory. For the rows of a queue, it is not faster. */
+/** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
 const START_PARAMETERS = [...PGlite.defaultStartParams, ...SIZES.flatMap((size) => ['-c', size])]
 
-/** V8's optimizing compiler would need 500 MB for PostgreSQL. The flags must be set before PGlite is compiled. */
+/** These flags turn off V8's optimizing compiler, which needs 500 MB. They must be set before V8 compiles PGlite. */
 const BASELINE_COMPILER_ONLY = ['--no-wasm-tier-up', '--no-wasm-dynamic-tiering']
 
 type Row = Record<string, unknown>
@@ -30,7 +30,7 @@ export interface EmbeddedSettings {
   readonly onError: (error: unknown) => void
 }
 
-/** Every user could read PGlite's files, so only this user may enter their folder. */
+/** Creates a folder that only this user can enter, because PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
   // The failure of `chmod` is ignored, because some file systems have no permissions.
@@ -41,7 +41,7 @@ async function closeToOthers(directory: string): Promise<void> {
   })
 }
 
-/** Creates the database from a prepared copy (`initdb` needs 500 MB). The rename prevents a partial database. */
+/** Copies a ready-made database, because `initdb` needs 500 MB. After a crash, only the folder `.new` is incomplete. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })

@@ -11,7 +11,7 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSy
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** One segment of PGlite's write-ahead log. */
+/** With less free space, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
 /** On a full disk, PGlite and SQLite fail with these codes. They are replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
@@ -90,7 +90,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error of Node contains the path of the file. An error of SQLite contains no path, and is about `.lock`.
+    // Node's errors contain the path of the file. SQLite's errors contain no path, and always concern the file `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

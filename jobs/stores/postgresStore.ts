@@ -8,7 +8,7 @@ import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
-/** Workers and listeners need about ten connections. All others are for short queries. */
+/** Workers and listeners use about ten connections all the time. The other connections are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Without keep-alive packets, a lost server would be noticed only after hours. */
@@ -54,7 +54,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // The search path is added to the address, because an `options` parameter of the address has precedence.
+  // Sets the search path in the address: an `options` parameter in the address overrides settings of the pool.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)

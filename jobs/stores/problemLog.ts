@@ -1,4 +1,4 @@
-/** The error of a store's driver may contain the password. So our errors have no `cause`, and messages are masked. */
+/** A driver's error can contain the password. So messages are masked, and our errors do not contain the driver's. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
@@ -55,7 +55,7 @@ export class ProblemLog {
     log?.warn({ trouble: message }, 'the queue store has trouble; it is tried again')
   }
 
-  /** Called when the store works again. Then the next problem is logged at once. */
+  /** Must be called when the store works again, so that the next problem is logged at once. */
   readonly reset = (): void => {
     if (this.#loggedAtMs.size === 0) return
     this.#loggedAtMs.clear()

@@ -38,13 +38,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over after 20 s, the sum. The event loop must not block for half of `lockDuration`. */
+/** A dead worker's job is taken over after 15 s + 5 s. A worker must not block its event loop for 7.5 s. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** BullMQ's default of 15 s is too long after a store's restart. */
+/** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
-/** These methods throw an error with a cure instead of the driver's error. */
+/** If one of these methods fails, the driver's error becomes a SyncError, which contains what to do. */
 const CALLS = [
   'add',
   'getActive',
@@ -57,7 +57,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ would fail a job after this number of dead workers. The number is too high to be reached. */
+/** BullMQ fails a job after this number of dead workers. The number is huge, so that no job fails for this reason. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -137,12 +137,12 @@ interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | '
   readonly release: () => Promise<void>
 }
 
-/** An unreachable store may delay the end of a process only by this time. */
+/** A process that ends waits at most this time for an unreachable store. */
 const CLOSING_MS_MAX = 4_000
 
 const READY_MS = 60_000
 
-/** Returns a queue store made of the parts that differ between kinds of stores. */
+/** Builds a store. `parts` contains what differs between Redis, PostgreSQL and the embedded store. */
 export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreComponents): QueueStore {
   const { kind, shown, problems, values, check, workersOf, release, ...ofQueues } = parts
   const { mask, log: onError } = problems

@@ -10,10 +10,10 @@ import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** A frozen server does not close its connections, so its calls would wait forever. */
+/** The time limit for a call. A frozen server does not close its connections, so a call could wait forever. */
 const ANSWER_MS = 15_000
 
-/** Ended jobs use memory, and one run per second adds thousands in an hour. */
+/** Ended jobs use memory, so each queue keeps at most this number. One run per second adds thousands in an hour. */
 const ENDED_MAX = 1_000
 
 const SHARED = {
@@ -50,7 +50,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     asking,
     waiting,
     problems,
-    // Only Redis has this limit. On PostgreSQL, it would make BullMQ deadlock and report finished jobs as failed.
+    // The stores on PostgreSQL have no `endedMax`: BullMQ would deadlock there and report finished jobs as failed.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
     values: new RedisValues(asking, opening.prefix),
@@ -62,7 +62,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Redis lists connections of all databases. Workers of other installations have the same names. */
+/** Returns whether a connection uses our database. Redis lists workers of all databases, and their names are equal. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
@@ -111,7 +111,7 @@ interface RedisFacts {
   readonly info: string
   /** The response to CONFIG GET save, if the server allows CONFIG. */
   readonly save: string | undefined
-  /** The response to CONFIG GET maxmemory-policy, because INFO may lack this value. */
+  /** The response to CONFIG GET maxmemory-policy, because INFO does not always contain this value. */
   readonly policy: string | undefined
 }
 
@@ -159,7 +159,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Returns only a warning if Redis loses data: schedules and windows are restored from the warehouse. */
+/** If Redis loses data, this is only a warning: schedules and windows are restored from the warehouse. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
@@ -193,7 +193,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Texts that processes share through Redis. Each script reads and writes without a write by others in between. */
+/** Texts that processes share through Redis. Each script is atomic: no other process writes while it runs. */
 class RedisValues implements SharedValues {
   readonly #redis: Redis
   readonly #prefix: string

@@ -11,7 +11,7 @@ import {
 } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 
-/** The letters "tide" as a number. */
+/** The number of the lock for creating tables: the letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {

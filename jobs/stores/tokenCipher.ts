@@ -1,4 +1,4 @@
-/** Encrypts the shared token, because others may read the store. The key is derived from client secret and identity. */
+/** Encrypts the shared token, because others can read the store. The key is derived from the client secret. */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { attempt } from '../../src/errors.ts'
 import type { Secret } from '../../src/secret.ts'
@@ -44,6 +44,6 @@ export class TokenCipher {
   }
 }
 
-/** Returns a hash for names in the store, because other users of the store can read these names. */
+/** Hashes the identity (service and client) for names of stored values, because others can read these names. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -30,7 +30,7 @@ export interface TracingOptions {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** An unreachable collector of traces may delay the end of a worker only by this time. */
+/** A worker that ends waits at most this time for an unreachable collector of traces. */
 const FLUSH_MS_MAX = 2_000
 
 /** Starts tracing. Returns undefined if the OTEL variables request no traces. */

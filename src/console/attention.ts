@@ -1,4 +1,4 @@
-/** Finds the reports that need attention, the worst problem first. Each item contains its reason and its cure. */
+/** Finds the reports that need attention, the worst problem first. Each item contains the reason and what to do. */
 import { isPerRecord } from '../../schema/index.ts'
 import type { Attention } from './api/schemas.ts'
 import type { Standing } from '../status/standing.ts'
@@ -108,7 +108,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]
 
-/** Returns a duration in the largest unit of which there are at least two. Example: `3 hours`. */
+/** Returns a duration in the largest unit that fits in it twice. Examples: `3 hours`, `90 minutes`. */
 function spanText(seconds: number): string {
   const units = [
     [86_400, 'day'],

@@ -1,4 +1,4 @@
-/** The interface to the console's data: the warehouse or, in other processes, the published copy and the queue. */
+/** The console's source of data: the warehouse in the owner, the published copy and the queue in other processes. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

@@ -44,7 +44,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Returns the mark after each run: the end of its last window minus `settle`. Only the present mark is stored. */
+/** Computes the mark after each run: the window's end minus `settle`. The books contain only the current mark. */
 export function marksOver(
   books: Reader,
   report: ReportName,

@@ -89,7 +89,7 @@ async function addRoutes(
   { options, gate, errands }: { options: ConsoleOptions; gate: GateOptions; errands: Errands },
 ): Promise<Live> {
   const { clock, log, backendOf, version } = options
-  // Rejects plain text, which Fastify accepts by default: everybody sends JSON.
+  // The API accepts only JSON. Fastify accepts plain text too by default.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
   await addHeaders(app)

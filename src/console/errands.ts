@@ -1,4 +1,4 @@
-/** Errands are actions of the console. An action may take hours, so the page asks for its state again and again. */
+/** Errands are actions of the console. An action can take hours, so the page requests its state regularly. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'
@@ -9,7 +9,7 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** An action that takes longer continues, and the response contains its present state. */
+/** A request waits at most this time for its action to end. Then the response contains the action's current state. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 

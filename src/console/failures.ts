@@ -1,4 +1,4 @@
-/** Converts errors to responses with message and cure, without internals of the program. */
+/** Converts errors to responses with `code`, `message` and `cure` (what to do), without stack traces. */
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -36,7 +36,7 @@ export function sendFailure(reply: FastifyReply, { code, message, cure, data }: 
   return reply.code(status).send({ error: { code, message, cure } })
 }
 
-/** Returns the error for a request that Fastify rejects (too large, no JSON), or undefined for a defect. */
+/** Returns the error for a request that Fastify rejects, such as invalid JSON. Returns undefined for a bug of ours. */
 function fastifyError({ statusCode = 500, message }: FastifyError): SyncError | undefined {
   if (statusCode >= 500) return undefined
   const code = statusCode === 429 ? 'CONSOLE_LIMITED' : 'USAGE_INVALID'

@@ -31,7 +31,7 @@ export async function readJobs(queues: Queues): Promise<Jobs> {
   return { depths: { ...depths }, jobs: jobs.flat() }
 }
 
-/** Each report always has a tick that waits for its time, so waiting ticks are not listed. */
+/** Ticks that wait for their time are not listed, because each report always has such a tick. */
 const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue === 'ticks' && state === 'delayed'
 
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {

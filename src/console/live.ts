@@ -1,4 +1,4 @@
-/** Sends the active runs to open pages as server-sent events, when they have changed, at most every 400 ms. */
+/** Sends the active runs to open pages as server-sent events. Checks every 400 ms whether they have changed. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'

@@ -7,7 +7,7 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Leaves out the other fields of an error, which are not part of the API. */
+/** Returns only the fields of an error that the API describes. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
 /** Returns the outcomes in an event or in the answer of an operation. */

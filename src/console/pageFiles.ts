@@ -20,7 +20,7 @@ const LIBRARIES = {
 export async function addPageFiles(app: FastifyInstance): Promise<void> {
   await app.register(fastifyStatic, { root: PAGE, serve: false })
   const add = (url: string, file: string, { open }: { open: boolean }) =>
-    // Each file has its own rate limit: a page requests all files, and several users may share a proxy's address.
+    // Each file has its own rate limit: a visit loads all files, and users behind a proxy share one address.
     app.get(url, { config: { open, rateLimit: {} } }, (_, reply) => {
       // With `no-cache`, the browser checks for a newer version each time, so that updates are visible at once.
       reply.header('Cache-Control', 'no-cache')

@@ -13,7 +13,7 @@ import { type Api, answers } from '../api/api.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly open?: boolean
-    /** True if a login that may only look may send this request, although it is not a GET. */
+    /** True if users with the view token are allowed to send this request, although its method is not GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
@@ -25,7 +25,7 @@ declare module 'fastify' {
 
 export interface GateOptions {
   readonly token: Secret
-  /** People with this token may look, but not start actions. */
+  /** Users with this token can see all views, but cannot start actions. */
   readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
@@ -51,7 +51,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
 
 /** Returns 'login' if the request must be redirected to the login page, and undefined if it is allowed. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
-  // Catches all errors, because the error handler of a plugin could answer a thrown error.
+  // Returns errors instead of throwing them, because a plugin's error handler could send its own response.
   try {
     if (await hasAccess(gate, request)) return undefined
   } catch (thrown) {
@@ -116,7 +116,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether the origin is this console, perhaps behind a proxy. Other sites cannot set `X-Forwarded-Host`. */
+/** Returns whether our page sent the request, perhaps through a proxy. Other sites cannot set `X-Forwarded-Host`. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

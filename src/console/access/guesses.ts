@@ -4,7 +4,7 @@ import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** If there are more addresses, the address with the oldest wrong token is forgotten. */
+/** Stores at most this number of client addresses. Then it forgets the address with the oldest wrong token. */
 const ADDRESSES_MAX = 10_000
 
 /** Counts a wrong token. Returns the seconds that the client must wait, or 0. */

@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** A further login ends the oldest session. */
+/** If this number of sessions is open, the next login ends the oldest session. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 

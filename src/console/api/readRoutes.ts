@@ -89,7 +89,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addWaitRoute(api, options)
 }
 
-/** Each waiting request opens the published copy every two seconds. */
+/** Limits the requests that wait, because each of them opens the published copy every two seconds. */
 const WAITS_MAX = 20
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
@@ -133,7 +133,7 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
   }
 }
 
-/** Calls during a read share its result. Otherwise slow reads would pile up. */
+/** Calls during a read wait for the result of that read, so that slow reads do not run in parallel. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))
@@ -141,7 +141,7 @@ function sharing<T>(read: () => Promise<T>): () => Promise<T> {
 
 const ACTIVITY_MS_MAX = 2_000
 
-/** Asks the owner for its active and waiting runs. Without an answer in time, returns this process's runs. */
+/** Returns the active and waiting runs of the owner. If the owner does not answer, returns this process's runs. */
 async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activity> {
   const answer = await within(ACTIVITY_MS_MAX, clock, (signal) =>
     backend.answer({ do: 'activity' }, { by: 'console', tell: () => undefined, signal }),

@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // The worker may not respond for some time, but the action continues there.
+    // If the worker does not respond for some time, the action still continues in the worker.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

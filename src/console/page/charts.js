@@ -98,7 +98,7 @@ function plotIn(place, { data, text, bars = false }) {
 
 const DAY_SECONDS = 86_400
 
-/** Shows only as much of each time as the axis needs. @param {readonly number[]} seconds */
+/** Returns a formatter for times: `11-21` for several days, `10:22` for less. @param {readonly number[]} seconds */
 function clockText(seconds) {
   const span = (seconds.at(-1) ?? 0) - (seconds[0] ?? 0)
   const [from, to] = span > 2 * DAY_SECONDS ? [5, 10] : span < 300 ? [11, 19] : [11, 16]

@@ -114,7 +114,7 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
   return `${windows.done} of ${counted(windows.total, 'window')}${failed}, ${done}${left}`
 }
 
-/** Puts `links` below the cure. @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
+/** Shows a problem and `links`. @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
 export const needCard = ({ report, kind, title, why, cure, action, urgent }, heading, links) => html`
   <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
     <${heading}>${title}<//>
@@ -124,10 +124,10 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
   </article>
 `
 
-/** Matches the command `tidemark resume` or `tidemark check` at the end of a cure. */
+/** Matches a command at the end of a text that says what to do. Example: `…, then run: tidemark resume events`. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
-/** Names the Resume button, if any, before the command. @param {string} cure @param {boolean} hasResumeButton */
+/** Advises the Resume button if there is one. @param {string} cure @param {boolean} hasResumeButton */
 export function cureText(cure, hasResumeButton) {
   const [found, command] = RESUME_COMMAND.exec(cure) ?? []
   if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`

@@ -16,7 +16,7 @@ export const filters = ({ view, query }, states) => html`
 
 /** @param {string} view @param {string} name */
 const choose = (view, name) => (/** @type {Event} */ event) => {
-  // Another filter may have changed since the view was drawn.
+  // Reads the address now, because another filter can have changed it since the view was drawn.
   const { query } = placeNow()
   query.delete('from')
   const { value } = /** @type {HTMLSelectElement} */ (event.target)

@@ -1,4 +1,4 @@
-/** Entry of the page. Draws the view in the address again every few seconds, and when a run begins or ends. */
+/** Entry of the page. Redraws the current view every 10 seconds, and when a run begins or ends. */
 import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
@@ -43,7 +43,7 @@ const spotOf = ({ view, name }) => `${view}/${name}`
 // Responses may arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
 let asked = 0
 let drawn = 0
-/** `from` is the element that had the focus before. */
+/** `from` is the element that had the focus when the user opened the view. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}

@@ -20,7 +20,7 @@
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // The message needs the body, which does not exist while the head loads.
+      // While the head loads, the page has no body yet, and the message cannot be shown.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },

@@ -8,7 +8,7 @@ import { placeNow } from './place.js'
 
 export const state = {
   place: placeNow(),
-  /** The function is undefined before the first response. @type {(() => Content) | undefined} */
+  /** Draws the current view. It is undefined before the first response. @type {(() => Content) | undefined} */
   drawView: undefined,
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
