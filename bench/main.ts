@@ -1,13 +1,14 @@
 /**
- * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [latency] [publishing] [queue] [worker] [takeover]
- * [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it to RESULTS.md. No test
- * depends on these figures.
+ * `node bench/main.ts [floor] [incremental] [ticks] [memory] [requests] [latency] [publishing] [queue] [worker] [idle]
+ * [takeover] [peers] [--rows N] [--rounds N]`: runs the named suites, or all suites. Prints a table of ratios and writes it
+ * to RESULTS.md. No test depends on these figures.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { machineText } from './machine.ts'
 import type { Line, Suite } from './measure.ts'
 import { floorSuite } from './suites/floor.ts'
+import { idleSuite } from './suites/idle.ts'
 import { incrementalSuite } from './suites/incremental.ts'
 import { latencySuite } from './suites/latency.ts'
 import { memorySuite } from './suites/memory.ts'
@@ -29,6 +30,7 @@ const SUITES: readonly Suite[] = [
   publishingSuite,
   queueSuite,
   workerSuite,
+  idleSuite,
   takeoverSuite,
   peersSuite,
 ]

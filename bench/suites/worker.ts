@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import type { Line, Suite } from '../measure.ts'
 
-const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
+export const LAUNCHER = fileURLToPath(new URL('../../bin/tidemark.js', import.meta.url))
 const ROWS = 500
 const SAMPLE_EVERY_MS = 30
 /** After this time, all reports are synchronized and published, and the compilers of V8 are idle. */
@@ -30,7 +30,7 @@ interface Start {
 }
 
 /** Returns the process and all its descendants. */
-async function processTree(pid: number): Promise<number[]> {
+export async function processTree(pid: number): Promise<number[]> {
   const tasks = await readdir(`/proc/${pid}/task`).catch(() => [])
   const lists = await Promise.all(
     tasks.map((task) => readFile(`/proc/${pid}/task/${task}/children`, 'utf8').catch(() => '')),
