@@ -1,4 +1,4 @@
-/** Decides when a request may be sent: limits rate and concurrency, orders by priority, and waits during pauses. */
+/** Decides when a request can be sent: limits rate and concurrency, orders by priority, and waits during pauses. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
@@ -112,7 +112,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Uses `sleep`, because Node may exit while only a timer of `clock.after` is pending. */
+  /** Uses `sleep` for the timer. Node could exit while only a timer of `clock.after` is pending. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()
@@ -186,17 +186,17 @@ const INITIAL_LIMIT = 2
 const STEADY_LIMIT = 4
 /** Responses are slower if they take on average this many times the usual time. */
 const SLOWER = 1.5
-/** The weight of earlier responses in the average time. */
+/** How much the earlier responses count in the average time. The last response counts 0.25. */
 const TIME_MEMORY = 0.75
 
-/** Limits concurrent requests. Successes raise the limit, slower responses lower the limit, and an overload halves the limit. */
+/** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
   /** If the limit is below this value, each success adds 1 to the limit. Otherwise, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
-  /** The average time of a response (ms) lately, and while at most `STEADY_LIMIT` requests were in flight. */
+  /** The average time of recent responses (ms). `#usualMs`: that time while the limit was at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
   #usualMs = 0
 
@@ -218,7 +218,7 @@ export class AdaptiveConcurrency {
 
   /** Raises the limit, but only if all permits were in use: otherwise the current limit is enough. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
-    // A request that began at a higher limit shows the times of that limit, not of the present one.
+    // A request that began at a higher limit shows the response time of that limit, not of the current limit.
     if (!wasFull || limitAtStart > this.limit) return
     const recentMs = TIME_MEMORY * (this.#recentMs ?? ms) + (1 - TIME_MEMORY) * ms
     this.#recentMs = recentMs

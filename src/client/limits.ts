@@ -28,9 +28,9 @@ export const DEFAULT_LIMITS = {
 
 export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
-/** A token is renewed this time (ms) before it expires, so that no request arrives with an expired token. */
+/** A token is renewed this time (ms) before it expires, so that it is still valid when a request arrives. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** The same margin for short-lived tokens, as a share of their lifetime. Example: 0.2 of 60 s is 12 s. */
+/** For a token with a short lifetime: the same margin as a share of the lifetime. Example: 12 s for a 60 s token. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS

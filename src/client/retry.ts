@@ -1,4 +1,4 @@
-/** Decides whether and when a request is sent again. Each request may be repeated: it reads rows or gets a token. */
+/** Decides whether and when a request is sent again. Each request can be repeated: it reads rows or gets a token. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { raced, throwIfAborted } from './cancellation.ts'

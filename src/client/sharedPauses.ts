@@ -7,7 +7,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds between reads of the store. Requests may be sent for this long after another process got a 429. */
+/** Milliseconds between reads of the store. After a 429 of another process, requests can still be sent this long. */
 const CHECK_EVERY_MS = 250
 /** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
 const CHECK_MS_MAX = 500

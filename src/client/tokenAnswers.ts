@@ -17,7 +17,7 @@ export interface IssuedToken {
 }
 
 const TokenAnswer = z.object({
-  // The token is sent in a header, so it may only have printable characters and no spaces.
+  // The token is sent in a header, so it must have only printable characters and no spaces.
   accessToken: z.string().regex(/^[\x21-\x7e]+$/),
   expiresIn: z.number().positive(),
   // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).

@@ -47,7 +47,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request and the number of its callers. It is cancelled if no caller waits for it any more. */
+/** A token request and the number of its callers. The request is cancelled if no caller waits any more. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -115,7 +115,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Cancels a token request that no caller waits for. The request may have ended before. */
+  /** Cancels a token request that no caller waits for. If the request has already ended, only forgets the request. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined

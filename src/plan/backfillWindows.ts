@@ -66,7 +66,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** Without a total, finding the last page takes this many more requests when the number of pages doubles. */
+/** To find the last page without a total, this many more requests are needed if the number of pages doubles. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -58,7 +58,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice can be cut: it has two bounds, is longer than one instant, and has no known heap. */
+/** Returns whether the slice can be cut: it has two bounds, is longer than one instant, and `heap` is not set. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
@@ -97,7 +97,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns parts of a slice that is a heap. For any other slice, returns undefined: `SpanQueue` chooses the parts. */
+/** Returns parts of a slice whose `heap` is set. For other slices, returns undefined: `SpanQueue` chooses the parts. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -138,7 +138,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back has `total` rows, the most that its pages can have. No row is then missing. */
+/** Returns whether the walk from the last page to page 1 has `total` rows, the maximum. No row is then missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -186,7 +186,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
   walk.rowsAsked < previous.firstRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-/** Returns whether page 2 of a bare array repeats page 1: page 1 is the last page, or page numbers are ignored. */
+/** Returns whether page 2 of a bare array repeats page 1: page 1 is the last, or the service ignores page numbers. */
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
@@ -258,7 +258,7 @@ export function nextSize(given: Case): number {
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** Returns the span as parts of about one load each; undefined if the span is one instant or has no lower bound. */
+/** Cuts the span into parts of about one load each; undefined if the span is one instant or has no lower bound. */
 export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 

@@ -1,4 +1,4 @@
-/** Estimates rows per µs from earlier slices, to plan the next slice. A wrong estimate costs only requests. */
+/** Estimates rows per µs from earlier slices, to plan the next slice. A wrong estimate only causes more requests. */
 
 /** First estimate of the dispersion: the variance of the number of rows per slice, divided by the mean number. */
 const DISPERSION_AT_FIRST = 1.2
@@ -9,9 +9,9 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */
 const RESTART_FACTOR = 3
-/** Minimum inside the logarithm of `plannedRows`: its margin is then one standard deviation or more. */
+/** Minimum inside the logarithm of `plannedRows`, so that its margin is one standard deviation or more. */
 const WORTH_MIN = Math.exp(0.5)
-/** Share of a slice's error (actual against expected rows) that changes `#trend`. A chance error changes it less. */
+/** Share of a slice's error (actual against expected rows) that changes `#trend`; the smaller share if by chance. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2

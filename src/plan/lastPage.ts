@@ -24,7 +24,7 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 must be full. `guess`: probable last page. `stop`: a page that is read before any page after it. */
+  /** Page 1 must be full. `guess`: probable last page. `stop`: a page to read before all higher pages. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
@@ -60,7 +60,7 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
-    // The last page is uncertain if a page after a short page has new rows, or if only some later pages repeat it.
+    // The last page is uncertain: a page after a short page has new rows, or only some later pages repeat its rows.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)

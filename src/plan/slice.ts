@@ -80,7 +80,7 @@ export interface CountedPages {
 export interface Evidence {
   /** How far the latest walk has read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
-  /** Number of the latest walk, from 1. */
+  /** Number of the latest walk over the slice. The first walk has the number 1. */
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined

@@ -6,9 +6,9 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
 /** A slice with fewer rows than this share of a page is sparse. The next slice can still have many rows. */
 const SPARSE = 0.1
-/** If more rows are known to follow, each sparse slice makes the next slice this many times longer. */
+/** If totals show later rows, each sparse slice in a row makes the next slice this many times longer. */
 const SPARSE_GROWTH = 3
-/** After this many slices with too many rows, a slice no longer than `#goodLength` probably has a heap (seemsHeap). */
+/** After this many slices with too many rows, a slice as short as `#goodLength` may have many rows at one instant. */
 const HEAP_FAILURES = 3
 /** Without a total: after more slices with too many rows than this, `shorterLength` limits the next slice, too. */
 const HINTED_FAILURES_MAX = 3
@@ -16,7 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice that needs more pages than this is cut alone. A smaller one is first joined with the part after it. */
+/** A slice that needs more pages than this is cut alone. A smaller slice is first joined with the part after it. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -61,7 +61,7 @@ export class SpanQueue {
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   #lastOverfullTotal: number | undefined
-  /** Number of slices in a row that were shorter than the one before but had over `STUCK_SHARE` of its rows. */
+  /** Number of slices in a row that were shorter than the slice before but had over `STUCK_SHARE` of its rows. */
   #heapSigns = 0
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
@@ -106,7 +106,7 @@ export class SpanQueue {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  /** Returns whether the last microsecond of the current span has a heap (many rows). */
+  /** Returns whether the last microsecond of the current span has many rows (a heap). */
   get endsInHeap(): boolean {
     return this.#current?.isHeap === true
   }
@@ -128,7 +128,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // A proven span with more rows than a page has a heap. Its rows per µs would mislead the plan of the next slices.
+    // A proven span with more rows than a page has many rows at one instant. Their density would mislead the plan.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -231,7 +231,7 @@ export class SpanQueue {
           : hint?.rate !== undefined
             ? planned / hint.rate
             : shrunk
-    // A slice that is shorter than the one before but has nearly as many rows probably contains a heap.
+    // A shorter slice with nearly as many rows as the slice before probably has many rows at one instant.
     const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
     this.#lastOverfullTotal = total
     this.#heapSigns = isStuck ? this.#heapSigns + 1 : 0

@@ -36,7 +36,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   ]
 }
 
-/** Returns the time before which no further row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
+/** Returns the time before which no new row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
 /** Returns the next slice's length in µs. `failures` slices in a row had too many rows; the last had `length` µs. */
@@ -70,7 +70,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the end of the time that the spans cover without a gap, beginning at `from` or with the earliest span. */
+/** Returns the time up to which the spans have no gap: from `from` on or, without it, from the earliest span on. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

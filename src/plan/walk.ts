@@ -31,7 +31,7 @@ export class Walk {
   readonly keys = new KeySet()
   readonly rowsAsked: number
   pages = 0
-  /** A row that is twice on one page counts once, because it did not move between pages. */
+  /** Number of rows on all pages. A row that is twice on one page counts once, because it did not move. */
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
@@ -65,7 +65,7 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** The total, if all pages have the same one. */
+  /** The total, if all pages have the same total; otherwise undefined. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }

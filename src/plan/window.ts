@@ -43,7 +43,7 @@ export interface Before {
 export const FIRST: Before = { mark: undefined }
 
 /**
- * Returns the next incremental window. It ends at the present, because the service returns a row that is edited every
+ * Returns the next incremental window. It ends now, because the service returns a row that is edited every
  * few seconds only with its newest time (product contract §5.5). If the service's clock was set back, the window begins
  * earlier (§5.1).
  */

@@ -1,4 +1,4 @@
-/** Turns scanned pages into committed loads. While a full segment of the spool is loaded, the next one is filled. */
+/** Turns scanned pages into committed loads. While a full segment of the spool is loaded, the next one is written. */
 import { rm } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
@@ -86,7 +86,7 @@ export class Intake implements AsyncDisposable {
     if (this.#cutsBetweenPages) await this.#loadFullSegments()
   }
 
-  /** Returns the present end of the spool. If a walk ends without proof, `takeBack` drops the rows after this point. */
+  /** Returns the current end of the spool. If a walk ends without proof, `takeBack` drops the rows after this point. */
   point(): Promise<SpoolPoint> {
     return this.#spool.point()
   }

@@ -9,7 +9,7 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
-  /** Stores the time up to which rows must still be read again; undefined: no rows are left. */
+  /** Stores the time up to which rows must still be read again; undefined: no rows must be read again. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
 }
 

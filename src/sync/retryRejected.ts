@@ -1,4 +1,4 @@
-/** Loads rejected rows again. They keep the time of their response, so a newer stored version stays. */
+/** Loads rejected rows again. The rows keep the time of their response, so a newer stored version stays. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'

@@ -80,7 +80,7 @@ class Trail {
   /** Records are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** `#asked`: identifiers of the requested records. `#failed`: the errors of those that could not be read. */
+  /** `#asked`: identifiers of the requested records. `#failed`: the errors of the records that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()

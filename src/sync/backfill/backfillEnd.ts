@@ -24,7 +24,7 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels a backfill: no process can commit more of its rows. Returns its report; undefined if it has ended. */
+/** Cancels a backfill: no process can commit more of its rows. Returns its report; undefined for an ended backfill. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,

@@ -27,7 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Planned requests for the windows that this run has read (`#plannedDone`) and for the others (`#plannedLeft`). */
+  /** Planned requests for the windows that this run has read (`#plannedDone`) and for all others (`#plannedLeft`). */
   #plannedDone = 0
   #plannedLeft: number
 

@@ -65,12 +65,12 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** The number of pages that may still be read before WALK_TOO_LONG is thrown. */
+  /** The number of pages that can still be read before WALK_TOO_LONG is thrown. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
 
-  /** Reads a page. `number` counts from 1, even if the service counts from 0. May throw WALK_TOO_LONG. */
+  /** Reads a page. `number` counts from 1, even if the service counts from 0. Can throw WALK_TOO_LONG. */
   async read(question: Question, number: number, size = this.pageSize): Promise<FetchedPage> {
     return { ...(await this.readSent(question, this.#sent(number), size)), number }
   }
@@ -88,7 +88,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with the number `sent` in the request. The first page is 0 or 1. May throw BOUNDS_IGNORED. */
+  /** Reads the page with the number `sent` in the request. The first page is 0 or 1. Can throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()

@@ -26,7 +26,7 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice must be cut. The times of the rows of `pages` show where. */
+/** The slice must be cut. The modification times of the rows on `pages` show where. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>

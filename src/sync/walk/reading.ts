@@ -112,14 +112,14 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds of time. Returns a `CutSlice` if only one response is wanted and it lacks rows. */
+  /** Reads all rows without bounds of time. Returns a `CutSlice` if only one response is wanted and that lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
     return outcome.kind === 'proven' ? { ...outcome, span } : outcome
   }
 
-  /** Closes the slice. The next load stores it as proven, with the number of pages since the previous slice. */
+  /** Closes the slice. The next load stores the slice as proven, with the number of pages since the previous slice. */
   async close(
     slice: ProvenSlice,
     { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
@@ -201,7 +201,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total by creation time with the total without bounds. If equal, all rows have a creation time. */
+/** Compares the total by creation time with the total without bounds. If they are equal, all rows have that time. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

@@ -7,7 +7,7 @@ import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import type { WalkContext } from '../context.ts'
 import { readOrElse } from './pageSource.ts'
 
-/** Returns the service's time: its present time or slightly earlier. Throws the client's errors. */
+/** Returns the service's current time or a slightly earlier time. Throws the client's errors. */
 export async function serviceClock(
   context: WalkContext,
   report: Declaration,
