@@ -49,14 +49,14 @@ const options = { rows: Number(values.rows), rounds: Number(values.rounds) }
 
 const verdict = ({ isMet }: Line): string => (isMet === undefined ? '' : isMet ? 'yes' : '**no**')
 
-function sectionText(suite: Suite, lines: readonly Line[]): string {
+function sectionText(suite: Suite, lines: readonly Line[], minutes: number): string {
   const rows = lines.map(
     (line) => `| ${line.what} | ${line.measured} | ${line.goal} | ${verdict(line)} | ${line.detail} |`,
   )
   return [
     `## ${suite.name}: ${suite.about}`,
     '',
-    `${new Date().toISOString().slice(0, 16)}Z · ${options.rows} rows, ${options.rounds} rounds · ${machineText()}`,
+    `${new Date().toISOString().slice(0, 16)}Z · ${options.rows} rows, ${options.rounds} rounds · ${machineText()} · took ${minutes.toFixed(1)} min`,
     '',
     '| what | measured | goal | met | |',
     '|---|---|---|---|---|',
@@ -86,7 +86,9 @@ function known(): string[] {
 
 for (const suite of SUITES) {
   if (positionals.length > 0 && !positionals.includes(suite.name)) continue
-  const text = sectionText(suite, await suite.run(options))
+  const startedAt = performance.now()
+  const lines = await suite.run(options)
+  const text = sectionText(suite, lines, (performance.now() - startedAt) / 60_000)
   process.stdout.write(`${text}\n`)
   keep(suite, text)
 }
