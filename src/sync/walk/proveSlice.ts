@@ -14,8 +14,7 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { type FetchedPage, undefinedIfRefused } from './pageSource.ts'
 import { probeFirstNumber, probePageZero } from './probes/firstNumber.ts'
 import { type FoundPage, probeLastPage, probeUncounted } from './probes/lastPage.ts'
-import { probeNarrower } from './probes/narrower.ts'
-import { probeOutside, probePartTotals } from './probes/totals.ts'
+import { probeNarrower, probeOutside, probePartTotals } from './probes/missingRows.ts'
 import { PageWalk, type SliceSource } from './walkPages.ts'
 
 export interface ProvenRows {

@@ -1,0 +1,83 @@
+/** Tests whether the service has rows that complete responses or equal walks lack. */
+import { earliest, type Instant, latest } from '../../../instant.ts'
+import type { NarrowerFinding } from '../../../plan/slice.ts'
+import type { Span } from '../../../plan/spans.ts'
+import { halvesOf } from '../../../plan/stampSample.ts'
+import type { Walk } from '../../../plan/walk.ts'
+import type { ScannedPage } from '../../../staging/scanPage.ts'
+import type { FetchedPage } from '../pageSource.ts'
+import { stampsOf } from '../stampsOf.ts'
+import type { ProbedSlice } from './lastPage.ts'
+import { keylessOf, questionFor, type SliceSource } from '../walkPages.ts'
+
+const NARROWER_REQUESTS_MAX = 16
+
+/**
+ * Requests both halves of the span. If the response for a half is as long as for the span, cuts the half again. A
+ * service that ignores page numbers and shortens every response returns the missing rows for a smaller span.
+ */
+export async function probeNarrower({ source, slice, first }: ProbedSlice, walk: Walk): Promise<NarrowerFinding> {
+  const { pages } = source
+  const read = async (span: Span) => (await pages.read(questionFor(source, span), 1)).page
+  const keyless = new Set(keylessOf(first.page))
+  const isNew = (id: string | number) => !walk.keys.has(id) && !keyless.has(String(id))
+  const wide: { readonly span: Span; readonly page: ScannedPage }[] = [{ span: slice.span, page: first.page }]
+  let requests = 0
+  for (let each = wide.pop(); each !== undefined; each = wide.pop()) {
+    const halves = halvesOf(each.span as Span & { since: Instant }, stampsOf(pages.report, each.page))
+    if (halves === undefined) return 'one instant'
+    for (const span of halves) {
+      if (requests === NARROWER_REQUESTS_MAX) return 'moved'
+      requests += 1
+      const page = await read(span)
+      const others = idsOf(page).filter(isNew)
+      if (others.length > 0) {
+        const now = await read(slice.span)
+        const isThere = others.every((id) => idsOf(now).includes(id))
+        return isThere && now.rowCount > first.page.rowCount ? 'moved' : 'hidden'
+      }
+      if (page.rowCount >= first.page.rowCount) wide.push({ span, page })
+    }
+  }
+  return 'nothing new'
+}
+
+/** Returns the keys of the page's rows, and the texts of its rows without a key. */
+const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
+
+/**
+ * Returns whether the totals of `parts` add up to the span's total. If they do, the service returns no page after a
+ * certain number. Otherwise, its total is wrong. If the total changes meanwhile, a sum between both totals is enough.
+ */
+export async function probePartTotals(
+  { source, slice }: ProbedSlice,
+  parts: readonly Span[],
+  before: number,
+): Promise<'add up' | 'differ'> {
+  const totalOf = async (span: Span) =>
+    (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
+  let sum = 0
+  for (const part of parts) sum += await totalOf(part)
+  const now = sum === before ? before : await totalOf(slice.span)
+  return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
+}
+
+/** Returns whether a trail has entries before or after all returned ones. No other request would return those. */
+export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
+  const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
+    pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
+  const stamps = stampsIn(seen)
+  if (stamps.length === 0) return false
+  const [begun, ended] = [earliest(...stamps), latest(...stamps)]
+  const edges = [
+    { since: (ended + 1) as Instant, until: span.until },
+    { since: span.since, until: (begun - 1) as Instant },
+  ]
+  for (const edge of edges) {
+    if (edge.since !== undefined && edge.since > edge.until) continue
+    const shown = stampsIn([await source.pages.read(questionFor(source, edge), 1)])
+    // A service that rounds the bounds may return the first or the last entry again. Such an entry is not new.
+    if (shown.some((at) => at < begun || at > ended)) return true
+  }
+  return false
+}
