@@ -35,7 +35,7 @@ export class ServiceClock {
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the service's earliest possible time at a monotonic time; our time if no response had a Date header. */
+  /** Returns the service's earliest possible time at this time of our monotonic clock; our time without any Date. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)

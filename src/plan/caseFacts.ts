@@ -38,7 +38,7 @@ export const isOverfull = (given: Case): boolean => {
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Cuts the span at `youngFrom`. Undefined: that time is outside, or the older part probably needs only one page. */
+/** Cuts the span at `youngFrom`; undefined if that time is outside, or if the older part probably needs one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -190,7 +190,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If all pages are equal, smaller spans must also have shown no new row. */
+/** Returns whether two walks agree. If all pages were equal, requests for smaller spans must show no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 

@@ -25,7 +25,7 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** `limit`: the table has its maximum number of columns. `frozen`: the setting `contract` forbids new columns. */
+  /** `limit`: the table has its maximum number of columns. `frozen`: `contract: freeze` forbids new columns. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** The effect of a new field or type: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */

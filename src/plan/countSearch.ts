@@ -32,7 +32,7 @@ interface RangeGroup {
   readonly total: number
 }
 
-/** `next()` returns a time. The caller requests the total up to this time and passes it to `saw`. */
+/** `next()` returns a time. The caller requests the number of rows up to this time and passes the number to `saw`. */
 export class CountSearch {
   /** Ranges whose number of stored rows differs from the service's number. */
   readonly wrong: CreationRange[] = []

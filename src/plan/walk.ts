@@ -20,7 +20,7 @@ export interface WalkPage {
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
-  /** True if rows have a key. Audit entries have none. */
+  /** Whether rows have a key. Audit entries have no key. */
   readonly keyed: boolean
   readonly rowsAsked: number
   /** The page size that walks request normally, in rows. */

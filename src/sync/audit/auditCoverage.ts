@@ -6,7 +6,7 @@ import { readSettingsOf } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
 export interface TrailRefill {
-  /** Trails that were last read at this time or before must be read again. */
+  /** Trails that were last read at this time or earlier must be read again. */
   readonly askedUntil: Instant
   /** Stores that all trails of the entity were read again. */
   readonly done: () => Promise<void>

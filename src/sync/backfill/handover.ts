@@ -155,7 +155,9 @@ export interface PullAsk {
   readonly fence: Fence
   /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Prefix of numbers that staging writes as text, because a double would round them. Each warehouse has its own. */
+  /**
+   * Text before each number that staging writes as text, because a double would round it. Each warehouse has another.
+   */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
