@@ -60,7 +60,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'the mark may go back',
     file: 'src/warehouse/books/books.ts',
     from: 'SET value = greatest(m.value, n.value),',
-    to: 'SET value = n.value - INTERVAL 1 SECOND,',
+    to: 'SET value = n.value - INTERVAL 1 MINUTE,',
   },
   {
     name: 'the mark is committed before the rows',
