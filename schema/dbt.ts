@@ -170,7 +170,7 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Declares the report's runs as a dbt table, so that dbt reports missing runs as stale data. */
+/** Declares the runs of a report as a dbt source table. If runs are missing, dbt reports that the table is stale. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {
@@ -188,5 +188,5 @@ function runTable(report: string, everyMs: number = DAY_MS): Section {
   }
 }
 
-/** Breaks template markers such as `{{`, because dbt would execute a marker in the name of a field. */
+/** Inserts a blank into markers such as `{{`, because dbt would execute a marker in the name of a field. */
 const plain = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll(/\{(?=[{%#])/g, '{ ')

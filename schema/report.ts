@@ -8,7 +8,7 @@ export interface Field {
   readonly type: FieldType
   /** The specification's description of the field. It becomes the comment on the column. */
   readonly meaning: string
-  /** Names of this field in other row shapes. All names fill the same column (spec §2, event row). */
+  /** Other names of the field. Example: in some rows, `eventName` fills the column `name` (spec §2, event row). */
   readonly also?: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export interface Window {
   readonly until: string
 }
 
-/** `diff`: a row is deleted if two reads differ. `absence`: a row is deleted if two complete reads lack the row. */
+/** `diff`: a read without deleted rows does not return the row. `absence`: two complete reads do not return it. */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
@@ -50,12 +50,12 @@ export interface Declaration {
   /** Columns with the modification time. The first one with a value decides which of two versions of a row is newer. */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
-  /** Parameters for a range of creation times. They also match rows that were never edited. */
+  /** Parameters for a range of creation times. The response also contains rows that were never edited. */
   readonly created?: Window
   readonly deletes: Deletes
   /** The field that marks a deleted row; undefined if rows have no such field. */
   readonly deletedFlag?: string
-  /** The parameter that includes deleted rows. If rows have no flag, windows are read with it and without it. */
+  /** The parameter that includes deleted rows. Without a deletion flag, windows are read with and without it. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>

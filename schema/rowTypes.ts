@@ -36,7 +36,7 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
 
 const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 
-/** Example: `DECIMAL` for `DECIMAL(38,9)`. */
+/** Ignores the digits of a decimal type. Example: `DECIMAL(38,9)` has the same value type as `DECIMAL`. */
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
 /** The key columns of each table. They are never NULL, although they have no constraint in DuckDB. */

@@ -19,7 +19,7 @@ export interface Column {
   readonly comment: string
 }
 
-/** A documented column. `sources` are the names of its field, which differ between row shapes. */
+/** A documented column. `sources` are all names of its field. Example: `['name', 'eventName']`. */
 export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
@@ -110,7 +110,7 @@ export function wireKey(report: Declaration): readonly string[] {
   return report.key.flatMap((column) => byColumn.get(column) ?? [])
 }
 
-/** Returns the names of all documented fields, including the names in other row shapes. */
+/** Returns all names of all documented fields. Example: `name` and `eventName` are names of one field. */
 export function documentedFields(report: Declaration): ReadonlySet<string> {
   return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
 }

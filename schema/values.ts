@@ -4,7 +4,7 @@ import type { DuckType } from './tables.ts'
 type Example = `${string} → ${string}`
 
 export interface ValueRule {
-  /** Completes the sentence "the value is …" about a value that the type does not accept. */
+  /** The end of the sentence "the value is …" for a value that does not fit. Example: `no 64-bit integer`. */
   readonly misfit: string
   readonly takes: string
   /** Each example contains an accepted JSON value, an arrow, and the value as DuckDB prints it (in UTC). */

@@ -1,4 +1,4 @@
-/** Audit entries of enquiries, from a path of their own and without `entityType` (spec §4, Enquiry audit). */
+/** Audit entries of enquiries. They have another path than other audit entries, and no `entityType` (spec §4). */
 import { dateTime, defineReport, integer, json, string } from '../report.ts'
 
 export const enquiryAuditEntries = defineReport({

@@ -1,10 +1,10 @@
-/** Records the fields of a load's rows, the kinds of their values, and which sets of fields (shapes) the rows have. */
+/** Records the fields of a load's rows, the kinds of values in each field, and each distinct set of fields (shape). */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A trie with more nodes is dropped, because its field names are probably data, such as identifiers. */
+/** A trie with more nodes is dropped. Its field names are probably identifiers, which differ in each row. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -17,7 +17,7 @@ export interface CatalogField {
   kinds: Kinds
   /** The catalogue of a collection's items; undefined if the field is no declared collection. */
   readonly elements: ObjectCatalog | undefined
-  /** The kinds of the collection's items that are no objects; 0 if all items are objects. */
+  /** The kinds (such as text or number) of the items that are not objects; 0 if all items are objects. */
   elementKinds: Kinds
 }
 
@@ -115,7 +115,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // A name with half a surrogate pair needs a replacement in every row, and the shortcut `likelyNext` makes none.
+    // Half a surrogate pair must be replaced in every row. The shortcut `likelyNext` would skip the replacement.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }

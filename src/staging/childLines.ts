@@ -6,7 +6,7 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** `none`: no item has an identifier. `unique`: each has one, distinct in its row. `unsure`: the load must check. */
+/** `none`: no item has an identifier. `unique`: each item of a row has its own. `unsure`: the load checks them. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 export interface CollectionPage {
@@ -131,7 +131,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records a row's item identifiers. Null means missing. Undefined means no integer of up to 15 digits. */
+  /** Records the identifiers of a row's items. Null: there is none. Undefined: it is no integer of up to 15 digits. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -145,7 +145,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // The number of identifiers of the removed items is unknown, so the load must check the identifiers.
+      // `#withId` may still count removed items, so the load must check the identifiers.
       this.#unsure = true
     }
   }

@@ -62,17 +62,17 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** Inserted before the escape of half a surrogate pair, this backslash makes the escape ordinary text. */
+/** Before the escape of half a surrogate pair, this backslash turns `\ud800` into ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns the maximum number of bytes by which the splices (replacements) may lengthen the page. */
+/** Returns the maximum number of bytes by which the splices (replacements) can lengthen the page. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
   return sum
 }
 
-/** Copies the bytes from `from` to `to` with the splices, which must be sorted. Returns the position after the copy. */
+/** Copies the bytes from `from` to `to` and applies the sorted splices. Returns the position after the copy. */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -194,7 +194,7 @@ export class JsonBytes {
     const paired = unit < 0xdc00 && this.bytes[at + 6] === BACKSLASH && this.bytes[at + 7] === LETTER_U
     const low = paired ? this.#hex4(at + 8) : 0
     if (low >= 0xdc00 && low <= 0xdfff) return at + 12
-    // DuckDB would reject the page for half a surrogate pair, so the text of its escape is stored.
+    // DuckDB would reject half a surrogate pair. The backslash turns `\ud800` into ordinary text.
     this.splices.push({ at, remove: 0, insert: ONE_BACKSLASH })
     return at + 6
   }
@@ -263,7 +263,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns true for a number between -0.0001 and 0.0001 except 0, because DuckDB prints such numbers in two forms. */
+  /** Returns true for a number between -0.0001 and 0.0001 except 0. DuckDB may print 0.00001 as `1e-05`. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

@@ -100,7 +100,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** An item that is no object has no fields for the rules, so the whole item is replaced. */
+  /** Privacy rules name fields of objects. If an item is not an object, the whole item is replaced. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT) return this.#bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
     return this.#members(at, (name, value) => {

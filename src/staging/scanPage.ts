@@ -51,7 +51,7 @@ export interface ScannedPage {
   /** Length of the longest row in bytes. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
-  /** Returns the rows to load, one per line, numbered with `pageIndex`. The caller must release the buffer. */
+  /** Returns the rows to load, one per line. Row numbers depend on `pageIndex`. The caller releases the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -179,7 +179,7 @@ class PageScan {
   #envelopeField(name: string, at: number): number {
     const spliced = this.#json.splices.length
     const end = this.#json.value(at)
-    // Only rows are written to files, so the replacements in this field are not needed.
+    // The envelope's values are not written to files, so they need no replacements.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
     if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {

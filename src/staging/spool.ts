@@ -13,13 +13,13 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** Bytes of the first load. Each later load may be twice as large as the previous one, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** If this returns false, only `cutWhenFull` ends a segment, because one load must contain the rows of many pages. */
+  /** If this returns false, `add` never ends a full segment, because all rows of several pages must be in one load. */
   readonly cutsBetweenPages?: () => boolean
 }
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's clock was not before this time when the page was requested. */
+  /** A lower bound for the service's time when the page was requested. */
   readonly askedAt: Instant
 }
 
@@ -103,7 +103,7 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** Creates `directory` for the first page. Disposing of the spool deletes it. */
+  /** Creates `directory` when the first page is added. Disposing of the spool deletes the directory. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog
@@ -130,7 +130,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Must be called after the last of the pages whose rows must be in one load. */
+  /** Ends the segment if it is full. Call it when the spool has all pages whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
@@ -216,7 +216,7 @@ export class Spool implements AsyncDisposable {
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
     if (this.#open === undefined) return
-    // The first load is small, so that rows are stored soon. Later loads are large, so that they fill row groups.
+    // The first load is small, so that rows are stored soon. Later loads fill DuckDB's row groups.
     const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     const bytesMax = this.#open.rowBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
@@ -259,7 +259,7 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
 
 /** Frees the memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
-  // A small buffer shares its memory with other buffers, so that memory must not be freed.
+  // Node puts small buffers into one shared block of memory. Freeing the block would destroy other buffers.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 

@@ -1,4 +1,4 @@
-/** Writes a page's rows as lines for DuckDB. Replacements keep digits and characters that DuckDB would lose. */
+/** Writes a page's rows as lines for DuckDB, and replaces numbers and characters that DuckDB would change. */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { BLANK, CLOSE_OBJECT, COMMA, NEWLINE } from './bytes.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
@@ -15,7 +15,7 @@ export interface StagedRow {
 
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Maximum number of bytes that a line adds to a row: ordinal and shape with their names, and a line break. */
+/** Maximum number of bytes that a line adds to a row: two fields (row number and shape number) and a line break. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove

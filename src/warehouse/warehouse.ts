@@ -63,7 +63,7 @@ export interface WarehouseSettings {
   readonly threads?: number | undefined
   /** The lake that is the warehouse. If undefined, the file at `path` is the warehouse. */
   readonly lake?: LakePlace | undefined
-  /** How the published copy is written. If undefined, `blocks`. */
+  /** How the published copy is written. The default is `blocks`. */
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
 }
@@ -111,7 +111,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
-  /** The states of reports that are stored, as JSON without times; undefined if they are not known. */
+  /** The stored states of reports, as JSON without times; undefined if this process does not know them. */
   #recordedStates: string | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -192,7 +192,7 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Keeps the record of a new run in memory. The run's first load writes the record, or else the run's end does. */
+  /** Keeps the record of a new run in memory. The run's first load or its end writes the record. */
   beginRun(run: Omit<RunRecord, 'state' | 'endedAt'>): void {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
@@ -259,7 +259,7 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Ends a reconcile: marks rows as deleted that two reconciles did not find. Throws MASS_DELETE_STOPPED. */
+  /** Ends a reconcile: if two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
@@ -277,7 +277,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
 
-  /** Publishes the copy for readers, unless the copy already contains the present state of the warehouse. */
+  /** Publishes the copy for readers, unless the copy already contains the current state of the warehouse. */
   publish(to: string): Promise<PublishResult> {
     // Readers open the lake itself, so a lake needs no published copy.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })

@@ -7,7 +7,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Stores when trails were read. Call this function in the transaction that loads their entries. */
+/** Stores when audit trails were read. Call it in the transaction that loads the entries of these trails. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -116,7 +116,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns the service's time when a trail with this scope prefix was last read. */
+/** Returns the service's time of the last read of an audit trail. The prefix `3:` selects the records of entity 3. */
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

@@ -18,7 +18,7 @@ export interface DensityRequest {
 
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true if windows are read with and without deleted rows, because rows have no deletion flag. */
+  /** Returns true if each window is read twice, with and without deleted rows, because rows have no deletion flag. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>

@@ -53,7 +53,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** The number of windows by state, and the sums over all loads of the backfill so far. */
+/** The numbers of windows by state. The counts of rows are sums over all loads of the backfill so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number

@@ -10,7 +10,7 @@ export const LATE_DAYS = 30
 /** Returns the SQL condition that the scope is still configured. `s` is the alias of `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition: a row of `tidemark.marks m` contains the time up to which a scope was read. */
+/** SQL condition: the mark in a row of `tidemark.marks m` is the time up to which a report or a record was read. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /** A report's mark is the lowest mark of its currencies. An audit report's mark is the highest mark of its records. */

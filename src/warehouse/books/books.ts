@@ -52,7 +52,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
      FROM tidemark.marks m WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}`,
     [report, scope],
   )
-  // Together with the mark, these queries would take twice as long.
+  // In one query with the mark above, these two queries would take twice as long.
   const [load] = await sql.rows<{ until: Instant | null; begunAt: Instant | null }>(
     `SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE report = $1 AND scope = $2 AND load_id = $3) AS until,
        (SELECT epoch_us(min(started_at)) FROM tidemark.runs
@@ -109,7 +109,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of its report and kind. */
+/** Sets runs of dead processes to `stopped`. `newer` is a new run: only other runs of its report and kind are set. */
 export async function stopDeadRuns(
   sql: Sql,
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
@@ -169,7 +169,7 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The client identifier and OAuth scopes with which the service refused the report. */
+  /** The client identifier and the OAuth scopes of the requests that the service refused. */
   readonly with: string
 }
 

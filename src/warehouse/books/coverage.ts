@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns the different privacy rules with which scopes were read. Undefined means that a scope had no rules. */
+/** Returns each distinct list of privacy rules with which the report was read. Undefined: it was read without rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
@@ -55,11 +55,11 @@ export async function recordCoverage(
   ])
 }
 
-/** Deletes the coverage of scopes that are not in `kept`. If a scope returns later, all its trails are read again. */
+/** Deletes the coverage of scopes that are not in `kept`. If a scope is configured again, it is read from the start. */
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
-  // A DELETE, even of no row, would forget the coverage of all reports that is kept in memory.
+  // Even a DELETE of no row would remove the coverage of all reports from memory (database/facts.ts).
   if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 

@@ -22,7 +22,7 @@ const trails = reports
   .map(({ name }) => text(name))
   .join(', ')
 
-/** SQL of each sentence in the column `explained`. A sentence that does not apply is NULL. */
+/** SQL of each sentence in the view's column `explained`. A sentence that does not apply is NULL. */
 const SENTENCES: readonly string[] = [
   `'Not running: ' || rtrim(f.not_running_because, '.') || '.'`,
   `CASE WHEN f.rows = 0 THEN '0 rows because ' || CASE
@@ -57,7 +57,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Query of the facts for the sentences of `explained` that are in no other column of the view. */
+/** A query for facts that only the sentences in the view's column `explained` need. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
@@ -89,7 +89,7 @@ const EXPLAINED_COMMENT = text('The same in words: how far the report is read, w
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** The view names at most this number of skipped records and counts all others. */
+/** The view names at most this number of records whose audit trail could not be read. It counts the others. */
 const SKIPPED_NAMED = 5
 
 /** Returns the statements that create the view. */

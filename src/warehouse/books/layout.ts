@@ -38,7 +38,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (!lake) await sql.run(freshnessCommentsSql())
 }
 
-/** Replaces comments on tables that an older version of Tidemark has written in other words. */
+/** Replaces each comment on a table that differs from the migrations, because an older version of Tidemark wrote it. */
 async function correctComments(sql: Sql, migrations: readonly string[]): Promise<void> {
   const comments = await sql.rows<{ target: string; comment: string }>(`
     SELECT 'TABLE tidemark.' || table_name AS target, comment FROM duckdb_tables()

@@ -56,10 +56,10 @@ async function joinWindows(sql: Sql, before: Instant): Promise<void> {
     DROP TABLE old_windows; DROP TABLE joined_windows`)
 }
 
-/** Removes old loads that inserted nothing and that no row names. So there are at most as many old loads as rows. */
+/** Removes old loads that inserted no row, unless a row contains their number. So the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  // In a lake, a search for the loads that rows name would read a column of every file.
+  // In a lake, a search for load numbers would read all files. So a lake removes only loads that changed no row at all.
   const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads

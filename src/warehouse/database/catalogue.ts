@@ -1,4 +1,4 @@
-/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue contains discovered columns. */
+/** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue has columns of undocumented fields. */
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 

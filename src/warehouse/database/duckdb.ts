@@ -34,7 +34,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions of row groups the COMMIT may do per table. Example: `compactionsFor`. */
+/** Returns how many compactions of row groups the COMMIT is allowed to do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join in the written order, because DuckDB assumes that even a large file has only 42 rows. */
@@ -267,7 +267,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, the transaction accepts only ROLLBACK. Without it, the statement ANY_ORDER would fail.
+      // After an error, the transaction accepts only ROLLBACK. Before a ROLLBACK, the statement ANY_ORDER would fail.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {

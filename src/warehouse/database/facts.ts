@@ -1,6 +1,6 @@
 /**
- * Keeps results of queries on the tables of schema `tidemark` in memory, for a file that no other process writes. A
- * result is forgotten before a statement may write one of its tables, and again before the transaction ends. So no kept
+ * Keeps results of queries on the tables of schema `tidemark` in memory, if no other process writes the file. A result
+ * is removed before a statement that can write one of its tables, and again before the transaction ends. So no kept
  * result is wrong, even if the statement fails, the transaction is rolled back, or the result of its COMMIT is lost.
  */
 interface Kept {
@@ -22,7 +22,7 @@ export class Facts {
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Forgets the results that the statement, or an earlier one of the transaction, may change. Call it before each. */
+  /** Call it before each statement. Removes results that this or an earlier statement of the transaction can change. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
     for (const table of tablesIn(sql)) this.#written.add(table)

@@ -4,7 +4,7 @@ import type { Database } from './duckdb.ts'
 
 /** A larger load leaves one thread free, because the run reads the rows of the next load meanwhile. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
-/** A smaller load uses one thread. On two, it needs a fifth more processor time (bench/NOTES.md). */
+/** A smaller load uses one thread. On two threads, such a load needs a fifth more processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 256 * 1024
 
 /** Runs a load. Large loads leave one thread free, because they need more memory with all threads and are no faster. */
@@ -35,7 +35,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     return await work()
   } catch (error) {
     if (!isMemoryError(error)) throw error
-    // This recursion ends: until further rows are stored, `raiseLimit` raises the limit only once.
+    // This recursion ends, because `raiseLimit` raises the limit only once for the same number of stored rows.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
     const usual = await threadsOf(database)

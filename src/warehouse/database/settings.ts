@@ -1,4 +1,4 @@
-/** Returns the settings of DuckDB, and the number of compactions that a COMMIT may do. */
+/** Returns the settings of DuckDB, and the maximum number of compactions in a COMMIT. */
 
 export interface FileOptions {
   readonly readOnly?: boolean
@@ -28,14 +28,14 @@ export function settings(options: FileOptions): Record<string, string> {
   }
 }
 
-/** Compactions that a COMMIT may do. With DuckDB's default of 100, a small load could rewrite a large table. */
+/** Maximum compactions of most COMMITs. With DuckDB's default of 100, a small load could rewrite a large table. */
 export const COMPACTIONS_MIN = 1
-/** One more compaction is allowed for each such number of replaced rows, because they leave unused space. */
+/** For this number of replaced rows, a load is allowed one more compaction, because it leaves unused space. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000
 
-/** Returns how many compactions per table a load's COMMIT may do. */
+/** Returns the maximum number of compactions per table in a load's COMMIT. */
 export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
   return COMPACTIONS_MIN + Math.floor(updated / REPLACED_A_COMPACTION)

@@ -5,7 +5,7 @@ export type SqlRow = Record<string, SqlValue | Date>
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Like `rows`, for queries on tables of schema `tidemark`. Returns a result in memory if no table has changed since. */
+  /** Like `rows`, for tables of schema `tidemark`. Returns the result from memory if the tables have not changed. */
   kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]>
   /** Runs a query with its joins in written order: DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>

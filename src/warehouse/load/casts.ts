@@ -3,7 +3,7 @@ import type { DuckType } from '../../../schema/tables.ts'
 import { has, Kind, type Kinds, NESTED, only } from '../../plan/kinds.ts'
 import { pointer, text } from '../database/sql.ts'
 
-/** Returns SQL that casts `value` to `type`; NULL if the value does not fit. If all `kinds` fit, the cast is faster. */
+/** Returns SQL that casts `value` to `type`; NULL if the value does not fit. If all `kinds` fit, the SQL is faster. */
 export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
   switch (type) {
@@ -45,7 +45,7 @@ const EXPONENT_MAX = 60
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns the SQL of `body` for a number's text without exponent and plus sign. A double would lose digits. */
+/** Returns the SQL of `body` for a number without exponent (`+1e2` becomes `100`). A double would lose digits. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 

@@ -10,7 +10,7 @@ import type { StagedRows } from './stage.ts'
 
 export interface Follower {
   readonly report: string
-  /** The prefix of the scopes of an entity's records. Example: `3:` for entity 3, whose record 7 has `3:7`. */
+  /** The beginning of the scope of each record of an entity. Example: record 7 of entity 3 has the scope `3:7`. */
   readonly scopePrefix: string
   readonly settleMs: number
 }
@@ -31,7 +31,7 @@ export async function recordChangedRecords(
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
   const won = 's.rowid IN (SELECT sid FROM win)'
-  // If a trail was read later than `seen_at` (nearly the present time), the service's clock was set back.
+  // `seen_at` is nearly the current time. If a trail was read later than `seen_at`, the service's clock was set back.
   const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
   for (const follower of followers) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`

@@ -112,12 +112,12 @@ export interface RangeEnd extends CountPlace {
   readonly runId: string
   /** The service's clock, in whole seconds, when the run began to read the range. */
   readonly startedAt: Instant
-  /** The present time by this machine's clock, for the bookkeeping tables. */
+  /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   readonly settleMs: number
 }
 
-/** Marks rows of the range as deleted that two reads did not return. Throws MASS_DELETE_STOPPED. */
+/** If two reads did not return a row of the range, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`

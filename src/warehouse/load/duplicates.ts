@@ -1,4 +1,4 @@
-/** Leaves the newest row of each key in `staged`. Earlier rows with more fields are merged first (contract §4). */
+/** Keeps the newest row of each key in `staged`. Earlier rows with additional fields are merged first (contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name } from '../database/sql.ts'
@@ -20,7 +20,7 @@ export interface DuplicateSearch {
   readonly settleMs: number
 }
 
-/** Leaves one row per key in `staged`. Returns the tables to merge before `staged`, oldest first. */
+/** Keeps one row per key in `staged`. Returns the tables of earlier rows to merge before `staged`, oldest first. */
 export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise<EarlierRows[]> {
   const { report, table, shapes, settleMs } = parts
   const columns = parts.columns.map((column) => column.name)
@@ -64,7 +64,7 @@ function hasMoreFields(older: readonly string[] = [], newer: readonly string[] =
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. The merged table is always named `staged`. */
+/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table is named `staged` meanwhile. */
 export async function mergeInOrder<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly EarlierRows[]; readonly rows: number },

@@ -1,4 +1,4 @@
-/** Builds SQL that reads a load's fields from staged lines: typed values, and the JSON that stays in `_extra`. */
+/** Builds SQL that reads a load's fields from staged lines: typed values for columns, and the JSON for `_extra`. */
 import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
@@ -163,7 +163,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** The hash must not depend on the type as which DuckDB reads the field, because that type differs between loads. */
+  /** DuckDB reads a field as JSON in one load and as VARCHAR in another. The hash must be the same in both loads. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)
@@ -173,7 +173,7 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the SQL condition that a row has one of the fields, from the number of the row's shape. */
+  /** Returns the SQL condition that a row has one of the fields. It tests the row's shape (its set of fields). */
   carried(fields: readonly CatalogField[]): string {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
@@ -226,7 +226,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns true if DuckDB must read the field as JSON, because values are nested, or both texts and numbers. */
+  /** Returns true if DuckDB must read the field as JSON: values are nested, or there are texts and numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)

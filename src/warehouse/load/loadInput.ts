@@ -20,11 +20,11 @@ import type { LoadRules } from './stage.ts'
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** The present time by this machine's clock, for the bookkeeping tables. */
+  /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   /** The staged rows; undefined if the service returned none. */
   readonly segment?: Segment | undefined
-  /** If undefined, the load may add columns and stores rows also in their original form. */
+  /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */
   readonly rules?: LoadRules | undefined
 }
 
@@ -51,7 +51,7 @@ interface KeyedRows {
 /** Rows that an incremental run has read because they were modified. */
 export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly kind: 'changes'
-  /** The time that earlier windows have read. A new row that was modified in this time is late. */
+  /** The range of modification times that earlier windows have read. A new row in this range is late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -68,14 +68,14 @@ export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows that a backfill has read some time before. A stored version with the same time is kept. */
+/** Rows that a backfill has read earlier. If a stored version has the same modification time, the load keeps it. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
   /** The window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
 }
 
-/** Rejected rows that are loaded again. A stored version with the same time is kept. */
+/** Rejected rows that are loaded again. If a stored version has the same modification time, the load keeps it. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
   /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */
@@ -101,7 +101,7 @@ export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad 
 export const readsUnmodified = ({ kind }: LoadInput): boolean =>
   kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
 
-/** Returns true for loads whose rows were read some time before. A stored version with the same time is kept. */
+/** Returns true for loads of rows that were read earlier. They keep stored versions with equal modification times. */
 export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
 
 export interface LoadResult extends LoadCounts {

@@ -1,4 +1,4 @@
-/** Merges staged rows into the report's table, without an index. Stores only newer versions that have changed. */
+/** Merges staged rows into the report's table, without an index. Writes only rows that are newer and have changed. */
 import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
@@ -20,14 +20,14 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
-  /** True if rows were also read without deleted ones. The temporary table `gone_keys` then lists the deleted keys. */
+  /** True after a second read without deleted rows. The temporary table `gone_keys` lists the keys that it lacked. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number
-  /** True if a stored version with the same time is kept, because the staged version was read some time before. */
+  /** True if a stored version with the same modification time is kept, because the staged version was read earlier. */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The time that earlier windows have read. A new row that was modified in this time is late. */
+  /** The range of modification times that earlier windows have read. A new row in this range is late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -45,7 +45,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. Only `other` has late rows, because it has merged the newest versions of the rows. */
+/** Adds the counts of two merges. Takes the late rows from `other`, because only `other` merged the newest versions. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -91,7 +91,7 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Rewrites a condition on a row's shape, from the staged file (`r`) to the temporary table `staged` (`s`). */
+/** Rewrites a condition for the staged file (alias `r`) as a condition for the temporary table `staged` (alias `s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
 /** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
@@ -143,11 +143,11 @@ function createWinSql(parts: RowMerge, target: string): string {
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
-/** Returns the SQL condition that the staged row is newer, by times of requests, or else by modification times. */
+/** Returns the SQL condition that the staged row is newer. Times of requests decide first, then modification times. */
 function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // `asked_at` is the time of the load's first request, perhaps minutes before this row's request. Old loads have none.
+  // The load's first request (`l.asked_at`) can be minutes before this row's request. Very old loads have NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.
@@ -159,10 +159,10 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: the row was deleted by a flag or by a second read. A new version without a flag stays deleted. */
+/** SQL condition: a flag or a second read has proven the deletion. A new version without a flag does not end it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
-/** Returns the SQL condition that a row is deleted: by its flag, or else the second read, or else `staysDeleted`. */
+/** Returns the SQL condition that a row is deleted. Without a flag, the second read or `staysDeleted` decides. */
 function deletedSql(parts: DeletionSource, staysDeleted: string): string {
   const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
   return parts.report.deletedFlag === undefined
@@ -221,7 +221,7 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
 
 interface LateCounts {
   readonly late: number
-  /** How late (ms) the oldest late row is at least; undefined if no row is late. */
+  /** The longest delay of a row was at least this time (ms); undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 

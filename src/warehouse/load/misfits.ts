@@ -1,4 +1,4 @@
-/** Writes `tidemark.misfits`: values that do not fit their columns. A later version that fits removes the entries. */
+/** Writes `tidemark.misfits`: values that do not fit their columns. If a later version fits, the entry is removed. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'

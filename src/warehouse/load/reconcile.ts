@@ -1,4 +1,4 @@
-/** Marks rows as deleted that two successive comparisons with the service do not find (product contract §4). */
+/** If two successive comparisons with the service do not find a row, marks the row as deleted (product contract §4). */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -11,7 +11,7 @@ import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this number of rows may be marked if the share `KEPT_SHARE_SURE` of the table is not marked. */
+/** Up to this number of rows need no permission if at least the share `KEPT_SHARE_SURE` of the table is not marked. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 
@@ -28,7 +28,7 @@ export interface ReconcileQuestion {
 }
 
 export interface OpenReconcile extends ReconcileProgress {
-  /** The service's time at the start, in whole seconds. Times of observation also have whole seconds. */
+  /** The service's time at the start, in whole seconds, because `_observed_at` also has whole seconds. */
   readonly startedAt: Instant
 }
 
@@ -103,7 +103,7 @@ export interface ReconcileEnd extends ReconcilePlace {
   readonly reconcileId: string
   readonly runId: string
   readonly startedAt: Instant
-  /** Keys of absent rows that the service returned for other times than those of the reconcile. */
+  /** Keys of rows that the reconcile did not find, but that the service returned for another range of times. */
   readonly keysElsewhere?: readonly string[]
   readonly now: Instant
   /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
@@ -112,7 +112,7 @@ export interface ReconcileEnd extends ReconcilePlace {
 
 export interface ReconcileResult {
   readonly rows: number
-  /** Number of stored rows that only this comparison did not find. The next one may mark them as deleted. */
+  /** Number of stored rows that only this comparison did not find. The next comparison can mark them as deleted. */
   readonly absent: number
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
@@ -133,14 +133,14 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
   return rows.map(({ key }) => key)
 }
 
-/** Marks rows as deleted that two reconciles did not find. If there are too many, throws MASS_DELETE_STOPPED. */
+/** If two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED for too many rows. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
   const { report, scope } = ending
   const target = `main.${name(report.name)}`
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = placeSql(ending)
-  // Rows that were observed since the start, not requested, or returned for other times do not count as absent.
+  // A row is not counted as absent if it was observed since the start, not requested, or returned for other times.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences

@@ -25,7 +25,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** This error rolls the load back if the number of the loads' rejected rows has changed meanwhile. */
+  /** If the number of these rejected rows changes before they are loaded, this error rolls the load back. */
   readonly moved: SyncError
 }
 
@@ -74,7 +74,7 @@ export async function recordRejected(sql: Sql, rejection: Rejection, loadId: num
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Deletes rejected rows that the service has since deleted or restored, so that they are stored with a new reason. */
+/** Deletes a rejected row if the service has since deleted or restored the row, so that it gets a new reason. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -120,7 +120,7 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
   )
 
-/** Deletes rejected rows of which the load stores a later version. A row in summary shape corrects no full row. */
+/** Deletes a rejected row if the load stores a later version. A summary version does not replace a full row. */
 export async function deleteCorrectedRows(
   sql: Sql,
   { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },

@@ -34,7 +34,7 @@ export interface RetypedColumn {
   readonly to: string
   /** Number of rows that have a value in the column after the change. */
   readonly values: number
-  /** Number of rows with a value in the column that did not fit the old type. */
+  /** Number of rows whose value fits the new type and did not fit the old type. */
   readonly fitted: number
   readonly misfits: number
 }

@@ -12,7 +12,7 @@ export interface RowNames {
 
 /** One of two compared rows. */
 export interface RowSide extends RowNames {
-  /** SQL of the earliest time at which the version may have been requested. */
+  /** SQL of the earliest possible time of the request that returned this version. */
   readonly askedAt: string
   readonly columns: readonly string[]
 }
@@ -24,7 +24,7 @@ export function versionOf(report: Declaration, columns: readonly string[], names
   return `CASE WHEN ${stamp} <= ${observableUntil(names)} THEN ${stamp} ELSE ${names.observedAt} END`
 }
 
-/** Returns the condition that `one` is surely later: at its request, the service no longer returned `other`. */
+/** Returns the SQL condition that `one` was requested more than `settleMs` after `other`. So `one` is newer. */
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
@@ -49,7 +49,7 @@ export function newestOfKeySql(
 ): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
-  // DuckDB prefers a column to an alias of the same name. So the aliases begin with ~, as no field does.
+  // DuckDB prefers a column to an alias of the same name. No field begins with ~, so the aliases begin with ~.
   return `
     SELECT arg_max(tid, (NOT "~is_wrong", version, "~observed_at", "~ordinal")) FROM (
       SELECT rowid AS tid, ${key}, "~observed_at", "~ordinal",

@@ -58,7 +58,7 @@ export interface StagedRows {
   readonly rows: number
   /** True if values may not fit their columns. The column `~misfits` of `staged` lists such values. */
   readonly mayMisfit: boolean
-  /** Earlier rows of the same keys, to merge before `staged`, oldest first. */
+  /** Tables of earlier rows with the same keys, oldest first. They are merged before `staged`. */
   readonly earlier: readonly EarlierRows[]
   /** Returns the SQL condition that a row `r` of the staged file contains this field of the service. */
   carries(field: string): string

@@ -1,4 +1,4 @@
-/** Writes a load's rows and items: inserts new rows, replaces audit entries in windows, merges all others by key. */
+/** Writes a load's rows and items. Audit entries replace those of the same windows; other rows are merged by key. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

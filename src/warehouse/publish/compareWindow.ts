@@ -18,7 +18,7 @@ export interface WindowComparison {
   readonly rows: number
   /** Rows that the service returned and that are missing in the readers' table. */
   readonly missing: Deviation
-  /** Rows with other values or another deletion flag in the readers' table, except rows edited after the mark. */
+  /** Rows that the service returned with other values or another deletion flag, except rows edited after the mark. */
   readonly different: Deviation
   /** Rows in the readers' table whose modification time is in the window, and that the service did not return. */
   readonly extra: Deviation

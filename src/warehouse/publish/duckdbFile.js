@@ -1,7 +1,7 @@
 /**
  * The format of a DuckDB file: three headers, and then blocks. Each header and each block begins with a checksum of its
- * other bytes. The checksum finds damage. It does not show whether two blocks are equal: it is an XOR over the words
- * of a block, so two words that change from one shared value to another leave it as it was.
+ * other bytes. A wrong checksum shows damage. Equal checksums do not show that two blocks are equal: the checksum is an
+ * XOR of the block's words, so two equal words can both change to the same new value without changing the checksum.
  */
 const HEADER_BYTES = 4_096
 export const HEADERS_BYTES = 3 * HEADER_BYTES

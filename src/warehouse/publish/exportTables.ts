@@ -48,7 +48,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
 }
 
 const MAIN = { schema: 'main', state: '' } as const
-/** A version that ends keeps its load number, so the fingerprint also contains the times of validity. */
+/** When a version ends, its load number does not change. So the fingerprint also contains the times of validity. */
 const HISTORY = {
   schema: 'history',
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
@@ -99,7 +99,7 @@ interface OneTable {
   readonly column: string
   readonly width: bigint
   readonly key: readonly string[]
-  /** A column that becomes private is emptied without a new load number, so fingerprints contain the privacy rules. */
+  /** A new privacy rule removes values but changes no load number. So fingerprints also contain the privacy rules. */
   readonly rules: readonly string[]
 }
 

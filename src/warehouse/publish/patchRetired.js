@@ -1,6 +1,6 @@
 /**
- * Turns a retired copy, which is the published file before the present one, into a copy of the present warehouse. Only
- * blocks that differ are written. Each byte of both files is compared, because equal checksums do not mean equal blocks.
+ * Changes the retired copy (the published file before the current one) into a copy of the current warehouse. Only
+ * different blocks are written. Each byte of both files is compared, because equal checksums do not mean equal blocks.
  * The retired copy is patched only if no process can still read it. In every doubtful case nothing is patched, and the
  * caller copies the whole file.
  */
@@ -15,19 +15,19 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 /** @typedef {import('node:fs/promises').FileHandle} FileHandle */
 
 /**
- * The numbers by which `statfs` names ext4, XFS, Btrfs, F2FS, ZFS and tmpfs. On these, this machine's kernel knows each
- * process that has a file open. On a network or an overlay, a reader may be invisible.
+ * The `statfs` numbers of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs. On these file systems, this machine's kernel knows
+ * each process that has a file open. On a network or overlay file system, the kernel may not know all readers.
  */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 /** The file format of Tidemark's warehouses, and the size of its blocks. */
 const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]
-/** Positions in the main header: the letters DUCK, the version, and flags of which one means encryption. */
+/** Positions in the main header: the letters DUCK, the version, and the flags. One flag means encryption. */
 const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**
- * Asks the kernel for a write lease on file 3. The kernel refuses while another process has the file open, also for
- * plain reads or as mapped memory. While the lease lasts, a process that opens the file waits for the end of the patch.
- * Node cannot ask for a lease; Perl is part of every Debian. 1024 is F_SETLEASE, and 1 is F_WRLCK.
+ * Requests a write lease on file 3. The kernel refuses the lease if another process has the file open, even read-only
+ * or as mapped memory. While the lease lasts, a process that opens the file waits for the end of the patch.
+ * Node can't request a lease, so Perl does: every Debian has Perl. 1024 is F_SETLEASE, and 1 is F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
 /** Time limit (ms) for the lease program, which takes a few milliseconds. */
@@ -53,7 +53,7 @@ export async function patchRetired({ from, temporary, retired }) {
   }
 }
 
-/** Returns why the target may not be patched; undefined if it may. */
+/** Returns the reason why patching the target is not safe; undefined if it is safe. */
 async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} */ target) {
   const [fresh, old] = [await headersOf(source), await headersOf(target)]
   const { main } = fresh
@@ -73,7 +73,7 @@ async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} 
 
 const hasOneLink = async (/** @type {FileHandle} */ file) => (await file.stat()).nlink === 1
 
-/** Returns whether the kernel granted the lease. It lasts until the file is closed. */
+/** Returns true if the kernel granted the lease. The lease lasts until the file is closed. */
 async function isLeased(/** @type {FileHandle} */ file) {
   const stdio = /** @type {const} */ (['ignore', 'ignore', 'ignore'])
   const perl = spawn('perl', ['-e', LEASE_PROGRAM], {
@@ -94,7 +94,7 @@ async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */
   const [fresh, old] = [Buffer.from(new ArrayBuffer(PIECE_BYTES)), Buffer.from(new ArrayBuffer(PIECE_BYTES))]
   let written = 0
   for (let at = HEADERS_BYTES; at < size; at += PIECE_BYTES) {
-    // Reading in this thread takes two thirds of the time. Between two pieces, the program notices its parent's death.
+    // Synchronous reads need only two thirds of the time. This pause lets the program notice its parent's death.
     await otherEvents()
     const length = Math.min(
       readSync(source.fd, fresh, 0, PIECE_BYTES, at),

@@ -28,13 +28,13 @@ export type PublishBy = 'blocks' | 'whole'
 /** How a copy was made: with shared disk blocks (`reflink`), from the retired copy (`blocks`), or as a whole. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
-  /** Number of written blocks, for `blocks`. */
+  /** Number of blocks that were written. Only the way `blocks` has it. */
   readonly blocks?: number
-  /** Why the whole file was copied. */
+  /** The reason why the whole file was copied. */
   readonly reason?: string
 }
 
-/** What copyFile.js prints. */
+/** The JSON object that copyFile.js prints. */
 interface CopyReport extends CopyWay {
   /** Numbers of blocks with a wrong checksum; -1 means the headers. */
   readonly damaged: readonly number[]
@@ -121,7 +121,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     // An unused block may have a wrong checksum. DuckDB knows which blocks are in use, and reads only those.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
-    // After the rename, the second name is the only one of the replaced file. Without it, the next copy is a whole one.
+    // This link keeps the replaced file as the retired copy. Without a retired copy, the whole file is copied.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {

@@ -10,7 +10,7 @@ import { discoveredColumns, retype } from './tables.ts'
 
 export interface PrivacyChange {
   readonly report: Declaration
-  /** The part whose rules have changed: a currency, a prefix of record scopes (`3:`), or '' for the whole report. */
+  /** The part whose privacy rules have changed: a currency, an entity's records (`3:`), or '' for the whole report. */
   readonly scope: string
   readonly now: NewlyPrivate
 }
@@ -46,7 +46,7 @@ function scopeCondition(report: Declaration, scope: string): string {
 interface ColumnRemoval {
   /** Assignments of an UPDATE, which set private columns, the original JSON and the fingerprint to NULL. */
   readonly sets: readonly string[]
-  /** Discovered columns that become VARCHAR, because their present type can't store a hash. */
+  /** Discovered columns that become VARCHAR, because their current type can't store a hash. */
   readonly toText: readonly DiscoveredColumn[]
 }
 

@@ -208,7 +208,7 @@ async function changesNotStored(
   })
 }
 
-/** At most this number of `frozen` fields is stored per table, because names that are data would be endless. */
+/** At most this number of `frozen` fields is stored per table, because field names that are identifiers never end. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

@@ -1,4 +1,4 @@
-/** Keeps old versions of rows in `history.closed_<table>`. The view `history.<table>` adds the present rows. */
+/** Keeps old versions of rows in `history.closed_<table>`. The view `history.<table>` adds the current rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
@@ -57,7 +57,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
     const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
-    // Versions must not overlap, so stored versions that were observed later are shortened.
+    // If the service's clock was set back, stored versions are shortened, because versions must not overlap.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
       FROM closing c WHERE ${same} AND c._valid_from > c._valid_to AND greatest(h._valid_from, h._valid_to) > c._valid_to`)
@@ -65,7 +65,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-/** Switches a report's history on (the present rows become open versions) or off (all open versions end). */
+/** Switches a report's history on (the current rows become open versions) or off (all open versions end). */
 export async function switchHistory(
   sql: Sql,
   { report, on, now }: { report: ReportName; on: boolean; now: Instant },
@@ -81,7 +81,7 @@ export async function switchHistory(
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // A version that begins later than now ends at its beginning, so that no version ends before it begins.
+    // If a version begins in the future, it ends at its beginning, because no version can end before it begins.
     for (const table of tables) {
       const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
       await closeVersions(sql, history, { table, key: [], rows: ended })
