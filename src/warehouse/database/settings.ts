@@ -30,7 +30,7 @@ export function settings(options: FileOptions): Record<string, string> {
 
 /** Maximum compactions of most COMMITs. With DuckDB's default of 100, a small load could rewrite a large table. */
 export const COMPACTIONS_MIN = 1
-/** For this number of replaced rows, a load is allowed one more compaction, because it leaves unused space. */
+/** For this number of replaced rows, a load is allowed one more compaction, because such rows leave unused space. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000

@@ -10,7 +10,7 @@ import type { StagedRows } from './stage.ts'
 
 export interface Follower {
   readonly report: string
-  /** The beginning of the scope of each record of an entity. Example: record 7 of entity 3 has the scope `3:7`. */
+  /** The scopes of all records of an entity have this prefix. Example: `3:`, as in `3:7` (entity 3, record 7). */
   readonly scopePrefix: string
   readonly settleMs: number
 }

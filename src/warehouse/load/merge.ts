@@ -20,7 +20,7 @@ export interface RowMerge {
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
-  /** True after a second read without deleted rows. The temporary table `gone_keys` lists the keys that it lacked. */
+  /** True if a second read left out deleted rows. The temporary table `gone_keys` lists the keys of these rows. */
   readonly knowsGone: boolean
   readonly serviceNow?: Instant | undefined
   readonly settleMs: number

@@ -208,7 +208,7 @@ async function changesNotStored(
   })
 }
 
-/** At most this number of `frozen` fields is stored per table, because field names that are identifiers never end. */
+/** At most this number of `frozen` fields is stored per table, because identifiers as field names would fill it. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {
