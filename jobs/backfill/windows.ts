@@ -1,4 +1,4 @@
-/** Pulls the windows of a backfill: by other processes, through the queue, or by this process if there are none. */
+/** Pulls the windows of a backfill through the queue, in other processes. Without pullers, this process reads them. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -41,7 +41,7 @@ const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Cancels this job if the backfill no longer needs its window. Only the process that runs a job can cancel it. */
+/** Cancels a job whose window the backfill no longer needs. Only the process that runs a job can cancel the job. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,

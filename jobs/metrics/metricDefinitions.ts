@@ -1,4 +1,4 @@
-/** Defines every metric. The values of labels come from closed lists, which limits the number of time series. */
+/** Defines every metric. The values of labels come from fixed lists, so that the number of time series is limited. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** Bounds of the buckets for response times. The first read of a large report can take minutes. */

@@ -170,7 +170,7 @@ interface Work {
 function countWork(meters: Meters, work: Work): void {
   const { subject, facts, seconds, code } = work
   const { what, report = '' } = subject
-  // A request without a response has no status. Its label contains the error code instead.
+  // A request without a response has no status. The label `status` then contains the error code.
   const status = String(facts['status'] ?? code ?? '')
   if (what === 'run') countRun(meters, work)
   else if (what === 'token') meters.tokenRequests.inc({ status })

@@ -24,7 +24,7 @@ export interface NotifierOptions {
 
 const TIMES = {
   checkMs: 30 * SECOND_MS,
-  /** For this time after the start, late reports cause no notice. */
+  /** After its start, the worker sends no notice about late reports for this time. */
   graceMs: 5 * MINUTE_MS,
   /** The delay before the second try. The delay doubles after each try. */
   retryMs: 2 * SECOND_MS,
@@ -177,7 +177,7 @@ const ANSWER_MS_MAX = 10_000
 
 type Delivery = { readonly ok: true } | { readonly ok: false; readonly why: string }
 
-/** Signs time and body, so that the receiver recognises forged and repeated notices. Never rejects. */
+/** Sends a notice. The signature covers time and body, so that the receiver recognises forged and repeated notices. */
 async function deliver(
   { webhook, secret }: Pick<NotifyConfig, 'webhook' | 'secret'>,
   notice: Notice,

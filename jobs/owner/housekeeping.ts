@@ -27,7 +27,7 @@ const JOBS_REMOVED_MAX = 10_000
 /** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** Large copies are published rarely. Example: after a publication of 10 s, the next one begins 30 s later or more. */
+/** Example: after a publication that took 10 s, the next one begins at least 30 s later. Large copies are rare. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {

@@ -142,7 +142,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 interface LeaseRequest {
   /** Example: `incremental events`. */
   readonly name: string
-  /** Who takes the lease. Example: `reconcile`. A holder with the same value is an earlier attempt, and is stopped. */
+  /** The taker of the lease, such as `reconcile`. A holder with the same value is an earlier attempt and is stopped. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void
@@ -150,7 +150,7 @@ interface LeaseRequest {
 
 type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }
 
-/** Allows one run at a time per report and kind. The queue may start a job again while its first attempt still runs. */
+/** Allows one run at a time per report and kind. The queue can start a job again while its first attempt still runs. */
 export class Leases {
   readonly #holders = new Map<string, LeaseHolder>()
 

@@ -19,7 +19,7 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the job. The reason of the first call decides the outcome. */
+  /** Aborts the job. If it is called twice, only the first reason counts. */
   readonly cancel: (why: string) => void
   readonly job: Job
 }

@@ -64,7 +64,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Returns the error of a failed job. The queue stores only its text, `reason`. */
+/** Returns the error of a failed job. The queue stores only the text of the error, `reason`. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)

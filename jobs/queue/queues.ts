@@ -30,7 +30,7 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A job that pulls one window. A puller with another configuration than the owner's refuses the job. */
+/** A job that pulls one window. A puller refuses the job if its configuration differs from the owner's. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),
@@ -43,7 +43,7 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** After the last failed attempt, the schedule adds a new job. */
+/** After this number of failed attempts, a job fails. The schedule adds a new job later. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
 export const JOB_OPTIONS = {

@@ -27,7 +27,7 @@ interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** At most one job with this key waits. */
+  /** A second job with the same key is not added while the first one waits. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -97,7 +97,7 @@ export class Requests {
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
-  /** Returns the jobs that have not ended. Some may belong to a process that has died. */
+  /** Returns the jobs that have not ended. Some of them can belong to a process that has died. */
   async underWay(queue: QueueName): Promise<Job[]> {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }

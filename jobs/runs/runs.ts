@@ -14,7 +14,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. The reason of the first call decides the outcome. */
+  /** Stops the run. If it is called twice, only the first reason counts. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -90,7 +90,7 @@ export class Runs {
   }
 }
 
-/** Returns whether the run may have changed rows. Even a failed run may have committed slices. */
+/** Returns whether the run has perhaps changed rows. A failed run can have loaded a part of its window. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 

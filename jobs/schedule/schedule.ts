@@ -41,7 +41,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share` is the report's offset as a fraction of its interval, so that not all reports begin together. */
+/** `share` is an offset, so that not all reports begin together. Example: 0.5 for a run at minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -62,7 +62,7 @@ export class Schedule {
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Adds missing schedulers, corrects wrong ones, and removes schedulers that the configuration does not name. */
+  /** Makes BullMQ's schedulers equal to the configuration: adds, corrects and removes schedulers. */
   async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const stored = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(stored.map((each) => [each.key, each]))

@@ -23,7 +23,7 @@ export function addressOf(setting: string): StoreAddress {
   const url = URL.parse(setting)
   const kind = url === null ? undefined : KINDS[url.protocol]
   if (url === null || kind === undefined) {
-    // The message does not contain the setting, because even a malformed address may contain a password.
+    // The message does not contain the setting, because even a malformed address can contain a password.
     throw new SyncError('CONFIG_INVALID', 'queue names no store that Tidemark knows', {
       cure: 'Set it to embedded, redis://host:6379, rediss://host:6380 or postgres://user@host/database.',
     })

@@ -33,9 +33,9 @@ export interface EmbeddedSettings {
 /** Creates a folder that only this user can enter, because PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // The failure of `chmod` is ignored, because some file systems have no permissions.
+  // Ignores a failure of `chmod`, because some file systems have no permissions.
   await chmod(directory, 0o700).catch(() => undefined)
-  // PGlite reports missing permissions only as "[object Object]".
+  // Checks the permissions here, because PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
   })
@@ -51,7 +51,7 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Without this option, BullMQ would set a time limit for lost connections. PGlite has no connections. */
+  /** Turns off BullMQ's time limit for lost connections, because PGlite has no connections. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
@@ -125,7 +125,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Only `exec` accepts several statements, and it accepts no values. */
+  /** Calls `exec` if there are no values, because only `exec` accepts several statements. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

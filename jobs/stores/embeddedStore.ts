@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** With less free space, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** On a full disk, PGlite and SQLite fail with these codes. They are replaced by DISK_FULL. */
+/** On a full disk, PGlite and SQLite fail with these codes. The error DISK_FULL then replaces the original error. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */

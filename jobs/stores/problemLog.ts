@@ -7,7 +7,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 
 const LOG_AGAIN_MS = MINUTE_MS
 
-/** The position in a Redis script is removed, so that the same problem always has the same message. */
+/** Matches the position in a Redis script. Without it, equal problems have equal messages. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>

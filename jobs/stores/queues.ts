@@ -30,7 +30,7 @@ interface QueuesOptions {
   readonly telemetry?: Telemetry | undefined
   /** If `endedMax` is undefined, only the age of ended jobs decides when they are deleted. */
   readonly endedMax?: number
-  /** If the store is unreachable, workers are closed without waiting for it. */
+  /** If this function returns false, workers are closed without waiting for the store. */
   readonly isConnected?: () => boolean
 }
 
@@ -97,7 +97,7 @@ export class Queues {
     // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
-    // A job whose lock was lost may already run in another process, so it is cancelled here.
+    // A job whose lock was lost can already run in another process, so it is cancelled here.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)

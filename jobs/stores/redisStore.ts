@@ -68,7 +68,7 @@ const isOf =
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Reads the reason of a failure from the error events, because `connect` does not return it. */
+/** Connects. Reads the reason of a failure from the error events, because ioredis does not throw the reason. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {

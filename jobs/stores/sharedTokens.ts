@@ -87,7 +87,7 @@ export class SharedTokens implements TokenStore {
     }
   }
 
-  /** Renews the lease until the result is disposed, because a token request may take minutes. */
+  /** Renews the lease until the result is disposed, because a token request can take minutes. */
   #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE

@@ -10,7 +10,7 @@ export interface StoredValue {
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value if the name is free. If several processes call it at once, only one gets true. */
+  /** Writes the value if no value has this name. If several processes call `claim` at once, only one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
   /** Sets the expiry to `ms` from now if the text is still `text`. Returns false if another process has changed it. */
   renew(name: string, text: string, ms: number): Promise<boolean>

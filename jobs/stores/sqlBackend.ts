@@ -36,7 +36,7 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
 /** Returns the name of a worker's session in pg_stat_activity. */
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-/** Creates or updates all tables. Several processes may call it at the same time. */
+/** Creates or updates all tables. Several processes can call this function at the same time. */
 export async function prepareTables(session: PgPoolClient, schema: string): Promise<void> {
   await runMigrations(session, schema)
   await session.query('BEGIN')

@@ -20,7 +20,7 @@ import { Live } from './live.ts'
 
 export interface ConsoleOptions extends ReadOptions {
   readonly host: string
-  /** The port 0 means any free port. */
+  /** If the port is 0, the system chooses a free port. */
   readonly port: number
   /** The token for the login. If it is undefined, the console creates a token. */
   readonly token?: Secret | undefined

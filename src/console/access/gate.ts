@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** The identifier of the login. It is empty for open routes, and for programs that send the token. */
+    /** The identifier of the login session. It is empty for open routes, and for programs that send the token. */
     session: string
     mayAct: boolean
   }

@@ -1,4 +1,4 @@
-/** Limits wrong tokens: above a limit, a client must wait. A right token is always accepted. */
+/** Limits wrong tokens per minute. A client above the limit must wait, but a right token is always accepted. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { MINUTE_MS } from '../../instant.ts'
 

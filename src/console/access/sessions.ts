@@ -12,7 +12,7 @@ export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The key is the hash of a session's identifier. The oldest session is first. `endsMs` is monotonic time. */
+  /** The open sessions, oldest first. The key is the hash of the identifier. `endsMs` is monotonic time. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -1,4 +1,4 @@
-/** Routes for actions. Each sends the request of a command to the owner of the warehouse. */
+/** Routes for actions, such as `sync`. Each route sends a request to the owner of the warehouse. */
 import { z } from 'zod'
 import { reportNames } from '../../../schema/index.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -26,7 +26,7 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** Actions whose request contains only reports: path, action, and summary for OpenAPI. */
+/** Actions whose request contains only names of reports. Each line is path, action, and summary for OpenAPI. */
 const ON_REPORTS = [
   ['/api/sync', 'sync', 'An incremental run of each report, now'],
   ['/api/pause', 'pause', 'Makes runs skip these reports'],

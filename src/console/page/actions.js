@@ -28,7 +28,7 @@ function actionButton({ id, label, tone = 'outline', path, body, question }) {
   return html`<button type="button" key=${id} id=${id} class=${tone} onClick=${onceAtATime(press)}>${label}</button>`
 }
 
-/** Ignores clicks while `work` runs. A disabled button would lose the focus. @param {() => Promise<void>} work */
+/** Ignores clicks while `work` runs. (A disabled button would lose the focus.) @param {() => Promise<void>} work */
 export const onceAtATime =
   (work) =>
   (/** @type {Event} */ { currentTarget }) => {

@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // The second point lets the line fall at the run. Without it, the line would fall slowly between two runs.
+    // Draws two points per run, before and after. With one point, the line would fall slowly between two runs.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

@@ -96,7 +96,7 @@ function runningRow(run) {
   `
 }
 
-/** A progress bar without a value shows that the size is unknown. @param {RunningRun} run */
+/** Returns the attributes of a progress bar, or none if the total is unknown. @param {RunningRun} run */
 function progressOf({ rows, rows_expected: expected, windows }) {
   if (windows !== null) return { max: windows.total || 1, value: windows.done }
   return expected === null ? {} : { max: expected, value: Math.min(rows, expected) }
@@ -124,10 +124,10 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
   </article>
 `
 
-/** Matches a command at the end of a text that says what to do. Example: `…, then run: tidemark resume events`. */
+/** Matches a command at the end of instructions. Example: `…, then run: tidemark resume events`. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
-/** Advises the Resume button if there is one. @param {string} cure @param {boolean} hasResumeButton */
+/** Adds "Press Resume" if there is a Resume button. @param {string} cure @param {boolean} hasResumeButton */
 export function cureText(cure, hasResumeButton) {
   const [found, command] = RESUME_COMMAND.exec(cure) ?? []
   if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`

@@ -81,7 +81,7 @@ const dialog = (question) => html`
   </dialog>
 `
 
-/** Moves the focus, because a link to `#main` would replace the view in the address. @param {Event} event */
+/** Moves the focus to `main`. A link to `#main` would replace the view in the address. @param {Event} event */
 function skip(event) {
   event.preventDefault()
   byId('main').focus()

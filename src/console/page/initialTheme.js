@@ -1,4 +1,4 @@
-/** Sets light or dark colours before the first paint: the user's choice, or else the system's. */
+/** Sets light or dark colours before the first paint. Without a choice of the user, the system decides. */
 {
   const chosen = localStorage.getItem('theme')
   const prefersDark = matchMedia('(prefers-color-scheme: dark)').matches

@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses may arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
+// Responses can arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
 let asked = 0
 let drawn = 0
 /** `from` is the element that had the focus when the user opened the view. */

@@ -26,7 +26,7 @@ function removeLater(old) {
 /** @param {unknown} error */
 export const noticeOf = (error) => notice(failureText(error), 'bad')
 
-/** Asks the user. @param {import('./state.js').Question} question @returns {Promise<boolean>} */
+/** Returns true if the user confirms. @param {import('./state.js').Question} question @returns {Promise<boolean>} */
 export function confirmed(question) {
   change({ question })
   const dialog = /** @type {HTMLDialogElement} */ (byId('ask'))

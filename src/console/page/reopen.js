@@ -1,4 +1,4 @@
-/** Reloads the page if one of its files could not be loaded. Imports nothing: any other file may be missing. */
+/** Reloads the page if one of its files could not be loaded. Has no imports, because any other file can be missing. */
 {
   const REOPEN_SECONDS = 5
   const reopen = () => {

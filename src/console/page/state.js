@@ -13,10 +13,10 @@ export const state = {
   live: /** @type {LiveState} */ ({ begun: 0, running: [] }),
   isConnected: true,
   notices: /** @type {readonly Notice[]} */ ([]),
-  /** If `mayAct` is false, the page has no buttons for actions. */
+  /** If `mayAct` is false, the page shows no buttons that start actions. */
   mayAct: true,
   question: /** @type {Question | undefined} */ (undefined),
-  /** The names are loaded once, before the first view. @type {readonly string[]} */
+  /** The names of all reports are loaded once, before the first view. @type {readonly string[]} */
   reportNames: [],
 }
 

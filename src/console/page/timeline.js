@@ -1,4 +1,4 @@
-/** Draws covered time and gaps as a band, with the same facts as text for screen readers. */
+/** Draws a bar of the time that runs have covered, and its gaps, with a text for screen readers. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** A gap of one minute in twenty years would be invisible without a minimum width. */
+/** The minimum width of a drawn span. Without it, a gap of one minute in twenty years would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
