@@ -58,7 +58,7 @@ const boundsFor = (historyDays: number): readonly Bound[] => [
   { of: /^tidemark\./, because: 'one row per report, scope, column or key', growthMax: 1.05 },
 ]
 
-/** Values below this number are not compared, because one more would already be a large share. */
+/** A growth by at most this number is ignored, because in a small value it would be a large share. */
 const SMALL = 20
 
 /** Returns one line for each value that exceeds its limit. */
@@ -73,7 +73,7 @@ export function brokenBounds(rows: readonly YearRow[], historyDays: number): str
     const before = Math.max(...values.slice(quarter, 3 * quarter))
     const last = Math.max(...values.slice(3 * quarter))
     const isOver = bound.max !== undefined && Math.max(...values) > bound.max
-    const hasGrown = bound.growthMax !== undefined && last > SMALL && last > before * bound.growthMax
+    const hasGrown = bound.growthMax !== undefined && last - before > SMALL && last > before * bound.growthMax
     return [
       ...(isOver ? [`${name}: ${Math.max(...values)} is more than ${bound.max}`] : []),
       ...(hasGrown ? [`${name} grew from ${before} to ${last} in the last quarter`] : []),
