@@ -2,6 +2,7 @@
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
+import type { Output } from './shell.ts'
 
 /** Returns, for example, `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
@@ -44,6 +45,8 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 export interface Column {
   readonly head: string
   readonly align?: 'left' | 'right'
+  /** On a narrow terminal, the table may lack this column: always, or if no row has another value than 0. */
+  readonly narrow?: 'hide' | 'hide zeros'
 }
 
 const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
@@ -54,8 +57,37 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
 ])
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns a table with headings, a rule and the rows. */
-export function table(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
+/** Returns the characters of a line on the terminal. Files and pipes have no limit. */
+export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
+
+/** Returns columns of numbers that a narrow table may lack if all of them are 0. */
+export const zeroColumns = (...heads: readonly string[]): Column[] =>
+  heads.map((head) => ({ head, align: 'right', narrow: 'hide zeros' }))
+
+/**
+ * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, hides columns that may be
+ * hidden, from the right. If it is still too wide, returns one line for each value.
+ */
+export function table(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number = Number.POSITIVE_INFINITY,
+): string {
+  const drawn = drawTable(columns, rows)
+  if (drawn.split('\n').every((text) => text.length <= width)) return drawn
+  const hidden = columns.findLastIndex(
+    ({ narrow }, index) =>
+      narrow === 'hide' || (narrow === 'hide zeros' && rows.every((row) => ['', '0'].includes(row[index] ?? ''))),
+  )
+  if (hidden === -1) return valueLines(columns, rows, width)
+  return table(
+    columns.toSpliced(hidden, 1),
+    rows.map((row) => row.toSpliced(hidden, 1)),
+    width,
+  )
+}
+
+function drawTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = new Table({
     head: columns.map(({ head }) => head),
     colAligns: columns.map(({ align = 'left' }) => align),
@@ -68,6 +100,30 @@ export function table(columns: readonly Column[], rows: readonly (readonly strin
     .split('\n')
     .map((text) => text.trimEnd())
     .join('\n')}\n`
+}
+
+/** Returns a block of lines for each row. Empty values have no line, and long values continue below their beginning. */
+function valueLines(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
+  const indent = Math.max(...columns.map(({ head }) => head.length)) + 2
+  const blocks = rows.map((row) =>
+    columns.map(({ head }, index) => {
+      const [first = '', ...more] = wordLines(row[index] ?? '', width - indent)
+      if (first === '') return ''
+      return [`${head.padEnd(indent)}${first}\n`, ...more.map((text) => `${' '.repeat(indent)}${text}\n`)].join('')
+    }),
+  )
+  return blocks.map((lines) => lines.join('')).join('\n')
+}
+
+/** Breaks a text between words. A word that is longer than `width` stays whole. */
+function wordLines(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const longer = lines.length === 0 ? word : `${lines.at(-1)} ${word}`
+    if (lines.length === 0 || longer.length > width) lines.push(word)
+    else lines[lines.length - 1] = longer
+  }
+  return lines
 }
 
 export const leftColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head }))

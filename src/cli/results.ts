@@ -1,7 +1,7 @@
 /** Prints the result of a query: a table of readable size for people; CSV and JSON with all rows for programs. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
-import { counted, table } from './layout.ts'
+import { counted, table, widthOf } from './layout.ts'
 import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
@@ -29,6 +29,7 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
       const drawn = table(
         columns.map((head, index) => ({ head, align: rightward[index] === true ? 'right' : 'left' })),
         shown.map((row) => row.map((cell) => (isPlan ? (cell?.text ?? '') : shownText(cell)))),
+        isPlan ? undefined : widthOf(out),
       )
       const note =
         rows.length > rowsMax

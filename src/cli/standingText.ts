@@ -1,7 +1,7 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
-import { counted, duration, grouped, leftColumns, line, rightColumns, table, wholeSeconds } from './layout.ts'
+import { type Column, counted, duration, grouped, leftColumns, line, rightColumns, table, wholeSeconds, zeroColumns } from './layout.ts'
 import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'
@@ -11,14 +11,16 @@ import type { Standing } from '../status/standing.ts'
 type Span = ScopeCoverage['covered'][number]
 type ReadingAgain = NonNullable<ScopeCoverage['reading_again']>
 
-const COLUMNS = [
+const COLUMNS: readonly Column[] = [
   ...leftColumns('report', 'state', 'mark'),
   ...rightColumns('lag'),
-  ...leftColumns('last run'),
-  ...rightColumns('rows', 'deleted', 'rejected', 'misfits'),
+  { head: 'last run', narrow: 'hide' },
+  ...rightColumns('rows'),
+  ...zeroColumns('deleted', 'rejected', 'misfits'),
 ]
 
-export function standingsText(standings: readonly Standing[], settings: Config['reports']): string {
+/** `width`: the characters of a line on the terminal. */
+export function standingsText(standings: readonly Standing[], settings: Config['reports'], width: number): string {
   const rows = standings.map(({ report, state, mark, lag_seconds: lag, last_run: lastRun, ...figures }) => [
     report,
     state,
@@ -51,7 +53,7 @@ export function standingsText(standings: readonly Standing[], settings: Config['
     stampLines(on, settings),
   ]
   const told = parts.filter((lines) => lines.length > 0).map((lines) => `\n${lines.join('\n')}\n`)
-  return `${table(COLUMNS, rows)}${told.join('')}`
+  return `${table(COLUMNS, rows, width)}${told.join('')}`
 }
 
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {

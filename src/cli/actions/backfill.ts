@@ -17,8 +17,7 @@ import {
   publishedText,
   rightColumns,
   table,
-  timeText,
-} from '../layout.ts'
+  timeText, zeroColumns, widthOf } from '../layout.ts'
 import { windowsText } from '../progress.ts'
 import { selectReports } from '../reportSelection.ts'
 import type { ExitCode, Shell } from '../shell.ts'
@@ -60,7 +59,7 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
   return print(shell, output, {
     failed: hasFailed(answer),
     document: () => summaryDocument(answer),
-    text: () => summaryText(answer),
+    text: () => summaryText(answer, widthOf(shell.out)),
   })
 }
 
@@ -76,10 +75,14 @@ const hasFailed = ({ ends, publishError }: BackfillAnswer): boolean =>
 
 const COLUMNS: readonly Column[] = [
   ...leftColumns('report', 'state', 'from', 'to'),
-  ...rightColumns('windows', 'failed', 'pages', 'rows', 'new', 'changed', 'deleted', 'rejected'),
+  ...rightColumns('windows'),
+  ...zeroColumns('failed'),
+  { head: 'pages', align: 'right', narrow: 'hide' },
+  ...rightColumns('rows', 'new', 'changed'),
+  ...zeroColumns('deleted', 'rejected'),
 ]
 
-function summaryText({ ends, published, publishError }: BackfillAnswer): string {
+function summaryText({ ends, published, publishError }: BackfillAnswer, width: number): string {
   const rows = ends.map(({ report, ended }) => {
     if (ended === undefined) return [report, 'failed', ...COLUMNS.slice(2).map(() => '')]
     const { range, figures, state } = ended
@@ -94,7 +97,7 @@ function summaryText({ ends, published, publishError }: BackfillAnswer): string 
       ...numbers,
     ]
   })
-  const parts = [table(COLUMNS, rows), ends.flatMap(failureLines).join('')]
+  const parts = [table(COLUMNS, rows, width), ends.flatMap(failureLines).join('')]
   if (published !== undefined) parts.push(publishedText(published))
   parts.push(problemText('published copy', publishError))
   return parts.filter((part) => part !== '').join('\n')

@@ -5,6 +5,7 @@ import { type Finding, findingsText, hasFailed, ok, warn, fail } from '../check/
 import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
 import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
+import { widthOf } from '../layout.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
@@ -48,7 +49,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
   if (json) {
     const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
     out.write(`${JSON.stringify({ ok: !hasFailed(findings), checks }, undefined, 2)}\n`)
-  } else out.write(findingsText(findings))
+  } else out.write(findingsText(findings, widthOf(out)))
   return hasFailed(findings) ? 1 : 0
 }
 

@@ -24,6 +24,7 @@ import {
   writeSecrets,
 } from '../init/files.ts'
 import { clientOf } from '../../wiring/openContext.ts'
+import { widthOf } from '../layout.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
@@ -81,7 +82,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   const network = await checkNetwork(config, clock)
   const service = network.verdict === 'fail' ? [] : await checkService({ config, client, clock, signal: stop.signal })
   const findings = [network, ...service]
-  out.write(findingsText(findings))
+  out.write(findingsText(findings, widthOf(out)))
   const isLost = findings.some(({ check, verdict }) => verdict === 'fail' && (check === 'network' || check === 'token'))
   if (!isLost) return findings
   if (options.force === true || (await promptYesOrNo(shell, 'It does not work yet. Write the files all the same?')))

@@ -5,7 +5,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
-import { counted, duration, leftColumns, rightColumns, table, timeText } from '../layout.ts'
+import { counted, duration, leftColumns, rightColumns, table, timeText, widthOf } from '../layout.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 import { reportNames } from '../../../schema/index.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
@@ -18,11 +18,11 @@ export async function status(shell: Shell, { config, json = false }: CommandOpti
   else if (found.from === null) out.write('nothing was synced yet: run "tidemark sync"\n')
   else if (found.from === 'worker')
     out.write(
-      `${standingsText(found.standings, config.reports)}\n${nextText(found, clock.now())}\n${activityText(found)}`,
+      `${standingsText(found.standings, config.reports, widthOf(out))}\n${nextText(found, clock.now())}\n${activityText(found)}`,
     )
   else {
     const note = found.from === 'published' ? PUBLISHED_ONLY : await unownedText(shell, config)
-    out.write(`${standingsText(found.standings, config.reports)}\n${note}`)
+    out.write(`${standingsText(found.standings, config.reports, widthOf(out))}\n${note}`)
   }
   return 0
 }

@@ -15,8 +15,7 @@ import {
   publishedText,
   rightColumns,
   table,
-  timeText,
-} from '../layout.ts'
+  timeText, zeroColumns, widthOf } from '../layout.ts'
 import { offCureLines, selectReports } from '../reportSelection.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { latenessText } from '../standingText.ts'
@@ -34,7 +33,7 @@ export async function sync(
   return print(shell, output, {
     failed: hasFailed(answer),
     document: () => summaryDocument(answer, elapsedMs),
-    text: () => summaryText(answer, elapsedMs),
+    text: () => summaryText(answer, elapsedMs, widthOf(shell.out)),
   })
 }
 
@@ -45,15 +44,18 @@ export const hasFailed = ({ outcomes, publishError }: SyncAnswer): boolean =>
 
 const COLUMNS: readonly Column[] = [
   ...leftColumns('report', 'state'),
-  ...rightColumns('pages', 'rows', 'new', 'changed', 'deleted', 'rejected', 'new columns', 'seconds'),
+  { head: 'pages', align: 'right', narrow: 'hide' },
+  ...rightColumns('rows', 'new', 'changed'),
+  ...zeroColumns('deleted', 'rejected', 'new columns'),
+  { head: 'seconds', align: 'right', narrow: 'hide' },
   { head: 'mark' },
 ]
 
-function summaryText(answer: SyncAnswer, elapsedMs: number): string {
+function summaryText(answer: SyncAnswer, elapsedMs: number, width: number): string {
   const { outcomes, published } = answer
   const marks = new Map(answer.marks)
   const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
-  const parts = [table(COLUMNS, rows), notes(answer)]
+  const parts = [table(COLUMNS, rows, width), notes(answer)]
   if (published !== undefined) parts.push(publishedText(published))
   parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
   return parts.filter((part) => part !== '').join('\n')

@@ -28,10 +28,10 @@ export const fail = (check: string, { code, message, cure }: SyncError): Finding
 
 export const hasFailed = (findings: readonly Finding[]): boolean => findings.some(({ verdict }) => verdict === 'fail')
 
-export function findingsText(findings: readonly Finding[]): string {
+export function findingsText(findings: readonly Finding[], width: number): string {
   const rows = findings.map(({ check, verdict, found }) => [check, verdict, line(found)])
   const cures = findings.flatMap(({ check, cure }) => (cure === undefined ? [] : [`${check}: ${line(cure)}`]))
-  const drawn = table([{ head: 'check' }, { head: 'result' }, { head: 'found' }], rows)
+  const drawn = table([{ head: 'check' }, { head: 'result' }, { head: 'found' }], rows, width)
   return cures.length === 0
     ? `${drawn}\nAll is well.\n`
     : `${drawn}\nWhat to do:\n${cures.map((cure) => `  ${cure}\n`).join('')}`

@@ -1,0 +1,66 @@
+/** Tables on terminals of every width: no line is longer than the terminal, and no word is cut. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Column, table } from '../../src/cli/layout.ts'
+
+const COLUMNS: readonly Column[] = [
+  { head: 'report' },
+  { head: 'state' },
+  { head: 'rows', align: 'right' },
+  { head: 'last run', narrow: 'hide' },
+  { head: 'deleted', align: 'right', narrow: 'hide zeros' },
+  { head: 'rejected', align: 'right', narrow: 'hide zeros' },
+]
+const ROWS = [
+  ['events', 'done', '1,200', '2026-01-31T06:00:00Z', '0', '3'],
+  ['budgets', 'never run', '', '', '0', '0'],
+]
+const head = (width?: number): string => table(COLUMNS, ROWS, width).split('\n')[0] ?? ''
+
+describe('a table', () => {
+  it('has all columns where there is room', () => {
+    expect(head()).toBe('report   state       rows  last run              deleted  rejected')
+    expect(head(68)).toBe(head())
+  })
+
+  it('hides zeros and then what is least important, and never a number of rejected rows', () => {
+    expect(head(58)).toBe('report   state       rows  last run              rejected')
+    expect(head(40)).toBe('report   state       rows  rejected')
+  })
+
+  it('becomes one line for each value where even these columns are too wide', () => {
+    expect(table(COLUMNS, ROWS, 24)).toBe(`report    events
+state     done
+rows      1,200
+rejected  3
+
+report    budgets
+state     never run
+rejected  0
+`)
+  })
+
+  it('breaks long values between words, and cuts no word', () => {
+    const columns = [{ head: 'check' }, { head: 'found' }]
+    const drawn = table(columns, [['clock', 'the clock of this machine is 3 s ahead']], 26)
+    expect(drawn).toBe(`check  clock
+found  the clock of this
+       machine is 3 s
+       ahead
+`)
+  })
+
+  it('has no line beyond the width, and every word of every row but of hidden columns', () => {
+    const word = fc.stringMatching(/^[a-z0-9]{1,8}$/)
+    const cell = fc.array(word, { minLength: 1, maxLength: 5 }).map((words) => words.join(' '))
+    const rows = fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 17, max: 90 }), (given, width) => {
+        const drawn = table([{ head: 'a' }, { head: 'state' }, { head: 'b' }], given, width)
+        for (const text of drawn.split('\n')) expect(text.length).toBeLessThanOrEqual(width)
+        const words = (text: string) => text.split(/\s+/)
+        for (const each of given.flat().flatMap(words)) expect(words(drawn)).toContain(each)
+      }),
+    )
+  })
+})
