@@ -1,7 +1,18 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
-import { type Column, counted, duration, grouped, leftColumns, line, rightColumns, table, wholeSeconds, zeroColumns } from './layout.ts'
+import {
+  type Column,
+  counted,
+  duration,
+  grouped,
+  leftColumns,
+  line,
+  rightColumns,
+  table,
+  wholeSeconds,
+  zeroColumns,
+} from './layout.ts'
 import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'

@@ -17,7 +17,10 @@ import {
   publishedText,
   rightColumns,
   table,
-  timeText, zeroColumns, widthOf } from '../layout.ts'
+  timeText,
+  zeroColumns,
+  widthOf,
+} from '../layout.ts'
 import { windowsText } from '../progress.ts'
 import { selectReports } from '../reportSelection.ts'
 import type { ExitCode, Shell } from '../shell.ts'

@@ -15,7 +15,10 @@ import {
   publishedText,
   rightColumns,
   table,
-  timeText, zeroColumns, widthOf } from '../layout.ts'
+  timeText,
+  zeroColumns,
+  widthOf,
+} from '../layout.ts'
 import { offCureLines, selectReports } from '../reportSelection.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import { latenessText } from '../standingText.ts'
