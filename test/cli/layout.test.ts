@@ -1,5 +1,5 @@
 /** Tables on terminals of every width: no line is longer than the terminal, and no word is cut. */
-import fc from 'fast-check'
+import { array, assert, integer, property, stringMatching, tuple } from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Column, table } from '../../src/cli/layout.ts'
 
@@ -16,6 +16,8 @@ const ROWS = [
   ['budgets', 'never run', '', '', '0', '0'],
 ]
 const head = (width?: number): string => table(COLUMNS, ROWS, width).split('\n')[0] ?? ''
+
+const words = (text: string) => text.split(/\s+/)
 
 describe('a table', () => {
   it('has all columns where there is room', () => {
@@ -51,14 +53,13 @@ found  the clock of this
   })
 
   it('has no line beyond the width, and every word of every row but of hidden columns', () => {
-    const word = fc.stringMatching(/^[a-z0-9]{1,8}$/)
-    const cell = fc.array(word, { minLength: 1, maxLength: 5 }).map((words) => words.join(' '))
-    const rows = fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 4 })
-    fc.assert(
-      fc.property(rows, fc.integer({ min: 17, max: 90 }), (given, width) => {
+    const word = stringMatching(/^[a-z0-9]{1,8}$/)
+    const cell = array(word, { minLength: 1, maxLength: 5 }).map((words) => words.join(' '))
+    const rows = array(tuple(cell, cell, cell), { minLength: 1, maxLength: 4 })
+    assert(
+      property(rows, integer({ min: 17, max: 90 }), (given, width) => {
         const drawn = table([{ head: 'a' }, { head: 'state' }, { head: 'b' }], given, width)
         for (const text of drawn.split('\n')) expect(text.length).toBeLessThanOrEqual(width)
-        const words = (text: string) => text.split(/\s+/)
         for (const each of given.flat().flatMap(words)) expect(words(drawn)).toContain(each)
       }),
     )
