@@ -44,7 +44,7 @@ export interface ScannedPage {
   readonly rowCount: number
   /** The keys of all rows that have a key, including rejected rows, in the order of the page. */
   readonly keys: readonly RowKey[]
-  /** The keys of rows without the field of the deletion flag. */
+  /** The keys of rows that do not contain the field of the deletion flag. */
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   readonly stagedRows: number
@@ -77,7 +77,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return slice.value
 }
 
-/** Each scan changes the catalogue's trie, so the next scan with the same catalogue waits for the last one. */
+/** Each scan changes the catalogue's trie, so a scan waits for the previous scan with the same catalogue. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
 /** Scans a page in slices, so that a large page does not delay timers and leases. Throws `MalformedJson`. */
@@ -96,7 +96,7 @@ export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Prom
   return scan
 }
 
-/** Scans the page slice by slice. No other scan may use the catalogue meanwhile. */
+/** Scans the page slice by slice. Until the scan has ended, no other scan is allowed to use the catalogue. */
 function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }

@@ -11,7 +11,7 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** Bytes of the first load. Each later load may be twice as large as the previous one, up to `loadBytesMax`. */
+  /** Maximum bytes of the first load. This maximum doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
   /** If this returns false, `add` never ends a full segment, because all rows of several pages must be in one load. */
   readonly cutsBetweenPages?: () => boolean

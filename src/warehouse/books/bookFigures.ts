@@ -40,7 +40,7 @@ export interface BookFigures {
   readonly lateRows: number
   /** The longest delay of a late row; undefined if no row was late. */
   readonly largestLatenessMs: number | undefined
-  /** The message of the MASS_DELETE_STOPPED error that stopped comparisons of counts; undefined if there is none. */
+  /** The message of the error MASS_DELETE_STOPPED, if this error has stopped comparisons of counts; else undefined. */
   readonly brake: string | undefined
 }
 

@@ -130,7 +130,7 @@ export interface ReportStateRow {
   readonly offReason: string | undefined
   /** The configured currencies. If undefined, each scope that was ever read counts as configured. */
   readonly scopes?: readonly string[] | undefined
-  /** True if requests have filters. Then an absent row may still exist, because a filter may exclude it. */
+  /** True if requests have filters. Then a row that is not returned can still exist: a filter can exclude it. */
   readonly isFiltered?: boolean
   /** Switches the report's history on or off. If undefined, nothing changes. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
@@ -191,7 +191,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses and returns their reports. Refused credentials pause all reports, so their pauses end together. */
+/** Ends pauses and returns their reports. Refused credentials pause all reports, so all these pauses end together. */
 export async function clearPauses(
   sql: Sql,
   named: readonly ReportName[],

@@ -6,7 +6,7 @@ import { type Sql, type WithNulls, withoutNulls } from '../database/sql.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The stored profile when the walk began. If no other walk has changed it, the new profile replaces it. */
+  /** The profile that was stored when the walk began. If no other walk has changed it, the new profile replaces it. */
   readonly knew?: PagingProfile
 }
 

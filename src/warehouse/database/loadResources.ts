@@ -21,7 +21,7 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** Memory to add per stored row, because DuckDB needs more memory after many loads into large tables. */
+/** Bytes of memory to add for each stored row, because DuckDB needs more memory after many loads into large tables. */
 const BYTES_A_ROW = 8
 /** A smaller increase of the memory limit would not help. */
 const INCREASE_MIB_MIN = 16

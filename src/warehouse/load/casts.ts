@@ -70,7 +70,7 @@ const decimalOf = (value: string): string => {
   return `coalesce(try_cast(${value} AS DECIMAL(18,9))::DECIMAL(38,9), ${wide})`
 }
 
-/** Returns SQL that first rewrites other forms of ISO 8601 to the form that DuckDB reads. */
+/** Returns SQL that casts a text to a time. The SQL first rewrites forms of ISO 8601 that DuckDB can't read. */
 function timeOf(value: string): string {
   const inExtended = `regexp_replace(regexp_replace(replace(upper(${trimmed(value)}), ',', '.'),
     '^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})', '\\1-\\2-\\3T\\4:\\5:\\6'),
@@ -113,7 +113,7 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the SQL condition that the type rounds the number; undefined if it rounds no number of these kinds. */
+/** Returns the SQL condition that the type rounds the number; undefined if the type rounds no number of these kinds. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined

@@ -56,7 +56,7 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
 
 const heldRows = (sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> => countOf(sql, aliveSql(place))
 
-/** Counts stored rows by range of creation times. Deleted and recent rows are not counted. */
+/** Counts stored rows by range of creation times. Deleted rows and rows created after `until` are not counted. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`

@@ -77,7 +77,7 @@ interface ReconcileStep {
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/** Stores the returned keys, the number of corrected rows, and the time reached. Call it in the load's transaction. */
+/** Stores the returned keys, the number of corrected rows, and `reached`. Call it in the load's transaction. */
 export async function recordReconcileStep(
   sql: Sql,
   { report, staged, progress, merged }: ReconcileStep,
@@ -175,7 +175,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   return { rows, absent, deleted, ...found }
 }
 
-/** With filters, no row counts as requested, because a row that a filter now excludes looks like a deleted row. */
+/** If requests have filters, returns `false`, because a row that a filter excludes looks like a deleted row. */
 async function isRequestedSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'
@@ -219,7 +219,7 @@ export function checkBrake(report: string, deleted: number, live: number): void 
   })
 }
 
-/** Returns the key column that is filled from the row. Others, such as the currency, are filled from the request. */
+/** Returns the key column that is filled from the row. A request fills other key columns, such as the currency. */
 export function keyColumn(report: Declaration): string {
   const asked = new Set(tableOf(report).asked.map((column) => column.name))
   return report.key.find((column) => !asked.has(column)) ?? ''

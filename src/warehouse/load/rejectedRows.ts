@@ -15,7 +15,7 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** True if a second read showed that the row was deleted (budgets). */
+  /** True if a second read showed that the row was deleted. Only budgets have a second read. */
   readonly isGone: boolean
 }
 
@@ -141,7 +141,7 @@ export async function deleteCorrectedRows(
         }))`)
 }
 
-/** Returns the names of fields that only rows of the summary shape have (`also` in declarations). */
+/** Returns the names of fields that only summary rows have. Example: `eventName`. */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -200,7 +200,7 @@ export type Dismissal =
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. For rows dismissed by age, `dismissed_at` is `observed_at`. */
+/** Dismisses rejected rows and returns their number. For old rows, `dismissed_at` is set to `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

@@ -131,7 +131,7 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
 /** Returns SQL of a row's value as JSON text, from the original JSON or else from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
-  // DuckDB's own operator would convert all numbers but integers to doubles.
+  // DuckDB's own operator would convert all numbers except integers to doubles.
   const member = `CASE WHEN json_type(${json}, ${at}) IN ('NULL', 'VARCHAR', 'BOOLEAN', 'BIGINT', 'UBIGINT') THEN nullif((${json} -> ${at})::VARCHAR, 'null')
     WHEN json_exists(${json}, ${at}) THEN ${memberOf(json, column.field, numberMark)}::VARCHAR END`
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`

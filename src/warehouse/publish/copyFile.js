@@ -1,7 +1,7 @@
 /**
  * Makes a copy of the database argv[2] at argv[3], checks it, and prints a `CopyReport` (publish.ts) as JSON. argv[4] is
- * the retired copy, which may become the new one; it is empty if none is kept. This is a separate process, because the
- * writer must not open the file twice.
+ * the path of the retired copy, or empty if no retired copy is kept. This program runs in a separate process, because
+ * the writer must not open the file twice.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'

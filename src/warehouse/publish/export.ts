@@ -105,7 +105,7 @@ async function writeExport(
   const taken = new Set(old)
   const written = new Set([...names].filter((path) => !taken.has(path)))
   const replacedFiles = old.filter((path) => !names.has(path))
-  // Readers of the old manifest may open the replaced files, so they are kept.
+  // Readers of the old manifest can still open the replaced files, so these files are kept.
   const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
   const manifest: ManifestBody = {
     generation,

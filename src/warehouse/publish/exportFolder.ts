@@ -87,7 +87,7 @@ export async function syncFolders(to: string, files: Iterable<string>): Promise<
   for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await flush(folder)
 }
 
-/** Replaces the manifest by a rename, so that readers never see a partial one. */
+/** Replaces the manifest by a rename, so that readers never see a partial manifest. */
 export const replaceManifest = (to: string, text: string): Promise<void> =>
   replaceFile(join(to, MANIFEST), (temporary) => writeFile(temporary, text))
 

@@ -189,7 +189,7 @@ export async function recordChanges(
   return changes
 }
 
-/** Leaves out changes that are stored already, because each load reports all fields without a column again. */
+/** Returns the changes that are not stored yet. Each load reports all fields without a column again. */
 async function changesNotStored(
   sql: Sql,
   table: string,
