@@ -1,4 +1,4 @@
-/** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING with a cure. */
+/** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING, with advice. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -48,7 +48,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. Root also accepts a folder of the parent folder's owner. */
+/** Returns whether only this user can enter the folder. For root, the parent folder's owner can own the folder too. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -59,7 +59,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Throws WAREHOUSE_MISSING if this user may not look there: `false` would let the caller create a second warehouse. */
+/** Throws WAREHOUSE_MISSING without permission to look. With `false`, the caller would create a second warehouse. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
@@ -71,14 +71,14 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns WAREHOUSE_MISSING if a missing permission or a wrong path caused the error; else the error itself. */
+/** Returns WAREHOUSE_MISSING if permissions or a wrong path caused the error. Returns other errors unchanged. */
 export const folderRefused = (folder: string, thrown: unknown): unknown =>
   asMistake(folder, thrown, {
     problem: 'cannot be made or written',
     cure: 'Make it a folder that this user may write, or name another path in the configuration.',
   })
 
-/** Returns WAREHOUSE_MISSING if this user may not open a file of Tidemark; else the error itself. */
+/** Returns WAREHOUSE_MISSING if this user cannot open a file of Tidemark. Returns other errors unchanged. */
 export const ownFileRefused = (path: string, thrown: unknown): unknown =>
   asMistake(path, thrown, {
     problem: 'cannot be opened or written',

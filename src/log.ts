@@ -44,7 +44,7 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** pino masks the fields with these paths. In deeper fields, only guarded secrets are masked. */
+/** pino masks the fields with these paths. In more deeply nested fields, only secrets given to `guard` are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
 /** A shorter text is not masked, because it may be part of ordinary words. */

@@ -1,4 +1,4 @@
-/** The hook for metrics, traces and debug logs. An `Observe` function runs each run, walk, request and load. */
+/** The hook for metrics, traces and debug logs. Each run, walk, request and load is passed to an `Observe` function. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 

@@ -11,7 +11,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** If more runs are counted, the run with the oldest last line is no longer counted. */
+/** The lines of each run are counted. Above this number of runs, the run whose last line is oldest is forgotten. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -51,7 +51,7 @@ export class RunLogs implements AsyncDisposable {
     await this.#writing
   }
 
-  /** True if this process has begun the file of a new hour. Then older files may be due for `trim`. */
+  /** True if this process has begun the file of a new hour. Then it is time to call `trim`. */
   get beganHour(): boolean {
     return this.#beganHour
   }

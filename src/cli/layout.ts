@@ -136,7 +136,7 @@ export const problemText = (subject: string, problem: Problem | undefined, state
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject from the beginning of the message, because the caller has already printed it. */
+/** Removes a first word such as `events: ` from the message, because the caller has already printed it. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

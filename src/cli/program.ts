@@ -29,7 +29,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // Leaves out `help`, because the parser suggests similar names only for an unknown command.
+  // Example: `help syncc`. Without `help`, the parser reports an unknown command and suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }
@@ -84,7 +84,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** Prints a document with `--json`. Otherwise `Stop` has already printed a message. */
+/** With `--json`, prints the stop as a JSON document. Without it, `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

@@ -4,7 +4,7 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until the reader has taken all output. Otherwise unread output would fill the memory. */
+  /** Waits until all output was passed on. Without this wait, a slow pipe would let output fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
   /** The width of the terminal in characters; 200 if the output is not a terminal. */

@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** After Ctrl-C, the launcher forwards the signal once more. The program ignores it within this time. */
+/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. The second is ignored within this time. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -21,7 +21,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** Replaces the message of a stop while a worker does the work. */
+  /** The message of a stop while a worker executes the operation. Undefined: the usual message. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
@@ -51,7 +51,7 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
-  /** A stop prints `words` until the result is disposed. The usual message would be wrong while a worker works. */
+  /** A stop prints `words` until the result is disposed. Used while a worker executes the operation, and continues. */
   replaceMessage(words: string): Disposable {
     this.#replacement = words
     return { [Symbol.dispose]: () => (this.#replacement = undefined) }

@@ -8,7 +8,7 @@ import { parseDuration } from './units.ts'
 const EVERY_MS_MIN = 1_000
 /** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
-/** Ten years. An instant that is further away would no longer be an exact integer. */
+/** Ten years. With a much longer duration, a computed instant would not be an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
@@ -118,11 +118,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Requires at least one day, because runs read the windows of the last day. */
+/** Checks the setting `history`. It is at least one day, because runs read the windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Rejects 0s, because each mark is always a little behind the present. */
+/** Checks the maximum age of a mark. `0s` is rejected, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

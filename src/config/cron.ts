@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the allowed words. The parser would read MON in the field of the month as January. */
+  /** Matches the allowed words. Otherwise the parser would read MON (Monday) in the month's field as January. */
   readonly words?: RegExp
   readonly range?: string
 }

@@ -48,7 +48,7 @@ export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
 export const REPORTS = 'TIDEMARK_REPORTS'
-/** These variables are known, but they are no settings. */
+/** Tidemark reads these variables too, but not as part of the configuration. */
 const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
@@ -59,7 +59,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the value at `path` or the list around it, if one has. */
+  /** Returns the variable that has set the value at `path`, or the list that contains this value. */
   variableAt(path: Path): string | undefined
 }
 
@@ -82,7 +82,7 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Returns a text that is no number unchanged, so that the schema rejects it with a clear message. */
+/** Converts the variable's text. Where a number is required, any other text stays text, and the schema rejects it. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)

@@ -20,7 +20,7 @@ import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, ty
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
 const MIB = 2 ** 20
-/** A slower rate than one request in 100 seconds would look like a worker that hangs. */
+/** One request in 100 seconds. With a slower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
 
 const service = z
@@ -105,7 +105,7 @@ const defaults = z
   .prefault({})
   .describe('Settings of every report that does not set its own (TIDEMARK_EVERY, TIDEMARK_PAGE_SIZE, …)')
 
-/** Returns text, because DuckDB parses the value. */
+/** Returns the schema of a memory size such as `1GB`. The value stays text, because DuckDB parses it. */
 const memory = (usual: string, purpose: string, what = 'Memory') =>
   z
     .string()

@@ -89,7 +89,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** The defaults are never used, because `missingSettings` has already rejected missing settings. */
+/** The empty texts are never used, because `missingSettings` has already rejected a missing address or client. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),
@@ -152,7 +152,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off, or undefined if it is on. The operator's decisions come first. */
+/** Returns why the report is off, or undefined if it is on. Checks first whether the operator has disabled it. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

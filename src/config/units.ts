@@ -32,10 +32,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap is at least this multiple of its step. */
+/** The advised overlap is a multiple of a step. Of the steps, the largest that fits at least twice is used. */
 const STEPS_MIN = 2
 
-/** Returns an overlap in ms, or undefined if no row was late by more than half of the present overlap. */
+/** Returns an overlap in ms: twice the largest lateness. Returns undefined if `overlapMs` is already that long. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

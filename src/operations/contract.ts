@@ -32,7 +32,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
   z.strictObject({ do: z.literal('backfill'), backfills }),
   z.strictObject({ do: z.literal('pause'), reports }),
-  // With `onlyRefused`, ends only pauses after a refusal by the service, and keeps pauses by an operator.
+  // With `onlyRefused`, ends only pauses that began when the service refused a report, not those of an operator.
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
@@ -69,7 +69,7 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
-/** Returns WORKER_LOST with the message "the worker that owns the warehouse `what`". */
+/** Returns WORKER_LOST. Example: with `has ended`, the message is `the worker that owns the warehouse has ended`. */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
     cure: 'Look at its log, or restart it: the work continues when it is back. "tidemark status" shows where it is.',

@@ -28,10 +28,10 @@ export interface Engine {
   /** Runs the reports and returns their outcomes. The caller also receives each outcome as soon as a run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run and returns, for example, `a run`. A command does not define this method. */
+  /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only workers have this method. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Starts the reports after a pause. A command does not define this method: its next `tidemark sync` runs them. */
+  /** Runs the reports after a pause. Only workers have this method; without one, the next `tidemark sync` runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

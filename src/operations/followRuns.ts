@@ -1,4 +1,4 @@
-/** Requests runs and waits for their ends. Ignores runs that were active before: they may miss the caller's change. */
+/** Requests runs and waits for their ends. Ignores runs that began before: they may not contain the caller's change. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'

@@ -25,7 +25,7 @@ export interface PerformOptions {
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
-/** Executes an operation. Throws errors of the whole operation, and CANCELLED. */
+/** Executes an operation. Throws CANCELLED and errors of the operation. The error of one report is in the answer. */
 export async function perform<R extends ActingRequest>(
   request: R,
   { config, clock, signal, begin }: PerformOptions,

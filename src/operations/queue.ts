@@ -9,7 +9,7 @@ import type { WorkerOperations } from './workerOperations.ts'
 
 /** The number is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** Only the final reply contains more outcomes than this number. */
+/** The job's progress contains at most this number of outcomes. The reply contains all outcomes. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -46,7 +46,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. Otherwise the job could be read before its end, without a result.
+    // Reads the state first. In the other order, the job could end between both reads and would lack its result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

@@ -15,7 +15,7 @@ export type Status =
   /** Before the first sync, neither a warehouse nor a copy exists. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Asks the worker. If no worker answers in time, reads the warehouse. If that is locked, reads the copy. */
+/** Asks the worker. If no worker answers in time, reads the warehouse. If the warehouse is locked, reads the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

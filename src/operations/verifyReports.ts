@@ -79,7 +79,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   {
     await using made = await Warehouse.open(settings)
     await attach(made)
-    // Long numbers are staged as text with a random prefix. Both databases need the same prefix for a comparison.
+    // Long numbers are staged as text with a random prefix. A comparison needs the same prefix in both warehouses.
     await made.rows(`
       UPDATE tidemark.settings SET value = h.value FROM ${READER_COPY}.tidemark.settings h WHERE h.name = settings.name`)
   }
@@ -90,7 +90,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads the published copy, which may be older, while another process uses the warehouse. */
+/** Reads the warehouse or, if another process has it open, the published copy, whose pauses may be older. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -23,7 +23,7 @@ export interface WaitRequest {
 
 const duration = z.string().regex(DURATION)
 
-/** A request to wait over HTTP, which may wait `QUERY_MS_MAX` at most. */
+/** A request to wait over HTTP. A longer `timeout` than `QUERY_MS_MAX` is shortened. */
 export const WaitQuery = z.strictObject({
   report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
   until: z.iso.datetime().optional().describe('Rows modified up to this time must be published'),
@@ -39,7 +39,7 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
   return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
 }
 
-/** Throws USAGE_INVALID unless exactly one of the two is given. */
+/** Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
@@ -89,7 +89,7 @@ const nothingPublished = (report: ReportName): Readiness => ({
   reason: 'nothing was published yet',
 })
 
-/** Decides whether the rows of a report are complete up to a time: by its mark, its gaps and what is read again. */
+/** Decides whether a report's rows are complete up to `until`. Uses its mark, its gaps, and ranges to read again. */
 export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing
   const missing = missingBefore(standing, formatInstant(until))
@@ -99,7 +99,7 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   return { report, mark, state: isStopped ? 'stopped' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
-/** Returns what is missing before the time, in words. Times in this form have one width, so text order is time order. */
+/** Returns in words which rows before `until` are missing. Compares times as text, because all have the same length. */
 function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
   if (mark === null) return 'it was never read to its end'
   if (mark < until) return `it is complete only up to ${mark}`

@@ -96,7 +96,7 @@ function listsOf(definitions: readonly Definition[], refused: readonly Definitio
 const without = (all: readonly string[], some: readonly string[]): readonly string[] =>
   all.filter((each) => !some.includes(each))
 
-/** Throws QUERY_FAILED unless the rule allows the statement. DuckDB parses the statement, but does not prepare it. */
+/** Throws QUERY_FAILED if readers are not allowed to run the statement. DuckDB parses it, but does not prepare it. */
 export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string): Promise<void> {
   const [found] = await sql.rows<{ reason: string | null }>('SELECT refusal($1) AS reason', [statement])
   const reason = found?.reason ?? undefined

@@ -1,11 +1,11 @@
-/** The copies that the live server shows. A hard link keeps each file after the next publication. */
+/** The copies that the live server shows. A publication replaces the copy; a hard link keeps the old file. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { name, text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
 
-/** Statements on the previous copy may finish. Statements on older copies are ended. */
+/** Statements on the previous copy can continue. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
 /** The macros are in this database, because readers' sessions do not see temporary macros of this connection. */

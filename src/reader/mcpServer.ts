@@ -10,7 +10,7 @@ import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
 const ROWS_MAX = 1_000
-/** An answer with more characters of rows is cut, because an assistant keeps each answer in its memory. */
+/** The rows in an answer have at most this many characters, because an assistant keeps each answer in its memory. */
 const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.

@@ -48,7 +48,7 @@ export function openReader(config: ReaderConfig): Reader {
   }
 }
 
-/** Returns a text that changes with each publication; empty for a lake. Throws WAREHOUSE_MISSING without a copy. */
+/** Returns a text that changes with each publication, or '' for a lake. Throws WAREHOUSE_MISSING without a copy. */
 async function stateOf({ published, lake }: ReaderConfig): Promise<string> {
   if (lake !== undefined) return ''
   if (isThere(published)) {
@@ -66,7 +66,7 @@ async function start({ published, lake, limits }: ReaderConfig, result: string |
   const file = lake === undefined ? await realpath(published) : published
   const process = await ReaderProcess.start(file, { memory, isLake: lake !== undefined })
   const own = path.join(process.folder, path.basename(file))
-  // If this user may read the copy but not link it, the process opens the copy itself.
+  // Without permission to create a hard link, the process opens the copy itself.
   const isLinked =
     lake === undefined &&
     (await link(file, own).then(

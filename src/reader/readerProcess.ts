@@ -140,7 +140,7 @@ export class ReaderProcess {
   }
 }
 
-/** Removes folders that no process has updated for a day: the process was killed together with its parent. */
+/** Removes folders that were not updated for a day. Their process was killed before it could remove its folder. */
 async function removeLeftovers(place: string): Promise<void> {
   for (const name of await readdir(path.dirname(place))) {
     if (!name.startsWith(`${path.basename(place)}.reader-`)) continue

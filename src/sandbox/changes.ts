@@ -36,7 +36,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** With the fault `stamps-back`, the modification time of an edit is this much too early. */
+  /** How much too early the modification time of an edit is. The fault `stamps-back` sets this value. */
   readonly back: () => Ticks
 }
 

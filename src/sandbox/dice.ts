@@ -42,7 +42,7 @@ const PRICES: Range = [20, 5_020]
 
 const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
-/** The random values of one row or item. Equal purposes, such as a field's name, lead to equal values. */
+/** The random values of one row or item. Calls with the same purpose, such as a field's name, return the same value. */
 export class Dice {
   readonly worldSettings: WorldSettings
   readonly #seed: number
@@ -74,7 +74,7 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount that JSON.stringify writes with all digits. `euros` has an effect only with amounts `cents`. */
+  /** Returns an amount that JSON.stringify writes with all digits. `euros` is used only if `amounts` is `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }

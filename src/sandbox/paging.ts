@@ -53,7 +53,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the positions of a page's rows for the fault `unordered`, with another order for each request. */
+/** Returns which rows a page contains with the fault `unordered`: for each request, the rows have another order. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))

@@ -1,4 +1,4 @@
-/** The service's times in ticks of 100 ns. They show an error of a client whose window ends one tick too early. */
+/** The service's times in ticks of 100 ns. Such times are finer than the client's, so that tests find rounding errors. */
 import { parseInstant, type Instant } from '../instant.ts'
 
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */

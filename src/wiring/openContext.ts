@@ -1,4 +1,4 @@
-/** Opens the client, then the warehouse. Disposing the result closes them in reverse order. */
+/** Opens the client of the service, then the warehouse. Disposing the result closes both in reverse order. */
 import { rm, readFile } from 'node:fs/promises'
 import { type ClientEvent, openClient, type ReportingClient } from '../client/reporting.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -52,7 +52,7 @@ export function settingsOf(config: Config): SyncSettings {
   return { reports, currencies, limits, concurrency, identity, hashKey, staging, rejectedKeepMs }
 }
 
-/** Returns a context for requests whose rows are not stored, such as those of a dry run. A load would be a defect. */
+/** Returns a context for requests whose rows are not stored, such as those of a dry run. A load throws UNEXPECTED. */
 export function contextWithoutLoads(
   config: Config,
   parts: Pick<WalkContext, 'client' | 'clock' | 'signal'>,
@@ -67,7 +67,7 @@ const LOADS_NOTHING = {
 
 export interface ClientWiring extends Pick<Wiring, 'clock' | 'log' | 'observe'> {
   readonly attemptsMax?: number
-  /** Processes share their token and their pauses through this store. */
+  /** Through this store, processes share their token and the pauses that the service requires (Retry-After). */
   readonly store?: Pick<QueueStore, 'tokens' | 'pauses'>
   readonly onEvent?: (event: ClientEvent) => void
 }
@@ -137,7 +137,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const StoredPause = z.object({
-  /** A pause applies only to the service and the client with this hash. */
+  /** A hash of the service and the client. The pause applies only to them. */
   of: z.string(),
   /** Milliseconds since 1970 on this machine's clock. */
   fromMs: z.number(),

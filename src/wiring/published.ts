@@ -50,7 +50,7 @@ export interface Newest {
   readonly file: 'warehouse' | 'published'
 }
 
-/** Opens the warehouse or, if another process has it open, the published copy. Returns undefined without both files. */
+/** Opens the warehouse or, if another process has it open, the published copy. Returns undefined if neither exists. */
 export async function openNewest(config: Config): Promise<Newest | undefined> {
   const isLake = config.lake !== undefined
   try {

@@ -1,4 +1,4 @@
-/** The heartbeat: a file that each worker writes every few seconds, so that `tidemark health` sees that it works. */
+/** The heartbeat: a file that each worker writes every few seconds. `tidemark health` reads the time in this file. */
 import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,10 +7,10 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A large load may block the event loop for several seconds, but not longer. */
+/** A worker with an older heartbeat counts as dead. A large load delays a heartbeat only by several seconds. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns the path next to the warehouse, then the one in the temporary folder, which may be private to the worker. */
+/** Returns two paths of the heartbeat: next to the warehouse and, if the worker cannot write there, in `tmpdir`. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]

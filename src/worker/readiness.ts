@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. Answers are reused, because such requests need no login. */
+/** Checks for `/readyz` whether a worker can work. Without a login, anybody can ask, so each answer is used for 2 s. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'

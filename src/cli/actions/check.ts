@@ -24,7 +24,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** Runs try more often than a check, because a person waits for the result of a check. */
+/** A request is tried at most twice here, because a person waits for the result. A run tries more often. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
@@ -65,7 +65,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning for each report whose overlap is too short, or one `ok`; nothing before the first sync. */
+/** Returns a warning for each report whose overlap is too short, or one `ok`. Returns nothing before the first sync. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -85,7 +85,7 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // Another check already reports an unreadable file.
+    // If the file cannot be read, the check of the warehouse already reports the reason.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
@@ -117,7 +117,7 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Ends the pauses of reports that the service refused earlier and allows now. Keeps pauses by an operator. */
+/** Resumes reports that the service refused earlier and allows now. Reports that an operator paused stay paused. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const reports = [
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),

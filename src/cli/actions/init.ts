@@ -71,7 +71,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns undefined if a test fails and the user does not want to write files. */
+/** Sends test requests to the service. Returns undefined if one fails and the user does not want to write files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)

@@ -18,7 +18,7 @@ export async function logs(shell: Shell, name: string, { config, json = false }:
   return 0
 }
 
-/** Throws WAREHOUSE_MISSING if the user may not read the log. Otherwise the command would print an empty log. */
+/** Throws WAREHOUSE_MISSING if this user cannot read the log. Otherwise the command would print an empty log. */
 async function requireReadable(directory: string): Promise<void> {
   await access(directory, constants.R_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)

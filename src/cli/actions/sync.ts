@@ -99,7 +99,7 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** The service chooses the names of fields, so their line breaks are removed. */
+/** Lists the fields on one line. The service chooses their names, and a name can contain a line break. */
 function frozenText(fields: readonly string[]): string {
   const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''

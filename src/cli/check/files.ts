@@ -154,7 +154,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** The growth in bytes per day. It is undefined in the first `GROWTH_DAYS` days. */
+  /** How many bytes the warehouse file grows per day. Undefined in the first `GROWTH_DAYS` days. */
   readonly growth: number | undefined
 }
 
@@ -169,7 +169,7 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/** Returns bytes per day: the size of the file times the share of new rows. Ignores updated rows. */
+/** Returns how many bytes the file grows per day. Example: 10 % new rows in a week mean 10 % of `size` in 7 days. */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -178,7 +178,7 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // A younger warehouse has no result, because its first read of all rows is no normal growth.
+  // The first read of all rows is not normal growth. So a warehouse younger than GROWTH_DAYS has no result.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

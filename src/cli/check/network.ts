@@ -42,7 +42,7 @@ interface Connection extends Disposable {
   readonly protocol: string
 }
 
-/** Trusts the same certificate authorities as the client. Disposing closes the connection. */
+/** Trusts the same certificate authorities as requests to the service do. Disposing closes the connection. */
 async function openConnection({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)

@@ -65,7 +65,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     const config = context.config.reports[report]
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // First requests one row: the client may lack the permission, and a full page is expensive for the service.
+    // Requests one row before a full page. If the client lacks the permission, the service then does no expensive work.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -112,13 +112,13 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has rows that page 1 lacks, the service returns fewer rows than requested.
+  // A bare array has no total. If page 2 has other rows, page 1 was not the last: the service limits the page size.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** Two equal pages prove nothing, because rows may move between two responses. */
+/** One try is not enough: rows may move between two responses, so that page 2 begins with the row of page 1. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service ignores page numbers: page 2 always begins with the same row as page 1. */

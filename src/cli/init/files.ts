@@ -31,7 +31,7 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the variables of the secret that `.env` already sets, because `init` would replace their values. */
+/** Returns the names of variables in `.env` that already set the client secret. `init` would replace their values. */
 export function secretVariablesIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')

@@ -1,4 +1,4 @@
-/** Contents of several reports. The specification does not define the fields of collections (§2): they are assumed. */
+/** Contents of several reports. The specification does not define the fields of collections (§2): they are invented. */
 import type { Dice, Range } from '../dice.ts'
 import { CURRENCIES, type Currency } from '../money.ts'
 import { type Fields, one, type RowSource, type Definition } from './definition.ts'
@@ -92,7 +92,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the common part of the definitions: fields, edits, and the fields that filters are compared with. */
+/** Returns what the definitions of all bookings share. `comparesWith` maps a filter to the field that it compares. */
 export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))
