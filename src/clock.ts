@@ -9,7 +9,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `action` after `ms`, unless the returned function is called first. Does not keep the process alive. */
   after(ms: number, action: () => void): () => void
-  /** Lets other tasks run. A long computation calls this function between its steps. */
+  /** Lets other tasks of the event loop run. A long computation calls this function between its steps. */
   nextTurn(): Promise<void>
   random(): number
 }

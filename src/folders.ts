@@ -28,7 +28,7 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, mode)
   } catch (error) {
-    // Another process may have created the folder in the meantime.
+    // Not an error if another process has created the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
 }
@@ -59,7 +59,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Throws WAREHOUSE_MISSING without permission to look. With `false`, the caller would create a second warehouse. */
+/** Throws WAREHOUSE_MISSING without permission to see the path. After `false`, callers would create a new warehouse. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -1,4 +1,4 @@
-/** Points in time in microseconds. With milliseconds, rows at the end of a window would be lost. */
+/** Points in time in microseconds, because rounding to milliseconds would lose rows at the end of a window. */
 declare const instantBrand: unique symbol
 
 /** Microseconds since 1970-01-01T00:00:00Z; an exact integer until the year 2255. */
@@ -48,7 +48,7 @@ export function formatInstant(instant: Instant): string {
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** `Date.parse` reads 30 February as 1 March, so the result must match the text. */
+/** Returns false for 30 February. `Date.parse` reads it as 1 March, so the result differs from the text. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

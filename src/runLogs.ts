@@ -11,7 +11,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The lines of each run are counted. Above this number of runs, the run whose last line is oldest is forgotten. */
+/** The lines of each run are counted. Above this number of runs, the run with the oldest last line is not counted. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -131,10 +131,10 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
   return found.slice(0, RUN_LINES_MAX)
 }
 
-/** The number of the level `info` in pino. A skipped run logs only at level `debug`. */
+/** The level `info` as a number in pino. A run that was skipped has only lines of level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the last run of a report with an `info` line, or else its last run. */
+/** Returns the report's last run that has an `info` line. If no run has one, returns the last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
@@ -147,7 +147,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Ignores a partial line, which remains if a process is killed while it writes. */
+/** Ignores an incomplete line: its process was killed while it wrote the line. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     const value = attempt(() => JSON.parse(line) as RunLine | null, null)

@@ -136,7 +136,7 @@ export const problemText = (subject: string, problem: Problem | undefined, state
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes a first word such as `events: ` from the message, because the caller has already printed it. */
+/** Removes a beginning such as `events: ` from the message, because the caller has already printed the name. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

@@ -17,7 +17,7 @@ const CELL_CHARS_MAX = 80
 export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   const rows: (readonly Cell[])[] = []
   return {
-    // Takes one row more than the table shows, because the note below the table says whether there are more rows.
+    // Takes one row more than the table shows. If this row exists, a note about more rows is printed.
     take: async (piece) => {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax

@@ -124,7 +124,7 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
 }
 
-/** Describes the latest row. Example: `one was shown at least 7 min after its stamp`. */
+/** Returns how late a row was. Example: `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
@@ -132,7 +132,7 @@ export const latenessText = (report: ReportName, atLeastMs: number): string =>
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-/** Returns a text about rows that all earlier runs missed and the last reconcile read. Returns undefined if none. */
+/** Returns a text about rows that earlier runs missed and the last reconcile read, or undefined if there are none. */
 export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
   missed === null || missed === 0
     ? undefined

@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. The second is ignored within this time. */
+/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. A second one within this time is ignored. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -51,7 +51,7 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
-  /** A stop prints `words` until the result is disposed. Used while a worker executes the operation, and continues. */
+  /** A stop prints `words` until the result is disposed. Used while a worker works: a stop does not end its work. */
   replaceMessage(words: string): Disposable {
     this.#replacement = words
     return { [Symbol.dispose]: () => (this.#replacement = undefined) }

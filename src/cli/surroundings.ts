@@ -80,7 +80,7 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
     log,
     observe: observedBy(...traced, loggingWork(log, clock)),
     tell: (event) => show(view, event),
-    // With `--json`, the progress view has already logged the outcomes of a sync.
+    // With `--json`, the progress view has already logged the outcomes of a sync, so they are not logged again.
     onEnded: (kind, outcome) => {
       if (output.json !== true) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)

@@ -41,11 +41,11 @@ function fieldProblem(text: string, field: Field): string | undefined {
   const hasForeignWords = /[a-z]/i.test(field.words === undefined ? text : text.replaceAll(field.words, ''))
   if (hasForeignWords || !hasNext(FIELDS.map((each) => (each === field ? text : '*')).join(' ')))
     return `is no cron line: "${text}" is no ${field.name} (${bounds}${field.range === undefined ? '' : ` or ${field.range}`})`
-  // The parser accepts `*/90` in the field of the minute, but then runs only at minute 0.
+  // The parser accepts `*/90` in the minute's field, but such a line runs only at minute 0. So it is rejected.
   const part = text.split(',').find((each) => Number(each.split('/')[1] ?? 1) > field.max - field.min + 1)
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns false for a line that never runs, such as 30 February. A fixed date makes the result repeatable. */
+/** Returns false for a line that never runs, such as 30 February. The search starts at a fixed date. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

@@ -89,7 +89,7 @@ function valueOf({ name, as }: Variable, env: Environment): unknown {
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Does not change a section that is no map, so that the schema rejects it. */
+/** Returns a section unchanged if it is not a map. The schema then rejects the section. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -128,7 +128,7 @@ function resolveReport(
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
-    // The flags have the declaration's order, so that their order in the file does not change requests.
+    // The order of the flags in the file must not change requests. So they get the order of the declaration.
     expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
     filters: withoutEmpty(own.filters ?? {}),
     contract: own.schema_contract ?? raw.defaults.schema_contract,
@@ -152,7 +152,7 @@ function rhythmOf(every: string): Rhythm {
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 
-/** Returns why the report is off, or undefined if it is on. Checks first whether the operator has disabled it. */
+/** Returns why the report is off, or undefined if it is on. If the operator has disabled it, returns that reason. */
 function offReasonOf(
   report: Declaration,
   { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },

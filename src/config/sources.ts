@@ -17,7 +17,7 @@ export interface Sources {
   readonly text: string
   /** Relative paths in the configuration start at this folder. */
   readonly folder: string
-  /** The variables of `.env` and of the real environment, which has precedence. Empty variables are left out. */
+  /** The variables of `.env` and of the process. The process's value wins. Empty variables are left out. */
   readonly env: Environment
 }
 
@@ -59,7 +59,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME and NAME_FILE set the same secret. If the real environment has one of them, `.env` must not set the other.
+  // NAME and NAME_FILE set the same secret. If the process has one, `.env` cannot set the other.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

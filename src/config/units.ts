@@ -32,10 +32,10 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap is a multiple of a step. Of the steps, the largest that fits at least twice is used. */
+/** The advised overlap is a multiple of a step: the largest step that fits at least this many times. */
 const STEPS_MIN = 2
 
-/** Returns an overlap in ms: twice the largest lateness. Returns undefined if `overlapMs` is already that long. */
+/** Returns about twice the largest lateness (ms), rounded up. Returns undefined if `overlapMs` is already enough. */
 export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs

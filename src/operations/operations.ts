@@ -22,7 +22,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation, records it in `tidemark.orders`, and publishes. Returns a report's error, and does not throw. */
+/** Executes an operation, records it in `tidemark.orders`, and publishes. Does not throw the error of one report. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -108,7 +108,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Runs after the loads of other callers, because only one caller can load at a time. */
+/** Waits for the loads of other callers, because only one caller can load at a time. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -62,7 +62,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // The remaining connections belong to callers that do not read their reply.
+      // The connections that are still open belong to callers that do not read their reply.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })
@@ -96,7 +96,7 @@ export async function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** A healthy worker sends the headers of its response at once. */
+/** Maximum wait for the headers of a response. A healthy worker sends them at once. */
 const HEADERS_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */

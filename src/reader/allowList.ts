@@ -21,7 +21,7 @@ const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lam
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** Parses the bodies of views and macros as statements. Those that cannot be parsed are refused. */
+/** Parses the bodies of views and macros as statements. A body that cannot be parsed is refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads

@@ -1,4 +1,4 @@
-/** The copies that the live server shows. A publication replaces the copy; a hard link keeps the old file. */
+/** The copies that the live server shows. A publication replaces the copy; a hard link keeps the old file readable. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -8,7 +8,7 @@ import { createRule } from './allowList.ts'
 /** Statements on the previous copy can continue. Statements on older copies are ended. */
 const COPIES_KEPT = 2
 
-/** The macros are in this database, because readers' sessions do not see temporary macros of this connection. */
+/** The macros are in this database. Readers have other sessions, which do not see temporary macros. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {

@@ -52,7 +52,7 @@ export class LiveServer {
     }
   }
 
-  /** Returns the age (ms) of the oldest running statement of a reader, or 0. */
+  /** Returns how long (ms) the oldest statement of a reader has run, or 0. */
   async longestMs(): Promise<number> {
     const [oldest] = await this.#database.rows<{ ms: number | null }>(`
       SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
@@ -67,7 +67,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** The macro compares the text of BEGIN and similar commands, because DuckDB cannot serialize them. */
+/** Allows transactions and what `refusal` allows. DuckDB converts only SELECT to JSON, so BEGIN is compared as text. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

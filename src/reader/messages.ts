@@ -1,4 +1,4 @@
-/** The messages between a process and its reader process. A request has one answer. Pieces of rows may precede it. */
+/** The messages between a process and its reader process. A request has one answer. Rows are sent before it. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
@@ -22,7 +22,7 @@ export type Request =
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }
   | { readonly do: 'show' }
-  /** The answer is the age (ms) of the oldest running statement. */
+  /** The answer is how long (ms) the oldest statement has run. */
   | { readonly do: 'longest' }
 
 export interface More {

@@ -85,7 +85,7 @@ async function openLocked({ source, result, ...limits }: OpenRequest): Promise<D
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)
   await opened.run('SET enable_external_access = false')
   await opened.run('SET lock_configuration = true')
-  // Writes the cache of compiled code now, because this process is killed at its end.
+  // Node writes the cache of compiled code at an ordinary exit, but this process is killed. So it is written now.
   flushCompileCache()
   return opened
 }

@@ -1,4 +1,4 @@
-/** Computes a row's history before the sandbox's start from the seed alone. So audit entries always agree with it. */
+/** Computes a row's history before the sandbox's start from the seed alone. So audit entries always agree with rows. */
 import { draw, hashOf } from './dice.ts'
 import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 

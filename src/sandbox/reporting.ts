@@ -141,7 +141,7 @@ function summaryText(world: World, row: Row, values: Values): string {
   return `{"eventId":${row.key},"eventName":${name},"modifiedAt":"${modifiedAt}","totalChanges":${entries.length}}`
 }
 
-/** Wrong fields. The fault `bad-rows` puts one of these lines into a row. An empty text removes the field. */
+/** Each function returns wrong fields. The fault `bad-rows` puts them into a row. An empty text removes the field. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),

@@ -26,7 +26,7 @@ export interface ServiceOptions {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Ends the delays of faults when the sandbox closes. */
+  /** Aborts when the sandbox closes. A fault that delays a response then stops waiting. */
   readonly closing: AbortSignal
 }
 

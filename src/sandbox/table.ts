@@ -117,14 +117,14 @@ export class Table {
     return row.changed[field] ?? this.#generated(row).get(field)
   }
 
-  /** Returns undefined if the field is not valid JSON. */
+  /** Returns the value of a field, or undefined if its text is not valid JSON. */
   value(row: Row, field: string): unknown {
     return attempt(() => parseExact(this.raw(row, field) ?? 'null'), undefined)
   }
 
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
-    // Some collections exist only in one status of a row.
+    // A row has some collections only in one status.
     const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
     const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content

@@ -42,7 +42,7 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Returns the keys of all rows that a response may contain, also of deleted ones. */
+  /** Returns the keys of all rows that a response can contain, including deleted rows. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }

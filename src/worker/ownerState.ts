@@ -1,4 +1,4 @@
-/** Stores whether this process owns the warehouse. The console and `/readyz` read this state. */
+/** Stores whether this process owns the warehouse. The console and `/readyz` use this information. */
 import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 

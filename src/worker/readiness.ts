@@ -9,7 +9,7 @@ import type { Role } from './roles.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock
-  /** The folder of the warehouse must have space for rows that wait for their load. */
+  /** The path of the warehouse. Its folder must have space for rows that wait for their load. */
   readonly warehouse: string
   readonly store: Pick<QueueStore, 'checkWritable'>
   readonly requests: Pick<Requests, 'queue'>

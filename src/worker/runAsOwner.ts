@@ -100,7 +100,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. A statement may run for minutes, so statements are interrupted until then. */
+/** Returns all jobs to the queue. Meanwhile interrupts the statements of the warehouse, which can run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -137,7 +137,7 @@ interface StandbyContext extends OwnerContext {
   readonly onOwned: () => void
 }
 
-/** These errors end without an operator: another process closes the file, or disk space becomes free. */
+/** Opening is tried again after these errors: another process can close the file, or disk space can become free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */

@@ -12,7 +12,7 @@ import { Secret } from '../secret.ts'
 const TOKEN_BYTES = 24
 const CHECK_EVERY_MS = 1_000
 const RESTART_MS = 2_000
-/** DuckDB's extension `quack` starts this many threads at the first connection. */
+/** DuckDB's extension `quack` starts this number of threads. The memory limit must include their stacks. */
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
@@ -33,7 +33,7 @@ export function openServeToken(
 }
 
 export interface LiveServing extends AsyncDisposable {
-  /** Must be called after each publication. */
+  /** Serves the new copy. Must be called after each publication. */
   readonly onPublished: () => Promise<void>
 }
 

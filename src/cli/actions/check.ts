@@ -24,7 +24,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** A request is tried at most twice here, because a person waits for the result. A run tries more often. */
+/** A request is tried at most twice here, because a person waits for the result. A run tries a request more often. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
@@ -123,7 +123,7 @@ async function resumeReadable(shell: Shell, config: Config, findings: readonly F
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opening the warehouse may migrate it, so it is opened only if there is a pause to end.
+    // Opening the warehouse can change its tables (a migration). So it stays closed if there is no pause to end.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

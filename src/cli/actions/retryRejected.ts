@@ -63,7 +63,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** A rejected row without values (setting `exclude_payload`) cannot be loaded again. */
+/** With the setting `exclude_payload`, rejected rows are stored without values. They cannot be loaded again. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

@@ -89,7 +89,7 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** Some stored rows match no filter by modification time, so they were not compared. */
+/** A window cannot contain rows that were never edited: they have no modification time. So they were not compared. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

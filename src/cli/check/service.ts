@@ -156,7 +156,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** A larger difference between the clocks makes logs hard to compare. */
+/** The maximum difference between the clocks. A larger one makes it hard to compare logs. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {

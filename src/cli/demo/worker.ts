@@ -17,7 +17,7 @@ interface DemoWorker extends AsyncDisposable {
 const POLL_EVERY_MS = 100
 /** The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
-/** After this time, the demo kills the worker. */
+/** If the worker has not ended this long after it was stopped, the demo kills it. */
 const END_MS_MAX = 5_000
 
 /** Starts the worker and waits until it owns the warehouse. */

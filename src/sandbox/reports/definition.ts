@@ -69,7 +69,7 @@ export interface CollectionKind {
   readonly flag: string
   /** `many`: the field contains an array of items. `one`: it contains an object or null. */
   readonly holds: 'many' | 'one'
-  /** The only status in which a row has this collection. */
+  /** The only status in which a row has this collection. Undefined: each status. */
   readonly onlyIn?: string
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
