@@ -25,7 +25,7 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   }
 }
 
-/** Removes temporary files of `replaceFile`, also of live processes. Only the process that writes `file` calls it. */
+/** Removes all temporary files of `replaceFile` for `file`. Only the process that writes `file` calls this function. */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {

@@ -1,4 +1,4 @@
-/** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING, with advice. */
+/** Creates and removes folders. Errors that an operator can resolve become WAREHOUSE_MISSING with advice in `cure`. */
 import { chmodSync, existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -36,7 +36,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes an existing folder private. Throws WAREHOUSE_MISSING. */
+/** Creates a folder that only this user can enter, or makes a folder private. Throws WAREHOUSE_MISSING if that fails. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)

@@ -28,7 +28,7 @@ interface SecretSources {
   readonly problems: Problem[]
 }
 
-/** Reads the client secret, which is always required. Adds a problem and returns undefined if it is missing. */
+/** Reads the client secret, which is always required. If it is missing, reports a problem and returns undefined. */
 export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
   const secret = await readSecret(SETTINGS.client, value, from)
   if (secret === 'none')
@@ -36,7 +36,7 @@ export async function readClientSecret(value: unknown, from: SecretSources): Pro
   return secret
 }
 
-/** Reads the key for hashed columns. Adds a problem if a report hashes a column and there is no key. */
+/** Reads the key for hashed columns. Reports a problem if a report hashes a column and there is no key. */
 export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const key = await readSecret(SETTINGS.hash, raw, from)
   if (key !== 'none') return key
@@ -44,7 +44,7 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices. Adds a problem if there is a webhook without a secret. */
+/** Reads the secret that signs notices. Reports a problem if a webhook is configured and there is no secret. */
 export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   if (raw.notify.webhook === undefined) return undefined
   const secret = await readSecret(SETTINGS.notify, raw, from)

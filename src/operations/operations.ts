@@ -34,7 +34,7 @@ export async function carryOut<R extends ActingRequest>(
   const order = await warehouse.orders.begin({ who: caller.by, what, request: rest, at: clock.now() })
   const end = (result: string) => warehouse.orders.end(order, { result, at: clock.now() })
   try {
-    // TypeScript cannot infer that `request` belongs to the operation of this name.
+    // TypeScript cannot infer that `request` has the type that the operation of this name expects.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
     // Publishes last, so that `tidemark.orders` in the copy contains this command and its result.

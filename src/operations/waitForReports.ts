@@ -1,4 +1,4 @@
-/** Waits until the published copy is complete, so that a job that follows Tidemark begins with whole data. */
+/** Waits until the published copy is complete up to a time, so that a job that reads the copy misses no rows. */
 import { z } from 'zod'
 import type { ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'

@@ -169,7 +169,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue and returns it. Its callers receive CANCELLED. */
+/** Removes a waiting run from its queue and returns it. Callers that wait for this run receive CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

@@ -124,7 +124,7 @@ export class Table {
 
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
-    // A row has some collections only in one status.
+    // Example: only rows with the status `Cancelled` have this collection.
     const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
     const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content

@@ -34,7 +34,7 @@ export function parseTicks(text: string): Ticks | undefined {
   return ticksOf(instant) + Number(seventh)
 }
 
-/** Returns the date-time with seven fractional digits, unless it is a whole second. */
+/** Returns the date-time with seven fractional digits. A whole second has no fraction. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
   const second = Math.floor(local / TICKS_PER_SECOND)

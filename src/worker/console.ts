@@ -1,4 +1,4 @@
-/** Opens the console of a worker. Of several workers on a machine, only one can have the port. */
+/** Opens the console of a worker. Only one of the workers on a machine can use the port. */
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Config } from '../config/config.ts'
 import { openConsole, type Console, type ConsoleOptions } from '../console/console.ts'

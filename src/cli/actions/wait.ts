@@ -1,4 +1,4 @@
-/** `tidemark wait`: ends as soon as the published copy is complete, so that the next job of a schedule can begin. */
+/** `tidemark wait`: waits until the published copy is complete up to a time. A job that reads the copy can then begin. */
 import { reportNames } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { type Readiness, waitForReports, waitGoalOf } from '../../operations/waitForReports.ts'
