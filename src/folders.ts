@@ -36,7 +36,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes a folder private. Throws WAREHOUSE_MISSING if that fails. */
+/** Creates a folder that only this user can enter, or makes one private. Throws WAREHOUSE_MISSING if that fails. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)

@@ -38,7 +38,7 @@ export class Secret {
   }
 }
 
-/** Returns a secret as it appears in text, JSON, URLs, HTML and Base64. Longer texts are masked first. */
+/** Returns a secret as it appears in text, JSON, URLs, HTML and Base64. Longest first, for masking in this order. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -118,7 +118,7 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks the setting `history`. It is at least one day, because runs read the stored windows of the last day. */
+/** Checks `history` and `rejected_keep`. Runs read the stored windows of the last day, so `1d` is the minimum. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 

@@ -1,4 +1,4 @@
-/** `tidemark wait`: waits until the published copy is complete up to a time. A job that reads the copy can then begin. */
+/** `tidemark wait`: waits until the published copy is complete up to a time, for jobs that then read the copy. */
 import { reportNames } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { type Readiness, waitForReports, waitGoalOf } from '../../operations/waitForReports.ts'
