@@ -309,6 +309,7 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
         .default('table'),
       option('--output <file>', 'the file to write parquet to'),
       parsedOption('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
+      option('--json', 'print one JSON document: the rows, and how complete the reports that were read are'),
       CONFIG,
     ],
     examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"

@@ -1,12 +1,14 @@
 /** Prints the result of a query: a table of readable size for people; CSV and JSON with all rows for programs. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
-import { counted, table, widthOf } from './layout.ts'
+import type { Warrant } from '../reader/warrants.ts'
+import { counted, table, wholeSeconds, widthOf } from './layout.ts'
 import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  end(columns: readonly string[]): void
+  /** Prints the end. Without warrants, prints nothing about the reports. */
+  end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 
 export const FORMATS = ['table', 'csv', 'json'] as const
@@ -22,7 +24,7 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
       rows.push(...piece.slice(0, rowsMax + 1 - rows.length))
       return rows.length <= rowsMax
     },
-    end: (columns) => {
+    end: (columns, warrants = []) => {
       const shown = rows.slice(0, rowsMax)
       const rightward = columns.map((_, index) => shown.some((row) => isNumber(row[index])))
       const isPlan = columns[0] === 'explain_key'
@@ -35,9 +37,23 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
         rows.length > rowsMax
           ? `the first ${counted(rowsMax, 'row')}; --limit N shows more, --format csv or json prints all`
           : counted(rows.length, 'row')
-      out.write(`${drawn}(${note})\n`)
+      out.write(`${drawn}(${note})\n${warrants.map(warrantText).join('')}`)
     },
   }
+}
+
+/** Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag; 2 rejected rows`. */
+function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
+  const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
+  const parts = [
+    mark === null ? 'never read to its end' : `complete up to ${wholeSeconds(mark)}`,
+    ...(gaps === 0 ? [] : [`${counted(gaps, 'gap')} before that`]),
+    ...(deletes === null || deletes === 'none' ? ['deletions do not show'] : [`deletions show by ${deletes}`]),
+    ...(rejected === 0 ? [] : [counted(rejected, 'rejected row')]),
+    ...(misfits === 0 ? [] : [`${counted(misfits, 'value')} that did not fit`]),
+    ...(stopped === null ? [] : [`not running: ${stopped}`]),
+  ]
+  return `${report}: ${parts.join('; ')}\n`
 }
 
 const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /^-?\d/.test(cell.text)
@@ -90,6 +106,23 @@ export function jsonPrinter(out: Output): ResultPrinter {
       return true
     },
     end: () => out.write(written === 0 ? '[]\n' : '\n]\n'),
+  }
+}
+
+/** Prints one document: the rows and the warrants. */
+export function documentPrinter(out: Output): ResultPrinter {
+  const rows = jsonPrinter(out)
+  const begin = once(() => out.write('{"rows":'))
+  return {
+    take: (piece, columns) => {
+      begin(undefined)
+      return rows.take(piece, columns)
+    },
+    end: (columns, warrants = []) => {
+      begin(undefined)
+      rows.end(columns)
+      out.write(`,"reports":${JSON.stringify(warrants)}}\n`)
+    },
   }
 }
 

@@ -15,7 +15,7 @@ const ANSWER_CHARS_MAX = 200_000
 
 const INSTRUCTIONS = `Tables of a reporting service, read with DuckDB SQL. Begin with list_tables.
 Schema current has the rows that are not deleted, main has all rows with is_deleted, tidemark has the books.
-Each answer is complete only up to the mark of its report: read freshness and name the mark with your answer.
+Each answer names its reports: name the time up to which they are complete, their gaps and rejected rows with your answer.
 Amounts are in the currency of the column target_currency or currency. Times are UTC.`
 
 const TABLES = `
@@ -89,12 +89,12 @@ interface ToolAnswer {
   readonly isError?: boolean
 }
 
-/** Returns the rows as a JSON document. `more` is true if the statement has more rows than were returned. */
+/** Returns the rows as a JSON document with the warrants of the reports. `more`: the statement has further rows. */
 async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<ToolAnswer> {
   const rows: string[] = []
   let chars = 0
   let more = false
-  await reader.query(sql, async (piece, columns) => {
+  const { warrants } = await reader.query(sql, async (piece, columns) => {
     for (const row of piece) {
       const members = row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`)
       const text = `{${members.join(',')}}`
@@ -105,7 +105,7 @@ async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<T
     }
     return true
   })
-  return { content: [{ type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more}}` }] }
+  return { content: [{ type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}` }] }
 }
 
 /** Returns the error as an answer, so that the assistant can correct its statement. */

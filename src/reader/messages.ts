@@ -3,6 +3,7 @@ import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
 import type { LiveServerSettings } from './liveServer.ts'
+import type { Warrant } from './warrants.ts'
 
 export interface OpenRequest {
   readonly do: 'open'
@@ -14,9 +15,15 @@ export interface OpenRequest {
   readonly result?: string | undefined
 }
 
+/** The end of a query: the names of its columns, and what its rows are worth. */
+export interface QueryEnd {
+  readonly columns: readonly string[]
+  readonly warrants: readonly Warrant[]
+}
+
 export type Request =
   | OpenRequest
-  /** The answer contains the names of the columns. */
+  /** The answer is a `QueryEnd`. */
   | { readonly do: 'query'; readonly sql: string }
   /** The answer contains the number of rows in the Parquet file. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }

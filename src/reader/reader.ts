@@ -5,7 +5,7 @@ import type { Config, Limits } from '../config/config.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
-import type { Request } from './messages.ts'
+import type { QueryEnd, Request } from './messages.ts'
 import { type AskOptions, ReaderProcess } from './readerProcess.ts'
 
 /** If `lake` is set, the lake is read instead of the published copy. */
@@ -15,7 +15,7 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
 
 export interface Reader extends AsyncDisposable {
   /** Passes rows to `take` until it returns false. Throws QUERY_FAILED, CANCELLED or an error of the published copy. */
-  query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<readonly string[]>
+  query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<QueryEnd>
   /** Writes the rows as Parquet to an existing file. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
@@ -42,7 +42,7 @@ export function openReader(config: ReaderConfig): Reader {
     return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
   }
   return {
-    query: (sql, take, signal) => ask({ do: 'query', sql }, { take, signal }) as Promise<readonly string[]>,
+    query: (sql, take, signal) => ask({ do: 'query', sql }, { take, signal }) as Promise<QueryEnd>,
     writeParquet: (sql, result, signal) => ask({ do: 'write', sql, result }, { signal }) as Promise<number>,
     [Symbol.asyncDispose]: close,
   }

@@ -13,6 +13,7 @@ import { text } from '../warehouse/database/sql.ts'
 import { checkStatement, createRule } from './allowList.ts'
 import { LiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
+import { warrantsOf } from './warrants.ts'
 
 /** The memory is checked at this interval. On Linux, the kernel's limit is reached earlier. */
 const WATCH_MS = 50
@@ -65,7 +66,8 @@ async function perform(request: Request): Promise<unknown> {
   else {
     await checkStatement(database, request.sql)
     if (request.do === 'write') return database.writeParquet(request.sql, request.result)
-    return database.query(request.sql, sendRows)
+    const columns = await database.query(request.sql, sendRows)
+    return { columns, warrants: await warrantsOf(database, request.sql) }
   }
   return undefined
 }

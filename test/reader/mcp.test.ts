@@ -45,7 +45,7 @@ describe('an assistant', () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).toEqual(['list_tables', 'describe_table', 'query', 'freshness', 'runs'])
     for (const { annotations } of tools) expect(annotations?.readOnlyHint).toBe(true)
-    expect(client.getInstructions()).toContain('complete only up to the mark')
+    expect(client.getInstructions()).toContain('name the time up to which they are complete')
   })
 
   it('lists tables with their comments, and the columns of one', async () => {
@@ -63,7 +63,7 @@ describe('an assistant', () => {
 
   it('runs a statement, and learns that there are more rows than it asked for', async () => {
     const counted = await rowsOf('query', { sql: 'SELECT count(*) AS events FROM main.events' })
-    expect(counted).toEqual({ rows: [{ events: 30 }], more: false })
+    expect(counted).toMatchObject({ rows: [{ events: 30 }], more: false, reports: [{ report: 'events', gaps: 0 }] })
     const some = await rowsOf('query', { sql: 'FROM main.events ORDER BY event_id', limit: 3 })
     expect([some.rows.length, some.more]).toEqual([3, true])
     const all = await rowsOf('query', { sql: 'FROM main.events LIMIT 3', limit: 3 })

@@ -5,7 +5,7 @@ import { SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { openReader } from '../../reader/reader.ts'
-import { type Format, printerOf } from '../results.ts'
+import { documentPrinter, type Format, printerOf } from '../results.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 
@@ -18,15 +18,16 @@ export interface QueryOptions extends CommandOptions {
 
 export async function query(shell: Shell, sql: string, options: QueryOptions): Promise<ExitCode> {
   const { out, stop, cwd } = shell
-  const { config, format, limit } = options
+  const { config, format, limit, json = false } = options
   const output = outputOf(options)
   await using reader = openReader(config)
   if (format === 'parquet') {
     const rows = await writeResult(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
   } else {
-    const printer = printerOf(format, out, limit)
-    printer.end(await reader.query(sql, printer.take, stop.signal))
+    const printer = json ? documentPrinter(out) : printerOf(format, out, limit)
+    const { columns, warrants } = await reader.query(sql, printer.take, stop.signal)
+    printer.end(columns, warrants)
   }
   return 0
 }

@@ -1,0 +1,41 @@
+/** Reads what an answer is worth: for each report whose tables a statement read, how complete these tables are. */
+import { z } from 'zod'
+import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
+import { iso, type Sql } from '../warehouse/database/sql.ts'
+
+/** The field names are those of `tidemark.freshness`, and of the JSON document that `tidemark query --json` prints. */
+export const Warrant = z.object({
+  report: z.string(),
+  /** All rows that were modified up to this time are there; null if the report was never read to its end. */
+  complete_up_to: z.string().nullable(),
+  /** Number of times before the mark that were not read. */
+  gaps: z.number(),
+  /** How deletions become visible: `flag`, `diff`, `absence` or `none`. */
+  deletes_visible: z.string().nullable(),
+  rejected: z.number(),
+  misfits: z.number(),
+  not_running_because: z.string().nullable(),
+})
+export type Warrant = z.infer<typeof Warrant>
+
+/** A table or child table of a report, such as `events__meeting_rooms`, begins with the name of the report. */
+const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
+  lambda each: split_part(lower(each), '__', 1))`
+
+const WARRANTS = `
+  SELECT s.report, ${iso('m.mark')} AS complete_up_to, coalesce(g.gaps, 0) AS gaps, s.deletes AS deletes_visible,
+    coalesce(j.rejected, 0) AS rejected, coalesce(v.misfits, 0) AS misfits,
+    coalesce(s.paused_reason, s.off_reason) AS not_running_because
+  FROM tidemark.report_states s
+  LEFT JOIN (${REPORT_MARKS}) m USING (report)
+  LEFT JOIN (
+    SELECT c.report, count(*) - count(DISTINCT c.scope) AS gaps
+    FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')} GROUP BY c.report
+  ) g USING (report)
+  LEFT JOIN (${REJECTED}) j USING (report)
+  LEFT JOIN (${MISFITS}) v USING (report)
+  WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
+
+/** Returns the warrants of the reports that the statement reads; none for EXPLAIN and statements on the books. */
+export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
+  sql.rows<Warrant>(WARRANTS, [statement])
