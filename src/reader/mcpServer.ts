@@ -105,7 +105,11 @@ async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<T
     }
     return true
   })
-  return { content: [{ type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}` }] }
+  return {
+    content: [
+      { type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}` },
+    ],
+  }
 }
 
 /** Returns the error as an answer, so that the assistant can correct its statement. */

@@ -64,7 +64,9 @@ describe('an answer', () => {
       FROM tidemark.covered WHERE report = 'budgets'`)
     await copy.close()
     const { stdout } = await world.run('query', 'SELECT count(*) AS n FROM budgets')
-    expect(stdout).toMatch(/\(1 row\)\nbudgets: complete up to \S+Z; 1 gap before that; deletions show by diff; .*not running: /)
+    expect(stdout).toMatch(
+      /\(1 row\)\nbudgets: complete up to \S+Z; 1 gap before that; deletions show by diff; .*not running: /,
+    )
     expect((await answerTo('FROM budgets LIMIT 1')).reports).toMatchObject([{ gaps: 1 }])
   })
 
