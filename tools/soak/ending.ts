@@ -132,4 +132,11 @@ async function checkNoFileIsLeft({ world, witness, workers, options }: Soak): Pr
   for (const pid of workers.pids) if (isAlive(pid)) witness.broken.push(`process ${pid} is left over`)
 }
 
-const EXPECTED = ['warehouse.duckdb', 'published.duckdb', 'warehouse.duckdb.staging', 'warehouse.duckdb.logs']
+const EXPECTED = [
+  'warehouse.duckdb',
+  'published.duckdb',
+  // The copy that the next publication patches.
+  '.published.duckdb.retired',
+  'warehouse.duckdb.staging',
+  'warehouse.duckdb.logs',
+]
