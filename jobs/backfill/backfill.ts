@@ -15,7 +15,7 @@ import { type BackfillRequest, nameBackfill } from '../../src/sync/backfill/back
 import type { BackfillBooks } from '../../src/warehouse/books/backfills.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** Runs a backfill. Never throws: the outcome contains the error. If some windows fail, all others are still read. */
+/** Runs a backfill. Never throws: the outcome contains the error. A failed window does not stop the other windows. */
 export async function backfillRun(
   context: SyncContext,
   { backfillId, report, from, to }: BackfillJob,
@@ -58,7 +58,7 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Backfills whose `work` has not ended. Their jobs are perhaps not in the queue yet. */
+  /** Backfills of calls to `withJobs` that have not ended. Their jobs are perhaps not in the queue yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 
@@ -66,7 +66,7 @@ export class BackfillNames {
     this.#parts = parts
   }
 
-  /** Passes the jobs, one per report, to `work`. Throws USAGE_INVALID for an impossible range, such as a future one. */
+  /** Calls `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as a future range. */
   async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
     // Handles requests one after the other, so that each one finds the backfills of earlier requests.
     const request = this.#lastRequest.then(() => this.#findOrCreate(requested))

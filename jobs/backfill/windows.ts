@@ -1,4 +1,4 @@
-/** Pulls the windows of a backfill through the queue, in other processes. Without pullers, this process reads them. */
+/** Lets other processes (pullers) read the windows of a backfill. Without pullers, this process reads the windows. */
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -11,12 +11,12 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** A puller reads this many windows at the same time. Their requests share the limits of one client. */
+/** A puller reads this many windows at the same time. All of them share the request limits of one client. */
 const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** For each report: the run number of the backfill whose window this process pulled last. */
+  /** For each report: the number (epoch) of the backfill whose window this process has read last. */
   const epochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins only if its report is not paused. So a refusal (403) before this backfill is outdated.
+      // A backfill begins only if its report is not paused. So the client forgets a 403 from before this backfill.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
@@ -114,11 +114,11 @@ interface Watch extends QueuedPull {
   readonly signal: AbortSignal
 }
 
-/** Waits until a puller has ended the job. Returns undefined if the queue has no puller any more. */
+/** Waits until a puller has read the window, and returns the window. Returns undefined if no puller runs any more. */
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state first. Otherwise a job that ends between the two reads would lack its result.
+    // Reads the state before the job. A job that ends between the two reads then contains its result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -128,7 +128,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // Ignores the error if a dead puller still has the lock of the job. Without pullers, nobody takes the job.
+    // Removal fails if a dead puller still has the lock of the job. This is harmless: no puller runs.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

@@ -1,7 +1,7 @@
 /** Defines every metric. The values of labels come from fixed lists, so that the number of time series is limited. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Bounds of the buckets for response times. The first read of a large report can take minutes. */
+/** Bounds of the histogram for response times, in seconds. The first read of a large report can take minutes. */
 const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 

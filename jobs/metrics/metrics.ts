@@ -23,7 +23,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Prometheus waits only 10 s for a response. While a load runs, a read of the warehouse can take long. */
+/** Time limit for reading the warehouse or a queue, because Prometheus waits only 10 s for a response. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -54,7 +54,7 @@ export class Metrics implements Disposable {
     countEvent(this.meters, event)
   }
 
-  /** Adds the state of the reports to the metrics, until the result is disposed. */
+  /** Adds the state of the reports to the metrics, until the returned object is disposed. */
   watchBooks(books: Books): Disposable {
     this.#books = books
     return {
@@ -200,7 +200,7 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, 
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
-/** Creates all counters with 0. Prometheus counts increases, but not the first value of a new counter. */
+/** Creates all counters with 0. Without the 0, Prometheus would not count the first increase of a counter. */
 function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
   for (const report of reports) {
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)

@@ -7,7 +7,7 @@ import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { Failures, Notice } from './memory.ts'
 
 export interface Condition extends Pick<Notice, 'event' | 'report' | 'code' | 'message' | 'cure'> {
-  /** The key of a condition does not change until the condition ends. Example: `paused events`. */
+  /** Identifies a condition from its beginning to its end. Example: `paused events`. */
   readonly key: string
 }
 
@@ -46,7 +46,7 @@ function brakeCondition({ report, brake: message }: BookFigures): Condition[] {
   return [{ key: `brake ${report}`, event: 'brake.pulled', report, code: 'MASS_DELETE_STOPPED', message, cure }]
 }
 
-/** Skips reports whose rows have a modification time: a later window reads late rows of such reports. */
+/** Returns a condition for late rows. Skips reports with modification times: a later window reads their late rows. */
 function lateCondition(figures: BookFigures, { reports }: WatchedState): Condition[] {
   const { report, lateRows, largestLatenessMs = 0 } = figures
   const overlap = advisedOverlap(largestLatenessMs, reports[report].overlapMs)
@@ -56,7 +56,7 @@ function lateCondition(figures: BookFigures, { reports }: WatchedState): Conditi
   return [{ key: `late ${report}`, event: 'rows.late', report, message, cure }]
 }
 
-/** Returns whether the error is reported at once. Other errors are reported only after several failures. */
+/** Returns whether the first failure with this error is reported. Other errors are reported after several failures. */
 export const isBrake = ({ code }: Pick<Failures, 'code'>): boolean => code === 'MASS_DELETE_STOPPED'
 
 function failingConditions({ report, kind, times, code, message, cure }: Failures, rules: Rules): Condition[] {
@@ -67,10 +67,10 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** A report is late if its lag exceeds this number of intervals between its runs, plus `settle`. */
+/** A report is late if its lag exceeds both the setting `lagMs` and `TICKS_BEHIND × everyMs + settleMs`. */
 const TICKS_BEHIND = 2
 
-/** Returns nothing for audit reports, because their mark moves only when records change. */
+/** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */
 function lagCondition(
   { report, mark, isPaused }: BookFigures,
   { reports, nowMs }: WatchedState,

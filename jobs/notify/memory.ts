@@ -26,7 +26,7 @@ export type Notice = z.infer<typeof Notice>
 const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
 export type Waiting = z.infer<typeof Waiting>
 
-/** Counts failures of one report and kind of run since its last success. */
+/** The number of failures of one report and one kind of run since the last success, and the newest error. */
 const Failures = z.object({
   report,
   kind: z.enum(RUN_KINDS),
@@ -39,7 +39,7 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notices of conditions that have not ended. The key is the name of the condition. */
+  /** The notices of conditions that have not ended. The key identifies the condition. Example: `paused events`. */
   told: z.record(z.string(), Notice),
   failures: z.array(Failures),
   waiting: z.array(Waiting),

@@ -123,7 +123,7 @@ export class Notifier {
     return notice
   }
 
-  /** Sends the notices in order, so that the end of a condition never arrives before its beginning. */
+  /** Sends the notices in order: the receiver gets the notice of a condition's beginning before that of its end. */
   async #deliverDue(signal: AbortSignal): Promise<void> {
     const { clock, notify } = this.#parts
     for (const waiting of this.#memory.waiting) {
@@ -137,7 +137,7 @@ export class Notifier {
     }
   }
 
-  /** Returns true if the notice was delivered or dropped. */
+  /** Stores whether a try has succeeded. Returns true if the notice was delivered or dropped. */
   #recordDelivery(waiting: Waiting, why: string | undefined): boolean {
     const { clock, log, onNotice = () => undefined } = this.#parts
     const { event, id } = waiting.notice
@@ -166,7 +166,7 @@ export class Notifier {
   }
 }
 
-/** Returns the time until the next try. A time above `RETRY_MS_MAX` comes from a wrong clock, and becomes 0. */
+/** Returns the milliseconds until the next try. Returns 0 for a time above `RETRY_MS_MAX`: the clock was wrong. */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

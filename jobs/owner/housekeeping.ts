@@ -1,4 +1,4 @@
-/** Does regular work between runs: publishes, makes checkpoints, and removes old jobs, staged files and records. */
+/** Does the owner's regular work: publishes copies, makes checkpoints, and deletes old jobs, files and book entries. */
 import { HOUR_MS, minusMs } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
 import { unobserved } from '../../src/observe.ts'
@@ -8,7 +8,7 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** The context that all runs of the owner share. */
+/** The context that all runs of the owner share. Each run adds its own signal and callbacks. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingOptions {
@@ -24,10 +24,10 @@ export interface HousekeepingOptions {
 
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** A pulled window that was not loaded for a day is removed. It is pulled again if it is still needed. */
+/** The files of a pulled window are deleted if the window is not loaded in time. The window can be pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** Example: after a publication that took 10 s, the next one begins at least 30 s later. Large copies are rare. */
+/** The pause after a publication is this multiple of the publication's duration. Example: a pause of 30 s after 10 s. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {

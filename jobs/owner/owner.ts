@@ -1,4 +1,4 @@
-/** Processes the jobs of the process that owns the warehouse. Only one run per report and kind is active at a time. */
+/** Runs the jobs that only the owner of the warehouse takes. Each report has at most one active run of each kind. */
 import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
 import { type Log, inRun } from '../../src/log.ts'
@@ -28,7 +28,7 @@ export interface OwnerOptions {
   readonly onBroken: () => void
 }
 
-/** While one run waits for the service, another run can load rows. More than three runs would need more memory. */
+/** While one run waits for the service, other runs can load rows. More than three runs would need more memory. */
 const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
@@ -77,7 +77,7 @@ export class Owner {
     })
   }
 
-  /** Runs before a reconcile. Takes the lease of incremental runs, so that no scheduled run of the report is active. */
+  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that no such run is active. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -113,7 +113,7 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The job of a paused backfill stays in its queue. Other jobs end, because the schedule adds new ones.
+      // The job of a paused backfill stays in its queue. Other jobs end, because the schedule adds new jobs.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
@@ -129,7 +129,7 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** After a fatal error, DuckDB accepts no statement until the file is opened again. */
+  /** Calls `onBroken` if DuckDB accepts no more statements, as after a fatal error. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
@@ -140,9 +140,9 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {
-  /** Example: `incremental events`. */
+  /** Name of the lease. Example: `incremental events`. */
   readonly name: string
-  /** The taker of the lease, such as `reconcile`. A holder with the same value is an earlier attempt and is stopped. */
+  /** Identifies who takes the lease, such as `reconcile`. An earlier attempt has the same value and is stopped. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -1,4 +1,4 @@
-/** The BullMQ workers of one process. When the process stops, running jobs return to the queue within `STOP_MS_MAX`. */
+/** The BullMQ workers of one process, which run jobs. When the process stops, running jobs return to their queues. */
 import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
 import type { Clock } from '../../src/clock.ts'
@@ -59,7 +59,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Returns the running jobs to the queue. This does not count as a failed attempt. */
+  /** Stops the workers and returns running jobs to their queues. This does not count as a failed attempt. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

@@ -33,7 +33,7 @@ export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
   readonly abortReason: () => string | undefined
-  /** After these errors, the job waits for an operator. It is tried again every `WAITING_RETRY_MS`. */
+  /** Codes of errors after which the job waits for an operator. The job is tried again every `WAITING_RETRY_MS`. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }
@@ -41,7 +41,7 @@ export interface JobAttempt {
 /** A waiting job is tried again after this time, because its problem can end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
-/** Runs `work`. If `work` throws, drops the job, returns it to the queue or fails it. */
+/** Runs `work` and returns its result. After an error, does with the job what `verdictOf` decides. */
 export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
@@ -64,7 +64,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Returns the error of a failed job. The queue stores only the text of the error, `reason`. */
+/** Converts `reason`, the text that the queue stores for a failed job, to an error. Example: `CANCELLED: …`. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)

@@ -30,7 +30,7 @@ export type ReconcileJob = z.infer<typeof ReconcileJob>
 export const BackfillJob = z.strictObject({ backfillId: z.string().min(1), report, from: z.number(), to: z.number() })
 export type BackfillJob = z.infer<typeof BackfillJob>
 
-/** A job that pulls one window. A puller refuses the job if its configuration differs from the owner's. */
+/** A job that pulls one window. A puller refuses the job if the puller's configuration differs from the owner's. */
 export const WindowJob = z.strictObject({
   ask: z.custom<PullAsk>((value) => typeof value === 'object' && value !== null),
   isUnwanted: z.literal(true).optional(),
@@ -57,5 +57,5 @@ export const JOB_OPTIONS = {
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 
-/** The largest accepted difference between the clocks of two machines. A larger one means that a clock is wrong. */
+/** The largest accepted difference between the clocks of two machines. A larger difference means a wrong clock. */
 export const CLOCKS_APART_MS_MAX = 5 * MINUTE_MS

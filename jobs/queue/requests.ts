@@ -1,4 +1,4 @@
-/** Adds the jobs of runs. While a run is active, at most one more run of its kind and report waits. */
+/** Adds jobs to the queues. While a run is active, at most one more run of the same kind and report waits. */
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
@@ -16,7 +16,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The delay between a run and its publication. The delay is longer if the run has only moved marks. */
+/** The delay between a run and the publication of its rows. Runs that only move marks use `PUBLISH_LATER_MS`. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a publication after a delay. All runs that end during the delay share one copy. */
+  /** Requests a publication after a delay. The published copy contains all runs that end during the delay. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }

@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** If `isDropped` is true, another run replaces this run. Commands that wait for this run then follow the other. */
+/** Executes a run. If `isDropped` is true, another run replaces it, and waiting commands wait for the other run. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -45,7 +45,7 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** Returns how many runs have begun so far. */
+  /** Returns how many runs have begun since the process started. */
   get begun(): number {
     return this.#begun
   }
@@ -102,7 +102,7 @@ export function notableFigures({ inserted, updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
 }
 
-/** Logs a run that has ended. A failed run is logged at a higher level. */
+/** Logs a run that has ended. A failed run is logged as a warning. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

@@ -27,7 +27,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // The offset is never 0, because BullMQ runs a scheduler without an offset at once.
+    // `share` is never 0, because BullMQ runs a scheduler with the offset 0 at once.
     const share = (place + 0.5) / reportNames.length
     const run: Scheduler = {
       id: `incremental-${report}`,
@@ -41,7 +41,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share` is an offset, so that not all reports begin together. Example: 0.5 for a run at minute 5, 15 and 25. */
+/** `share` delays a run, so that not all reports begin together. Example: 0.5 of 10 min for minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -142,7 +142,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Requests a run of each report at the start, except of reports with a cron line. */
+/** Requests a run of each report at the start, except reports that run at the times of a cron line. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -1,4 +1,4 @@
-/** PGlite has one session, but BullMQ needs a pool of them. While one session has a transaction, the others wait. */
+/** A pool of sessions for BullMQ on PGlite, which has one session. During a transaction, other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
 import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** PGlite runs no VACUUM and no CHECKPOINT by itself. Without them, its files would grow and become slow. */
+/** VACUUM and CHECKPOINT run at this interval. PGlite never starts them by itself, so that its files would grow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
@@ -106,7 +106,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Lets other tasks run before each statement. Otherwise a worker that polls in a loop could not be stopped. */
+  /** Runs a statement, but lets other tasks run first. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {

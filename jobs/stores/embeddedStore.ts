@@ -11,9 +11,9 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSy
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** With less free space, the disk counts as full: PGlite's write-ahead log grows by 16 MiB at a time. */
+/** With less free space, the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** On a full disk, PGlite and SQLite fail with these codes. The error DISK_FULL then replaces the original error. */
+/** A full disk can cause errors with these codes. DISK_FULL then replaces the original error. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */
@@ -82,7 +82,7 @@ async function isFull(directory: string): Promise<boolean> {
 
 const SQLITE_BUSY = 5
 
-/** Locks the directory, because two PGlites on one directory lose jobs. The lock ends with the process. */
+/** Locks the directory, because jobs are lost if two processes open it. The lock ends with the process. */
 export function lockDirectory(directory: string): Disposable {
   const folder = dirname(directory)
   try {
@@ -90,7 +90,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // Node's errors contain the path of the file. SQLite's errors contain no path, and always concern the file `.lock`.
+    // An error from Node contains the path of its file. An error from SQLite contains no path and is about `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

@@ -1,4 +1,4 @@
-/** The queue store on a PostgreSQL server: one pool of connections for this process, and a schema of its own. */
+/** The queue store on a PostgreSQL server. A process has one pool of connections. The tables have their own schema. */
 import { Pool, type PoolClient } from 'pg'
 import type { PgPool, PgPoolClient } from 'bullmq'
 import { SyncError } from '../../src/errors.ts'
@@ -21,7 +21,7 @@ const FACTS = `SELECT current_setting('server_version') AS version, current_sett
 const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = $1`
 
-/** Connects, checks whether the server is fit, and creates the tables. Throws QUEUE_UNREACHABLE, QUEUE_UNFIT. */
+/** Connects, checks the server, and creates the tables. Throws QUEUE_UNREACHABLE, or QUEUE_UNFIT for a bad server. */
 export async function openPostgresStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const { prefix: schema } = opening
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
@@ -54,7 +54,7 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
 }
 
 function poolFor({ url }: ServerAddress, schema: string): Pool {
-  // Sets the search path in the address: an `options` parameter in the address overrides settings of the pool.
+  // Adds the search path to the URL, because an `options` parameter in the URL overrides the setting of the pool.
   const address = new URL(url)
   const given = address.searchParams.get('options')
   address.searchParams.set('options', `${given === null ? '' : `${given} `}-c search_path=${schema}`)

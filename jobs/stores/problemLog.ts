@@ -1,4 +1,4 @@
-/** A driver's error can contain the password. So messages are masked, and our errors do not contain the driver's. */
+/** Masks passwords in messages of drivers. Our errors do not contain the original error, which can show the password. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
@@ -7,7 +7,7 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 
 const LOG_AGAIN_MS = MINUTE_MS
 
-/** Matches the position in a Redis script. Without it, equal problems have equal messages. */
+/** Matches the script position in an error from Redis. Without the position, messages of the same problem are equal. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>

@@ -28,7 +28,7 @@ interface QueuesOptions {
   readonly onError: (error: unknown) => void
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** If `endedMax` is undefined, only the age of ended jobs decides when they are deleted. */
+  /** Each queue keeps at most this number of ended jobs. If it is undefined, only their age causes deletion. */
   readonly endedMax?: number
   /** If this function returns false, workers are closed without waiting for the store. */
   readonly isConnected?: () => boolean
@@ -38,7 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over after 15 s + 5 s. A worker must not block its event loop for 7.5 s. */
+/** A dead worker's job is taken over after 15 s + 5 s. Locks are renewed every 7.5 s. No worker must block for longer. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */
@@ -57,7 +57,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ fails a job after this number of dead workers. The number is huge, so that no job fails for this reason. */
+/** BullMQ fails a job after this number of its workers have died. The number is huge, so that this never happens. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -109,7 +109,7 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Waits for active jobs, unless the store is unreachable. */
+  /** Closes all workers and queues. Waits for active jobs, unless the store is unreachable. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

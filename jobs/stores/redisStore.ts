@@ -62,13 +62,13 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Returns whether a connection uses our database. Redis lists workers of all databases, and their names are equal. */
+/** Returns whether a worker uses this process's database. Redis lists the workers of all databases. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
     db === undefined || db === String(options.db ?? 0)
 
-/** Connects. Reads the reason of a failure from the error events, because ioredis does not throw the reason. */
+/** Connects to Redis. Reads the reason of a failure from error events, because `connect` does not throw the reason. */
 async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   let why: unknown
   const note = (error: unknown) => {
@@ -101,7 +101,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   })
 }
 
-/** Returns undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Returns a setting of the server, or undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -159,7 +159,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** If Redis loses data, this is only a warning: schedules and windows are restored from the warehouse. */
+/** Warns if Redis can lose data. This is not an error: schedules and windows are restored from the warehouse. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
@@ -233,5 +233,5 @@ class RedisValues implements SharedValues {
   }
 }
 
-/** Redis accepts only whole, positive milliseconds. */
+/** Rounds up to a positive integer, because Redis accepts no other number of milliseconds. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

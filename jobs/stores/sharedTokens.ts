@@ -13,7 +13,7 @@ import { messageOf } from './problemLog.ts'
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLL_EVERY_MS = 100
-/** After refused credentials, no process requests a token for this time, not even after a restart. */
+/** After the service refuses the credentials, no process requests a token for this time, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
@@ -87,7 +87,7 @@ export class SharedTokens implements TokenStore {
     }
   }
 
-  /** Renews the lease until the result is disposed, because a token request can take minutes. */
+  /** Renews the lease until the returned object is disposed, because a token request can take minutes. */
   #renewLease(holder: string): Disposable {
     const { values, clock } = this.#parts
     const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
@@ -130,7 +130,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** Only a Tidemark process can have encrypted this content, so it is not validated. */
+/** The decrypted content. It is not validated, because only a Tidemark process can have encrypted it. */
 interface TokenContent {
   readonly accessToken: string
   readonly lifetimeMs: number

@@ -10,17 +10,17 @@ export interface StoredValue {
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value if no value has this name. If several processes call `claim` at once, only one gets true. */
+  /** Writes the value if no value has this name. If several processes call `claim` at once, one call returns true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Sets the expiry to `ms` from now if the text is still `text`. Returns false if another process has changed it. */
+  /** Lets the value expire `ms` from now if it still equals `text`. Returns false if another process has changed it. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Removes the value if its text is still `text`. */
+  /** Removes the value if it still equals `text`. */
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later stays unchanged. */
   prolong(name: string, ms: number): Promise<void>
 }
 
-/** Returns the pauses requested by Retry-After, which all processes share (product contract, promise 9). */
+/** Returns the pauses that Retry-After headers request. All processes share them (product contract, promise 9). */
 export function pausesOn(values: SharedValues, identity: string): SharedPauses {
   const name = `pause:${identityHash(identity)}`
   return {

@@ -1,4 +1,4 @@
-/** BullMQ's PostgreSQL backend with one shared pool. One pool per queue would need too many connections. */
+/** BullMQ's PostgreSQL backend with one shared pool of connections. A pool for each queue would need too many. */
 import {
   type BackendFactory,
   type PgPool,
@@ -52,7 +52,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
 }
 
 const TABLE = 'tidemark_shelf'
-/** Uses clock_timestamp(), because PostgreSQL's `now()` is the start of the transaction. */
+/** Returns SQL for a future time. Uses clock_timestamp(), because `now()` is the start of the transaction. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

@@ -23,12 +23,12 @@ export interface QueueStore extends AsyncDisposable {
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
-  /** Returns the token that all processes share, encrypted with a key derived from the client secret. */
+  /** Returns the store of the token that all processes share. The token is encrypted with a key from the client secret. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
   /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Rejects if the store does not answer, or if it accepts no writes, for example because its disk is full. */
+  /** Writes a test value. Rejects if the store does not answer or accepts no writes, for example on a full disk. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
@@ -41,7 +41,7 @@ export interface OpenOptions {
   readonly clock: Clock
   /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
-  /** If a process dies while it requests a token, other processes wait for this time. */
+  /** If a process dies while it requests a token, other processes wait at most this time. */
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined
 }

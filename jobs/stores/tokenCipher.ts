@@ -7,7 +7,7 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Separates this key from other keys that are derived from the same secret. */
+/** Makes this key different from other keys that are derived from the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class TokenCipher {
@@ -31,7 +31,7 @@ export class TokenCipher {
     return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
   }
 
-  /** Returns undefined if the text was encrypted with another secret or for another identity. */
+  /** Returns the decrypted text, or undefined if it was encrypted with another secret or for another identity. */
   decrypt(text: string): string | undefined {
     const bytes = Buffer.from(text, 'base64url')
     const nonce = bytes.subarray(0, NONCE_BYTES)

@@ -1,4 +1,4 @@
-/** Sends OpenTelemetry traces, if the OTEL variables request them. Spans never contain a body, header or message. */
+/** Sends OpenTelemetry traces if OTEL variables request traces. Spans contain no bodies, headers or error messages. */
 import type { Telemetry } from 'bullmq'
 import { asSyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'

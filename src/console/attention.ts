@@ -36,7 +36,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** Each function returns an item if the report needs attention. The worst kind of problem is first. */
+/** For each kind of problem: a function that returns an item for a report with the problem. The worst kind is first. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined

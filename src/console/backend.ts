@@ -1,4 +1,4 @@
-/** The console's source of data: the warehouse in the owner, the published copy and the queue in other processes. */
+/** What the console reads from and sends actions to: in the owner the warehouse, elsewhere the copy and the queue. */
 import type { ReportName } from '../../schema/index.ts'
 import type { OperationRequest, Reply, RunningRun } from '../operations/contract.ts'
 import type { Caller } from '../operations/engine.ts'

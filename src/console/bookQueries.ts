@@ -80,7 +80,6 @@ export async function rejectedOf(
   return { total: counted?.total ?? 0, rows }
 }
 
-/** Returns backfills, the newest first. */
 export const backfillsOf = (books: Reader, limit: number): Promise<Backfill[]> =>
   books.rows<Backfill>(`
     SELECT b.backfill_id, b.report, ${iso('b.since')} AS since, ${iso('b.until')} AS until, b.state,

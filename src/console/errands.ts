@@ -1,4 +1,4 @@
-/** Errands are actions of the console. An action can take hours, so the page requests its state regularly. */
+/** Errands are actions that the console starts. An errand can take hours, so the page requests its state regularly. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'
@@ -28,7 +28,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action, and waits for its end for at most `WAIT_MS_MAX`. */
+  /** Begins the action. Returns its state when the action ends, but at the latest after `WAIT_MS_MAX`. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),

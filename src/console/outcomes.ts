@@ -10,7 +10,7 @@ type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 /** Returns only the fields of an error that the API describes. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes in an event or in the answer of an operation. */
+/** Returns the outcomes that an event or the answer of an operation contains. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, what } = answer as {
     readonly outcome?: RunOutcome

@@ -1,4 +1,4 @@
-/** On loopback, the console accepts only loopback host names. This prevents DNS rebinding by pages of other sites. */
+/** A console on loopback accepts only loopback names in the Host header. This prevents DNS rebinding by other sites. */
 import { SyncError } from '../../errors.ts'
 import type { Secret } from '../../secret.ts'
 
@@ -12,7 +12,7 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/** Throws CONFIG_INVALID if the tokens are equal, or if other machines can connect and the token is short. */
+/** Checks the tokens. Throws CONFIG_INVALID for equal tokens, or for a short token if other machines can connect. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {

@@ -1,4 +1,4 @@
-/** Checks each request by its route and not by its URL, because one URL can be written in several ways. */
+/** Checks each request before its route runs. Uses the route, because one URL can be written in several ways. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -33,7 +33,7 @@ export interface GateOptions {
   readonly countGuess: CountGuess
 }
 
-/** The page sends this header with its own requests. Forms and images of other sites cannot send it. */
+/** The page adds this header to requests for actions. Forms and images of other sites cannot send this header. */
 export const OWN_HEADER = 'x-tidemark-console'
 
 const READ_METHODS: readonly string[] = ['GET', 'HEAD']
@@ -49,7 +49,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns 'login' if the request must be redirected to the login page, and undefined if it is allowed. */
+/** Returns undefined if the request is allowed, 'login' to redirect it to the login page, and otherwise the error. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   // Returns errors instead of throwing them, because a plugin's error handler could send its own response.
   try {
@@ -82,7 +82,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Accepts a right token even after wrong ones. For a wrong token, throws CONSOLE_LOGIN_NEEDED or CONSOLE_LIMITED. */
+/** Returns what a token allows, even after wrong tokens. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after many. */
 async function checkToken(
   { token, viewToken, countGuess }: GateOptions,
   request: FastifyRequest,
@@ -116,7 +116,7 @@ function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {
   if (!isMachine && headers[OWN_HEADER] === undefined) throw refusedError(`it lacks the header ${OWN_HEADER}`)
 }
 
-/** Returns whether our page sent the request, perhaps through a proxy. Other sites cannot set `X-Forwarded-Host`. */
+/** Returns whether the request is from our page, perhaps through a proxy. Other sites cannot set `X-Forwarded-Host`. */
 function isOurPage(origin: string, { host, 'x-forwarded-host': forwarded = '' }: FastifyRequest['headers']): boolean {
   const from = URL.canParse(origin) ? new URL(origin).host : ''
   const [asked] = String(forwarded).split(',')

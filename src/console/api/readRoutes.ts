@@ -89,7 +89,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   addWaitRoute(api, options)
 }
 
-/** Limits the requests that wait, because each of them opens the published copy every two seconds. */
+/** Limits the open requests to `/api/wait`, because each of them opens the published copy every two seconds. */
 const WAITS_MAX = 20
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
@@ -133,7 +133,7 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
   }
 }
 
-/** Calls during a read wait for the result of that read, so that slow reads do not run in parallel. */
+/** Returns `read`, but calls at the same time share one read and its result. So slow reads do not run in parallel. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))

@@ -1,4 +1,4 @@
-/** Schemas of the API's responses, also for the OpenAPI document. A test compares real responses with them. */
+/** Schemas of the API's responses, which the OpenAPI document contains. A test compares real responses with them. */
 import { z } from 'zod'
 import { Report, SpanText, time } from '../../status/coverage.ts'
 import { Problem, Standing } from '../../status/standing.ts'

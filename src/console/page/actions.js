@@ -1,4 +1,4 @@
-/** Buttons that start actions: their label, their request, and the notice at the end. */
+/** Buttons that start actions: their labels, their requests, and the notices about the results. */
 import { act, Failure, LOST, read } from './api.js'
 import { sleep } from './clock.js'
 import { wordFor } from './format.js'
@@ -56,7 +56,7 @@ async function endOf(errand) {
   let now = errand
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
-    // If the worker does not respond for some time, the action still continues in the worker.
+    // The action continues in the worker, even if a request for its state gets no response.
     now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
   }
   return now

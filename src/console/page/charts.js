@@ -19,7 +19,7 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // Draws two points per run, before and after. With one point, the line would fall slowly between two runs.
+    // Draws the lag before and after each run. With one point per run, the line would fall slowly between two runs.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)
@@ -107,7 +107,7 @@ function clockText(seconds) {
 
 const SPARK = { width: 112, height: 26, bars: 12 }
 
-/** Returns a small bar for each of the last runs. @param {readonly number[]} rows */
+/** Returns a small bar for each of the last runs. Its height shows the rows. @param {readonly number[]} rows */
 export function spark(rows) {
   if (rows.length === 0) return ''
   const max = Math.max(1, ...rows)

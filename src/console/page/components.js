@@ -1,4 +1,4 @@
-/** Components that several views use: states, tables that become cards on a phone, and active runs. */
+/** Components that several views use: labels for states, tables that become cards on a phone, and active runs. */
 import { cancelButton } from './actions.js'
 import { counted, duration, grouped, wordFor } from './format.js'
 import { html } from './html.js'

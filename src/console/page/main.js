@@ -40,10 +40,10 @@ function viewOf({ view, name }) {
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses can arrive out of order. `asked` is the newest request, and `drawn` is the request on screen.
+// Responses can arrive out of order. `asked` is the number of the newest request, `drawn` of the request on screen.
 let asked = 0
 let drawn = 0
-/** `from` is the element that had the focus when the user opened the view. */
+/** The view that the user opened last. `from` is the element that had the focus at that time. */
 let opened = { request: 0, from: /** @type {Element | null} */ (null) }
 let drawnSpot = ''
 let cancelRefresh = () => {}
@@ -76,7 +76,7 @@ async function load({ keepsSelection = false } = {}) {
   const isOutdated = request < opened.request || request < drawn
   const isOpening = drawn < opened.request
   if (!isOutdated && drawView instanceof Error) {
-    // If a refresh fails, the page keeps the old view. Only a view that was just opened shows the error.
+    // If a refresh fails, the page keeps the old content. A view that the user has just opened shows the error.
     if (isOpening) change({ drawView: () => failureView(drawView) })
   } else if (!isOutdated && (isOpening || !keepsSelection || !hasSelection())) {
     drawn = request
@@ -145,7 +145,8 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// If this request fails, the page shows all buttons. The server checks the permission of each action anyway.
+// Reads whether the user is allowed to start actions. After a failure, the page shows all buttons: the server checks
+// each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

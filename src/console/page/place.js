@@ -9,7 +9,7 @@ export function placeNow() {
   return { view, name: decoded(name), query: new URLSearchParams(query) }
 }
 
-/** Returns a name with an invalid encoding unchanged. Example: `%E2`, from a link that was cut. @param {string} name */
+/** Decodes a name, but returns an invalid name such as `%E2` unchanged. @param {string} name */
 function decoded(name) {
   try {
     return decodeURIComponent(name)

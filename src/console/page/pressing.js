@@ -3,7 +3,7 @@ import { after } from './clock.js'
 
 /** A press ends after this time, because a pointer that leaves the window causes no release event. */
 const PRESS_MS_MAX = 3_000
-/** After a finger is lifted, its click follows within this time. */
+/** After a finger is lifted, the click event follows within this time. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */
@@ -15,7 +15,7 @@ let cancelTimer
 export const released = () =>
   cancelTimer === undefined ? Promise.resolve() : new Promise((resolve) => void waiting.add(resolve))
 
-/** Delays redraws until `release` is called, at most for `ms`. @param {number} ms */
+/** Delays redraws until `release` is called, but at most for `ms`. @param {number} ms */
 function hold(ms) {
   cancelTimer?.()
   cancelTimer = after(ms, release)
