@@ -30,6 +30,7 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
   BOOLEAN: { typescript: 'boolean', json: { type: 'boolean' } },
   VARCHAR: { typescript: 'string', json: { type: 'string' } },
   TIMESTAMPTZ: { typescript: 'Date', json: { type: 'string', format: 'date-time' } },
+  INTERVAL: { typescript: 'unknown', json: { type: 'string' } },
   // For a JSON column, `query --format json` prints the JSON value itself, and node-api returns its text.
   JSON: { typescript: 'string', json: {} },
 }

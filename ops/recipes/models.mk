@@ -3,5 +3,5 @@ TIDEMARK ?= npx tidemark
 
 .PHONY: models
 models:
-	$(TIDEMARK) wait events budgets --fresh 10m --timeout 1h
+	$(TIDEMARK) wait events --fresh 10m --timeout 1h
 	$(TIDEMARK) query --format csv "SELECT status, count(*) AS events FROM current.events GROUP BY ALL ORDER BY ALL" > events_by_status.csv

@@ -234,7 +234,7 @@ shown by "tidemark status".`,
     options: [
       parsedOption('--until <time>', 'rows modified up to this time must be there', parseTime),
       parsedOption('--fresh <age>', 'rows must be complete up to this long ago, such as 10m', parseAge),
-      parsedOption('--timeout <duration>', 'how long to wait (default: 1h)', parseAge).default(WAIT_MS, '1h'),
+      parsedOption('--timeout <duration>', 'how long to wait', parseAge).default(WAIT_MS, '1h'),
       CONFIG,
       JSON_AT_END,
       QUIET,
@@ -345,7 +345,7 @@ published copy, in a process without access to files and network.`,
     examples: `  $ tidemark schema > tables.sql
   $ tidemark schema --format markdown > TABLES.md
   $ tidemark schema --format dbt > models/sources.yml
-  $ tidemark schema --format typescript > warehouse.d.ts
+  $ tidemark schema --format typescript > warehouse.ts
   $ tidemark schema --retype events.custom_code BIGINT
 
 It prints the published copy's tables, with the columns that were added for new fields; before the first sync, the

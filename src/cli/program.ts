@@ -61,7 +61,7 @@ export function programOf(shell: Shell, done: Done): Command {
 
 const CLOSING_HELP = `
 Configuration is read from tidemark.yaml (or --config FILE, or TIDEMARK_CONFIG), a .env beside it, and the environment.
-Exit codes: 0 all done, 1 something failed, 2 wrong configuration or usage.
+Exit codes: 0 all done, 1 something failed, 2 wrong configuration or usage, 3 wait: a report is paused or off.
 
 Try it without anything to set up:
   $ tidemark demo`

@@ -27,7 +27,8 @@ const COLUMNS: readonly Column[] = [
   ...rightColumns('lag'),
   { head: 'last run', narrow: 'hide' },
   ...rightColumns('rows'),
-  ...zeroColumns('deleted', 'rejected', 'misfits'),
+  { head: 'deleted', align: 'right', narrow: 'hide' },
+  ...zeroColumns('rejected', 'misfits'),
 ]
 
 /** `width`: the characters of a line on the terminal. */

@@ -43,23 +43,23 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
-  throw new SyncError('USAGE_INVALID', 'wait needs either a time (until) or an age (fresh)', {
-    cure: 'Name one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+  throw new SyncError('USAGE_INVALID', until === undefined ? 'wait needs a time (until) or an age (fresh)' : 'wait takes a time (until) or an age (fresh), not both', {
+    cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
   })
 }
 
 export const Readiness = z.object({
   report: Report,
   state: z
-    .enum(['complete', 'late', 'stopped'])
-    .describe('stopped: the report is paused or off, so it does not become complete until somebody acts'),
+    .enum(['complete', 'late', 'blocked'])
+    .describe('blocked: the report is paused or off, so it does not become complete until somebody acts'),
   mark: time.nullable(),
   reason: z.string().nullable().describe('Why the published rows are not complete'),
 })
 export type Readiness = z.infer<typeof Readiness>
 
 /**
- * Returns the state of each report as soon as all are complete or one has stopped, and at the latest after `timeoutMs`.
+ * Returns the state of each report as soon as all are complete or one is blocked, and at the latest after `timeoutMs`.
  * Reads only the published copy. Throws the signal's reason when the signal aborts.
  */
 export async function waitForReports(
@@ -76,7 +76,7 @@ export async function waitForReports(
       return standing === undefined ? nothingPublished(report) : readinessOf(standing, until)
     })
     const leftMs = endsAtMs - clock.monotonicMs()
-    const isOver = found.every(({ state }) => state === 'complete') || found.some(({ state }) => state === 'stopped')
+    const isOver = found.every(({ state }) => state === 'complete') || found.some(({ state }) => state === 'blocked')
     if (isOver || leftMs <= 0) return found
     await clock.sleep(Math.min(LOOK_EVERY_MS, leftMs), signal)
   }
@@ -94,9 +94,9 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing
   const missing = missingBefore(standing, formatInstant(until))
   if (missing === undefined) return { report, mark, state: 'complete', reason: null }
-  const isStopped = state === 'paused' || state === 'off'
-  const more = isStopped ? `it is ${state}: ${cause ?? 'no reason is known'}` : state === 'failed' && error?.message
-  return { report, mark, state: isStopped ? 'stopped' : 'late', reason: more ? `${missing}; ${more}` : missing }
+  const isBlocked = state === 'paused' || state === 'off'
+  const more = isBlocked ? `it is ${state}: ${cause ?? 'no reason is known'}` : state === 'failed' && error?.message
+  return { report, mark, state: isBlocked ? 'blocked' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
 /** Returns in words which rows before `until` are missing. Compares times as text, because all have the same length. */

@@ -4,6 +4,7 @@
  */
 import { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { reportNames } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
 import type { Reader } from './reader.ts'
@@ -34,7 +35,7 @@ const columnsSql = (table: string): string => {
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 const limit = z.int().min(1).max(ROWS_MAX).default(ROWS_USUAL).describe('The most rows to return')
-const report = z.string().optional().describe('Such as events; all reports if it is left out')
+const report = z.enum(reportNames).optional().describe('All reports if it is left out')
 
 const runsSql = (name: string | undefined): string =>
   `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${literal(name)} `}ORDER BY started_at DESC`
@@ -42,46 +43,61 @@ const runsSql = (name: string | undefined): string =>
 /** Returns a server whose tools read through `reader`. The caller connects it to a transport. */
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
-  const read = oneAtATime((sql: string, rowsMax: number) => readRows(reader, sql, rowsMax))
+  const read = oneAtATime((statement: ReadStatement) => readRows(reader, statement))
   const tool = <Input extends z.ZodType>(
     name: string,
-    { description, input, sqlOf }: { description: string; input: Input; sqlOf: (given: z.output<Input>) => string },
+    { description, input, sqlOf, whenEmpty }: Tool<Input>,
   ) =>
     server.registerTool(
       name,
       { description, inputSchema: input, annotations: { readOnlyHint: true, openWorldHint: false } },
       (async (given: z.output<Input>) => {
         const { limit: rowsMax = ROWS_MAX } = given as { limit?: number }
-        return await read(sqlOf(given), rowsMax).catch(failure)
+        return await read({ sql: sqlOf(given), rowsMax, whenEmpty }).catch(failure)
       }) as never,
     )
   tool('list_tables', {
     description: 'All tables and views with their comments',
-    input: z.object({}),
+    input: z.strictObject({}),
     sqlOf: () => TABLES,
   })
   tool('describe_table', {
     description: 'The columns of a table with types and comments',
-    input: z.object({ table: z.string().describe('Such as current.events') }),
+    input: z.strictObject({ table: z.string().describe('Such as current.events') }),
     sqlOf: ({ table }) => columnsSql(table),
+    whenEmpty: 'There is no such table. The tool list_tables names all tables.',
   })
   tool('query', {
     description: 'Runs one reading statement in DuckDB SQL and returns its rows',
-    input: z.object({ sql: z.string(), limit }),
+    input: z.strictObject({ sql: z.string(), limit }),
     sqlOf: ({ sql }) => sql,
   })
   tool('freshness', {
     description:
       'For each report: how complete it is (mark, lag), which deletions show, rejected rows, problems in words',
-    input: z.object({}),
+    input: z.strictObject({}),
     sqlOf: () => 'FROM tidemark.freshness',
   })
   tool('runs', {
     description: 'The last runs, newest first, with rows and errors',
-    input: z.object({ report, limit }),
+    input: z.strictObject({ report, limit }),
     sqlOf: ({ report: name }) => runsSql(name),
   })
   return server
+}
+
+interface Tool<Input extends z.ZodType> {
+  readonly description: string
+  readonly input: Input
+  readonly sqlOf: (given: z.output<Input>) => string
+  /** The error to return if the statement has no rows. */
+  readonly whenEmpty?: string
+}
+
+interface ReadStatement {
+  readonly sql: string
+  readonly rowsMax: number
+  readonly whenEmpty: string | undefined
 }
 
 interface ToolAnswer {
@@ -90,7 +106,7 @@ interface ToolAnswer {
 }
 
 /** Returns the rows as a JSON document with the warrants of the reports. `more`: the statement has further rows. */
-async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<ToolAnswer> {
+async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<ToolAnswer> {
   const rows: string[] = []
   let chars = 0
   let more = false
@@ -105,6 +121,8 @@ async function readRows(reader: Reader, sql: string, rowsMax: number): Promise<T
     }
     return true
   })
+  if (rows.length === 0 && whenEmpty !== undefined)
+    return { content: [{ type: 'text', text: whenEmpty }], isError: true }
   return {
     content: [
       { type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}` },

@@ -95,7 +95,7 @@ describe('the API', () => {
     const complete = await console.ask<{ complete: boolean }>('/api/wait?report=events&report=enquiries&fresh=1d')
     expect(complete).toMatchObject({ complete: true, reports: [{ report: 'events' }, { report: 'enquiries' }] })
     const late = await console.ask<{ complete: boolean }>('/api/wait?report=budgets&fresh=1d&timeout=1s')
-    expect(late).toMatchObject({ complete: false, reports: [{ report: 'budgets', state: 'stopped' }] })
+    expect(late).toMatchObject({ complete: false, reports: [{ report: 'budgets', state: 'blocked' }] })
     for (const query of ['report=events', 'report=invoices&fresh=1d', 'report=events&fresh=soon'])
       expect((await console.ask(`/api/wait?${query}`)).status).toBe(400)
   })

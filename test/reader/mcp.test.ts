@@ -61,6 +61,15 @@ describe('an assistant', () => {
     })
   })
 
+  it('learns that a table, a report or an argument does not exist', async () => {
+    expect(await call('describe_table', { table: 'current.invoices' })).toEqual({
+      text: 'There is no such table. The tool list_tables names all tables.',
+      isError: true,
+    })
+    expect((await call('runs', { report: 'event' })).isError).toBe(true)
+    expect((await call('query', { sql: 'SELECT 1', rows: 5 })).isError).toBe(true)
+  })
+
   it('runs a statement, and learns that there are more rows than it asked for', async () => {
     const counted = await rowsOf('query', { sql: 'SELECT count(*) AS events FROM main.events' })
     expect(counted).toMatchObject({ rows: [{ events: 30 }], more: false, reports: [{ report: 'events', gaps: 0 }] })

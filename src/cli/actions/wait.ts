@@ -24,8 +24,10 @@ export async function wait(shell: Shell, names: readonly string[], options: Wait
   const found = await waitForReports(config, request, { clock: shell.clock, signal: shell.stop.signal })
   const failed = found.some(({ state }) => state !== 'complete')
   print(shell, options, { failed, document: () => ({ reports: found }), text: () => found.map(lineOf).join('') })
-  return found.some(({ state }) => state === 'stopped') ? 3 : failed ? 1 : 0
+  return found.some(({ state }) => state === 'blocked') ? 3 : failed ? 1 : 0
 }
 
 const lineOf = ({ report, state, mark, reason }: Readiness): string =>
-  `${report}: ${state === 'complete' ? `complete up to ${mark}` : `not complete: ${reason}`}\n`
+  state === 'complete'
+    ? `${report}: complete up to ${mark}\n`
+    : `${report}: not complete: ${reason}\n${state === 'blocked' ? '  what to do: "tidemark status" names the cure\n' : ''}`
