@@ -4,7 +4,6 @@
  */
 import { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { reportNames } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
 import type { Reader } from './reader.ts'
@@ -35,7 +34,7 @@ const columnsSql = (table: string): string => {
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 const limit = z.int().min(1).max(ROWS_MAX).default(ROWS_USUAL).describe('The most rows to return')
-const report = z.enum(reportNames).optional().describe('All reports if it is left out')
+const report = z.string().optional().describe('Such as events; all reports if it is left out')
 
 const runsSql = (name: string | undefined): string =>
   `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${literal(name)} `}ORDER BY started_at DESC`
@@ -82,6 +81,7 @@ export function mcpServer(reader: Reader, version: string): McpServer {
     description: 'The last runs, newest first, with rows and errors',
     input: z.strictObject({ report, limit }),
     sqlOf: ({ report: name }) => runsSql(name),
+    whenEmpty: 'There is no run of this report. The tool freshness names the reports.',
   })
   return server
 }
