@@ -43,9 +43,15 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
-  throw new SyncError('USAGE_INVALID', until === undefined ? 'wait needs a time (until) or an age (fresh)' : 'wait takes a time (until) or an age (fresh), not both', {
-    cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
-  })
+  throw new SyncError(
+    'USAGE_INVALID',
+    until === undefined
+      ? 'wait needs a time (until) or an age (fresh)'
+      : 'wait takes a time (until) or an age (fresh), not both',
+    {
+      cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+    },
+  )
 }
 
 export const Readiness = z.object({

@@ -43,10 +43,7 @@ const runsSql = (name: string | undefined): string =>
 export function mcpServer(reader: Reader, version: string): McpServer {
   const server = new McpServer({ name: 'tidemark', version }, { instructions: INSTRUCTIONS })
   const read = oneAtATime((statement: ReadStatement) => readRows(reader, statement))
-  const tool = <Input extends z.ZodType>(
-    name: string,
-    { description, input, sqlOf, whenEmpty }: Tool<Input>,
-  ) =>
+  const tool = <Input extends z.ZodType>(name: string, { description, input, sqlOf, whenEmpty }: Tool<Input>) =>
     server.registerTool(
       name,
       { description, inputSchema: input, annotations: { readOnlyHint: true, openWorldHint: false } },
