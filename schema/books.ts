@@ -1,4 +1,4 @@
-/** Describes columns of the tables in schema `tidemark`, unless the migration of the table describes them. */
+/** Describes columns of the tables in schema `tidemark`. The files in schema/migrations describe the other columns. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   absent: 'Rows of the table that the service did not return',
   applied_at: 'When this layout was applied to this warehouse',

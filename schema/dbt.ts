@@ -106,7 +106,7 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a dbt test that the values of `column` are keys of another report. The test only warns. */
+/** Returns a dbt test that each value of `column` is a key of another report. If the test fails, dbt only warns. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []

@@ -13,7 +13,7 @@ export interface Field {
 }
 
 export interface Collection {
-  /** The field of the row. The name can differ from the flag: the flag `commissions` adds the field `commission`. */
+  /** The row's field that contains the collection. Example: the flag `commissions` adds the field `commission`. */
   readonly field: string
   /** `one`: the field contains an object. `many`: the field contains an array. */
   readonly holds: 'one' | 'many'
@@ -31,7 +31,7 @@ export interface Window {
   readonly until: string
 }
 
-/** `diff`: a read without deleted rows does not return the row. `absence`: two complete reads do not return it. */
+/** Evidence of a deletion. `diff`: a read without deleted rows lacks the row. `absence`: two complete reads lack it. */
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
@@ -50,12 +50,12 @@ export interface Declaration {
   /** Columns with the modification time. The first one with a value decides which of two versions of a row is newer. */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
-  /** Parameters for a range of creation times. The response also contains rows that were never edited. */
+  /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
   readonly created?: Window
   readonly deletes: Deletes
   /** The field that marks a deleted row; undefined if rows have no such field. */
   readonly deletedFlag?: string
-  /** The parameter that includes deleted rows. Without a deletion flag, windows are read with and without it. */
+  /** The parameter that includes deleted rows. Rows without a deletion flag are read twice: with and without it. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
@@ -68,7 +68,7 @@ export interface Declaration {
 
 type Optional = 'asked' | 'newerBy' | 'expand' | 'filters' | 'deletes'
 
-/** Returns the declaration, frozen and with defaults. The returned type keeps the literal names, not only `string`. */
+/** Returns the declaration, frozen and with defaults. Its type keeps literals such as `'events'`. */
 export function defineReport<const D extends Omit<Declaration, Optional> & Partial<Pick<Declaration, Optional>>>(
   declaration: D,
 ): Declaration & D {

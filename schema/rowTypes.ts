@@ -76,10 +76,10 @@ function interfaceOf(table: RowTable): string {
 const docOf = (comment: string, indent: string): string =>
   comment === '' ? '' : `${indent}/** ${comment.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */\n`
 
-/** Kysely's name of a table: without the schema if that is `main`. */
+/** Returns Kysely's name of the table. Examples: `events` for `main.events`, and `current.events`. */
 const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? name : `${schema}.${name}`)
 
-/** Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
+/** Returns the name of the table's interface. Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 

@@ -4,14 +4,14 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A trie with more nodes is dropped. Its field names are probably identifiers, which differ in each row. */
+/** Maximum nodes of a trie (tree of field names). A larger trie is deleted, because it would need too much memory. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
   /** The field's name in the staged file. DuckDB ignores case, so staged names never differ only by case. */
   readonly stagedName: string
-  /** The staged name as JSON; undefined if it equals the service's name of the field. */
+  /** The staged name as JSON; undefined if the service uses the same name for the field. */
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
@@ -36,11 +36,11 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** The name of a field that the row contains twice, so that the row is rejected; else undefined. */
+  /** The field that a row contains twice; undefined if there is none. A row with a repeated field is rejected. */
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The next node in the previous row. The scan compares the name of this node first. */
+  /** The node that followed in the previous row. The scan tries it first, because rows often have equal fields. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -115,7 +115,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // Half a surrogate pair must be replaced in every row. The shortcut `likelyNext` would skip the replacement.
+    // The scan must replace half a surrogate pair in each row's field names. `likelyNext` would skip this replacement.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }

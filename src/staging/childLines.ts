@@ -6,7 +6,7 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** `none`: no item has an identifier. `unique`: each item of a row has its own. `unsure`: the load checks them. */
+/** Whether items have an `id`. `unique`: no two items of a row share an `id`. `unsure`: the load must check this. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 export interface CollectionPage {
@@ -21,9 +21,9 @@ export interface CollectionPage {
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** Up to this number of identifiers, a loop is faster than a Set. */
+/** To compare up to this number of identifiers with each other, a loop is faster than a Set. */
 const COMPARED_MAX = 16
-/** Up to this number of bytes, a loop is faster than `copy`. */
+/** To copy up to this number of bytes, a loop is faster than `Buffer.copy`. */
 const COPIED_MAX = 32
 
 /** Byte positions of the fields of one item. If an item contains a field twice, the first position is kept. */
@@ -47,7 +47,7 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** Returns the position of the field's value; 0 if the item does not have the field. */
+  /** Returns the position at which the field's value begins; 0 if the item does not have the field. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
@@ -131,7 +131,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the identifiers of a row's items. Null: there is none. Undefined: it is no integer of up to 15 digits. */
+  /** Records the `id` of each item. Null: the item has no `id`. Undefined: `id` is no integer of up to 15 digits. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -145,7 +145,7 @@ class Collection implements CollectionPage {
       this.#rowOf.length -= 1
       this.#end = this.#starts.pop() ?? 0
       this.rows -= 1
-      // `#withId` may still count removed items, so the load must check the identifiers.
+      // `#withId` can still count items that were removed, so the load must check the identifiers.
       this.#unsure = true
     }
   }

@@ -10,7 +10,7 @@ export interface Digest {
 
 const POSITIVE = 0x7fffffff
 const IN_OBJECT = Buffer.from('{"~":')
-/** A digest as JSON has two numbers of up to ten digits, brackets, a comma and an object around them. */
+/** Maximum length of a digest as JSON. The longest digest is `{"~":[2147483647,2147483647]}`. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
 /** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */

@@ -117,7 +117,7 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Replaces line breaks and tabs by blanks, because staged files separate rows and columns by them. */
+  /** Replaces line breaks and tabs by blanks. In staged files, line breaks separate rows, and tabs separate columns. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length

@@ -13,13 +13,13 @@ export interface SpoolLimits {
   readonly loadBytesMax: number
   /** Maximum bytes of the first load. This maximum doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** If this returns false, `add` never ends a full segment, because all rows of several pages must be in one load. */
+  /** Returns false while several pages must be in one load. `add` then continues the segment even if it is full. */
   readonly cutsBetweenPages?: () => boolean
 }
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** A lower bound for the service's time when the page was requested. */
+  /** The service's time when the page was requested, or an earlier time if the exact time is not known. */
   readonly askedAt: Instant
 }
 

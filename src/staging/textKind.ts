@@ -1,4 +1,4 @@
-/** Recognises date-times among the strings of a page, by their bytes. */
+/** Recognizes strings that contain a date-time, from their bytes. */
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
 /** Returns the number that the bytes spell, or NaN if one of the bytes is no digit. */

@@ -1,4 +1,4 @@
-/** Reads and writes `tidemark.followed`, which contains when the audit trail of each record was last read. */
+/** Reads and writes `tidemark.followed`, which stores when the audit trail of each record was last read. */
 import { type Sql, type WithNulls, withoutNulls, name, text, time } from '../database/sql.ts'
 import type { Instant } from '../../instant.ts'
 
@@ -59,7 +59,7 @@ export interface DueRecord {
   readonly askedAt: Instant | undefined
   /** When the run that last read the trail began, by this machine's clock; undefined if the trail was never read. */
   readonly begunAt: Instant | undefined
-  /** True if the configuration has changed since the trail was read. Then all its entries are read again. */
+  /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
   readonly fromStart: boolean
   /** True if the last attempt to read the trail failed and it is too early for the next attempt. */
   readonly waits: boolean

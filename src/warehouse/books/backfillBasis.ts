@@ -1,4 +1,4 @@
-/** Reads the facts that decide how a backfill is cut into windows, from a warehouse or from the published copy. */
+/** Reads what a backfill needs to choose its windows: the number of stored rows, and how the service pages. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
@@ -31,7 +31,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The basis of a backfill before the warehouse exists. Events are assumed to have a deletion flag. */
+/** The facts for a backfill if no warehouse exists yet. They assume that events have a deletion flag. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -48,7 +48,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides the span into spans with about the same number of stored rows; undefined if it contains no row. */
+/** Divides a span into parts with about the same number of stored rows. Returns undefined if there are none. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

@@ -4,13 +4,13 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows that are older are ignored, because the advice to raise `overlap` would otherwise never end. */
+/** Late rows older than this are ignored. Otherwise, the advice to raise `overlap` would never end. */
 export const LATE_DAYS = 30
 
-/** Returns the SQL condition that the scope is still configured. `s` is the alias of `tidemark.report_states`. */
+/** Returns the SQL condition that the configuration contains `scope`. `s` is the table `tidemark.report_states`. */
 export const isConfigured = (scope: string): string => `(s.scopes IS NULL OR list_contains(s.scopes, ${scope}))`
 
-/** SQL condition: the mark in a row of `tidemark.marks m` is the time up to which a report or a record was read. */
+/** SQL condition that selects marks up to which a report or record was read. `m` is the table `tidemark.marks`. */
 export const IS_READ_UP_TO = `m.mark IN (${READ_UP_TO.map(text).join(', ')})`
 
 /** A report's mark is the lowest mark of its currencies. An audit report's mark is the highest mark of its records. */
@@ -20,7 +20,7 @@ export const REPORT_MARKS = `
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
-/** Counts the listed and the dismissed rejected rows of each report. */
+/** Counts the rejected rows of each report. Dismissed rows are counted separately. */
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
   FROM tidemark.rejected_rows GROUP BY report`

@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the warehouse's prefix of numbers that a double can't store exactly. Staging writes such numbers as text. */
+/** Returns the prefix for numbers that a double can't store. Staging writes such a number as text with this prefix. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -45,7 +45,7 @@ export async function numberMark(sql: Sql): Promise<string> {
   return numberMark(sql)
 }
 
-/** Returns the mark of a scope, the end of the window that set the mark, and when the run of that window began. */
+/** Returns the mark of a scope, the end of the window that set the mark, and the start of the run of that window. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
   const [row] = await sql.rows<{ mark: Instant; loadId: number; updatedAt: Instant }>(
     `SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
@@ -109,7 +109,7 @@ export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   )
 }
 
-/** Sets runs of dead processes to `stopped`. `newer` is a new run: only other runs of its report and kind are set. */
+/** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of the same report and kind. */
 export async function stopDeadRuns(
   sql: Sql,
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },

@@ -26,7 +26,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns each distinct list of privacy rules with which the report was read. Undefined: it was read without rules. */
+/** Returns all lists of privacy rules with which the report was read. Undefined means a read without rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

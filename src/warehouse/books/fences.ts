@@ -60,7 +60,7 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-/** A later process may continue a backfill or a reconcile, so `take` stores their fences at once. */
+/** A later process can continue a backfill or a reconcile, so `take` stores the fences of these runs immediately. */
 const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {

@@ -2,7 +2,7 @@
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 
-/** The comment is '' if the column has none. */
+/** A column and its comment. If the column has no comment, the comment is ''. */
 export interface CatalogueColumn extends ColumnEntry {
   readonly nullable: boolean
 }

@@ -57,7 +57,7 @@ const firstLine = (message: string): string => message.split('\n')[0] ?? ''
 
 const holder = (message: string): string => /Conflicting lock is held in .*?\(PID \d+\)/.exec(message)?.[0] ?? ''
 
-/** An error of these kinds may quote a row with the word "checksum", so that word does not prove damage. */
+/** These errors can quote a row that contains the word "checksum". So the word alone does not prove damage. */
 const QUOTES_ANY_TEXT = /^(Conversion|Invalid Input|Binder|Catalog|Parser|Constraint) Error/
 
 function isCorrupt(message: string): boolean {

@@ -24,7 +24,7 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The name of a database that other processes also write. After a conflict, the transaction is repeated. */
+  /** Set if other processes also write: the database's name in messages. Transactions are repeated after a conflict. */
   readonly shared?: string
 }
 

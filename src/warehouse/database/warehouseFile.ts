@@ -76,7 +76,7 @@ export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /** DuckDB writes data that does not fit into memory to this folder. Each opening of a warehouse uses a new folder. */
 export class SpillFolder {
-  /** This folder is private. A folder that DuckDB creates would be open to all users. */
+  /** Only the user of this process can open this folder. A folder that DuckDB creates would be open to all users. */
   readonly own: string
   readonly #prefix: string
 

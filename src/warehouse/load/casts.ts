@@ -32,7 +32,7 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   }
 }
 
-/** Returns SQL of a text without white space around it. */
+/** Returns SQL that removes white space from both ends of a text. */
 export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
 
 /** Pattern of a JSON number. It also allows leading zeros, and a point without digits before or after it. */
@@ -41,11 +41,11 @@ const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 /** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
 const EXPONENT_MAX = 60
 
-/** Returns SQL that computes `value` only once. The SQL of `body` uses the computed value by the name `as`. */
+/** Returns SQL that computes `value` once. In the SQL of `body`, `as` is the name of the computed value. */
 export const computeOnce = (value: string, as: string, body: (computed: string) => string): string =>
   `list_transform([${value}], lambda ${as}: ${body(as)})[1]`
 
-/** Returns the SQL of `body` for a number without exponent (`+1e2` becomes `100`). A double would lose digits. */
+/** Returns the SQL of `body` for the number without an exponent. Example: for `+1e2`, `body` receives `100`. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
 
@@ -129,16 +129,16 @@ export const unmarkedText = (value: string, numberMark: string): string => `repl
 /** Returns SQL that tests the first character, because DuckDB's JSON functions need much memory for large values. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
-/** Returns SQL of JSON text in which each string that begins with `numberMark` becomes the number in the string. */
+/** Returns SQL that converts marked strings in JSON text to numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */
 export const unmarkedJson = (value: string, numberMark: string): string =>
   `regexp_replace((${value})::VARCHAR, ${text(`"${numberMark}(-?[0-9.eE+-]+)"`)}, '\\1', 'g')`
 
-/** Returns SQL of one member of a JSON object. DuckDB's own operator would convert numbers to doubles. */
+/** Returns SQL that reads one member of a JSON object. DuckDB's own operator would convert numbers to doubles. */
 export function memberOf(json: string, member: string, numberMark: string): string {
   return unmarkedJson(`${markedJson(json, numberMark)} -> ${pointer(member)}`, numberMark)
 }
 
-/** Returns SQL of JSON in which each number is a string with the prefix `numberMark`, so that it keeps its digits. */
+/** Returns SQL that converts each number in JSON to a string with the prefix `numberMark`, to keep all its digits. */
 export function markedJson(json: string, numberMark: string): string {
   const parts = `regexp_extract_all(${json}::VARCHAR, '"(?:[^"\\\\]|\\\\.)*"|[^"]+')`
   const marked = `regexp_replace(x, '-?[0-9][0-9.eE+-]*', ${text(`"${numberMark}\\0"`)}, 'g')`

@@ -57,7 +57,7 @@ function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** Returns SQL of an item's `id` (NULL if it has none) and of its deletion flag. */
+/** Returns two SQL expressions, for an item's `id` (NULL if the item has none) and for the item's deletion flag. */
 function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -103,12 +103,12 @@ async function correctKeys(sql: Sql): Promise<void> {
       FROM child_items)`)
 }
 
-/** Deletes replaced children and marks removed ones as deleted. Returns SQL of the children to write. */
+/** Deletes replaced children and marks missing children as deleted. Returns SQL that selects the children to write. */
 async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
   const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
-  // If the collection is one object, the sent object replaces the stored one even if their keys differ.
+  // If the collection is one object, the object from the service replaces the stored one even if their keys differ.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM child_items)'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE held AS

@@ -47,7 +47,7 @@ const rowsSql = ({ report, scope }: CountPlace): string =>
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the table `gone_keys` with these keys. */
+/** Returns the statements that create the table `gone_keys` and fill it with `keys`. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -163,7 +163,7 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
       ${acceptedDifference}, ${failures}, ${word})`)
 }
 
-/** Runs `work` in a transaction, after queued loads. Throws FENCED if a newer run has taken the right to commit. */
+/** Runs `work` in a transaction, after all queued loads. Throws FENCED if a newer run has taken the right to commit. */
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 

@@ -60,7 +60,7 @@ export class FieldSql {
     return [...documented, ...found]
   }
 
-  /** Returns SQL of the reason why a row can't be stored; NULL if the row can be stored. */
+  /** Returns SQL that computes why a row can't be stored. The result is NULL if the row can be stored. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = catalog.fields.flatMap((field) => {
@@ -93,7 +93,7 @@ export class FieldSql {
     return this.#misfitFields().length > 0
   }
 
-  /** Returns SQL of the list of a row's values that do not fit their columns; NULL if all values fit. */
+  /** Returns SQL that lists a row's values that do not fit their columns. The result is NULL if all values fit. */
   misfits(): string {
     const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
       columns.map(
@@ -124,19 +124,19 @@ export class FieldSql {
     return `${raw} IS NOT NULL AND ${isMisfit}`
   }
 
-  /** Returns SQL of a field's value as JSON text, in the form that the service sent. */
+  /** Returns SQL that reads a field's value as JSON text, in the form that the service sent. */
   #sent(field: CatalogField): string {
     if (this.#readsJson(field)) return `(${this.#json(field)})::VARCHAR`
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
   }
 
-  /** Returns SQL of the row's deletion flag: true, false, or NULL if the row has none. */
+  /** Returns SQL that reads the row's deletion flag. The result is NULL if the row has no deletion flag. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
-  /** Returns SQL: true if the row contains the collection, or NULL if the field is missing or contains a scalar. */
+  /** Returns SQL that is true if the row contains the collection. The SQL is NULL for a missing field or a scalar. */
   collection(field: CatalogField): string {
     const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)
@@ -144,7 +144,7 @@ export class FieldSql {
     return `nullif(${this.carried([field])}${odd}, false)`
   }
 
-  /** Returns SQL of one JSON object with the values that have no column; NULL if there are none. */
+  /** Returns SQL that builds one JSON object from the values without a column. The result is NULL if there are none. */
   extra(): string {
     const members = this.#parts.catalog.fields.flatMap((field) => {
       const value = this.#extraValue(field)
@@ -155,7 +155,7 @@ export class FieldSql {
       : `nullif('{' || concat_ws(',', ${members.join(', ')}) || '}', '{}')::JSON`
   }
 
-  /** Returns SQL of the row's fingerprint. It depends on this row alone, so it is the same in every load. */
+  /** Returns SQL that computes the row's fingerprint from this row only, so that it is equal in each load. */
   rowHash(shapeHash: string): string {
     const parts = this.#parts.catalog.fields.map(
       (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,
@@ -178,7 +178,7 @@ export class FieldSql {
     const wanted = new Set(fields.map((field) => field.name))
     const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
-    // With an IN of five numbers or more, DuckDB would plan a join, which takes three megabytes of memory.
+    // With an IN of at least five numbers, DuckDB would use a join, which needs three megabytes of memory.
     return carrying.includes(true) ? `([${carrying.join(', ')}])[r."$" + 1]` : 'false'
   }
 
@@ -210,7 +210,7 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL of the value for `_extra`, or of NULL if a column stores the value exactly. */
+  /** Returns SQL that reads the field's value for `_extra`. The result is NULL if a column stores the value exactly. */
   #extraValue(field: CatalogField): string | undefined {
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined
@@ -226,7 +226,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns true if DuckDB must read the field as JSON: values are nested, or there are texts and numbers. */
+  /** Returns true if DuckDB must read the field as JSON: values are nested, or texts and numbers both occur. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)
@@ -239,7 +239,7 @@ export class FieldSql {
 /** Returns the reason why the contract `reject` rejects a row with this field. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
-/** Returns SQL of the XOR of all parts as a balanced tree, because DuckDB limits how deep an expression may be. */
+/** Returns SQL that combines all parts by XOR. The tree of calls is balanced, because DuckDB limits the depth. */
 function xorOf(parts: readonly string[]): string {
   if (parts.length === 1) return parts[0] as string
   const half = parts.length >> 1

@@ -35,7 +35,7 @@ export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string
     ${values.length === 0 ? '' : `INSERT INTO gone_keys FROM (SELECT ${typed.join(', ')}, ${stamp} FROM (VALUES ${values.join(', ')}) g(${names(table.key)}, "~stamp")) WHERE ${known};`}`
 }
 
-/** Returns SQL of a JSON scalar as text (a string without quotes and escapes); NULL if the JSON is invalid. */
+/** Returns SQL that converts a JSON scalar to text. Strings lose quotes and escapes. Invalid JSON becomes NULL. */
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 

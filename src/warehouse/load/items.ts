@@ -29,7 +29,7 @@ export function noItemsSql(fields: readonly CatalogField[]): string {
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
-/** Returns SQL of an item's field as text. A string has no quotes and escapes; any other value is unchanged. */
+/** Returns SQL that reads an item's field as text. Strings lose their quotes and escapes. Other values stay equal. */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`
@@ -43,7 +43,7 @@ export function itemIsNested(field: CatalogField, alias: string): string {
   return `coalesce(left(${itemText(field, alias)}, 1) IN ('{', '[') AND ${type} IN ('ARRAY', 'OBJECT'), false)`
 }
 
-/** Returns SQL of an item's field as JSON. DuckDB's own operator would convert its numbers to doubles. */
+/** Returns SQL that reads an item's field as JSON. DuckDB's own operator would convert numbers to doubles. */
 export function itemValue(field: CatalogField, alias: string, numberMark: string): string {
   if (field.id >= ITEM_FIELDS_MAX)
     return `nullif(${memberOf(`${alias}.sent`, field.name, numberMark)}::VARCHAR, 'null')`

@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns true if each row has the deletion flag. Rows that lack the flag are counted in the table `staged`. */
+/** Returns true if every row has the deletion flag. If not, the load must stage its rows to count those without it. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 

@@ -45,7 +45,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. Takes the late rows from `other`, because only `other` merged the newest versions. */
+/** Adds the counts of two merges. The late rows come only from `other`, which merged the newest version of each row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -147,7 +147,7 @@ function createWinSql(parts: RowMerge, target: string): string {
 function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // The load's first request (`l.asked_at`) can be minutes before this row's request. Very old loads have NULL.
+  // The load's first request (`l.asked_at`) can be minutes before this row's request. Very old loads lack this time.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.

@@ -12,7 +12,7 @@ export interface MisfitSource {
   readonly excludePayload: boolean
 }
 
-/** Returns SQL of a row's key as text, as in `tidemark.misfits`. Example: `1001:EUR`. */
+/** Returns SQL for a row's key in the form of `tidemark.misfits`. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 

@@ -9,9 +9,9 @@ import { keySql } from './rejectedRows.ts'
 import { closeVersions, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 
-/** Maximum share of a table's rows that one reconcile may mark as deleted without an operator's permission. */
+/** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
-/** Up to this number of rows need no permission if at least the share `KEPT_SHARE_SURE` of the table is not marked. */
+/** A reconcile needs no permission to mark up to this number of rows, if at least half of all rows stay unmarked. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
 

@@ -25,7 +25,7 @@ const GONE_REASON = 'deleted at the service; '
 export interface RejectedBatch {
   readonly loadIds: readonly number[]
   readonly rows: number
-  /** If the number of these rejected rows changes before they are loaded, this error rolls the load back. */
+  /** The error to throw if the number of these rejected rows has changed before they are loaded again. */
   readonly moved: SyncError
 }
 
@@ -60,7 +60,7 @@ export async function recordRejected(sql: Sql, rejection: Rejection, loadId: num
     FROM (SELECT ordinal, ${reason} AS reason, ${row} AS row, ${keySql(report)} AS key FROM refused) f
     JOIN (SELECT page, observed_at, ${scopeSql(report)} AS scope FROM staged_pages) p ON p.page = f.ordinal // ${ROWS_A_PAGE}`)
   if (knowsGone) await sql.run(dropOutdatedReasonsSql(report))
-  // If a row was dismissed because of its age and is now sent again, it is listed again (see `dismissRejected`).
+  // A row that was dismissed because of its age is listed again if the service sends it again (see `dismissRejected`).
   await sql.run(`
     UPDATE tidemark.rejected_rows r SET observed_at = f.observed_at, dismissed_at = nullif(r.dismissed_at, r.observed_at)
     FROM refusals f
@@ -74,7 +74,7 @@ export async function recordRejected(sql: Sql, rejection: Rejection, loadId: num
       WHERE r.report = ${text(report.name)} AND r.scope = f.scope AND r.row::VARCHAR = f.row)`)
 }
 
-/** Deletes a rejected row if the service has since deleted or restored the row, so that it gets a new reason. */
+/** Deletes a rejected row with an outdated reason, because the service has since deleted or restored the row. */
 const dropOutdatedReasonsSql = (report: Declaration): string => `
   DELETE FROM tidemark.rejected_rows WHERE rowid IN (
     SELECT r.rowid FROM tidemark.rejected_rows r JOIN refusals f ON f.scope = r.scope AND f.row = r.row::VARCHAR
@@ -85,7 +85,7 @@ const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${tex
 /** SQL of a fingerprint, which is stored instead of the row's content if the setting `exclude_payload` is on. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
-/** SQL of the reason without the value that the reason quotes. */
+/** SQL that removes the quoted value from the reason. Example: `id is no number: x` becomes `id is no number`. */
 const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\\1', 's')`
 
 /** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
@@ -96,7 +96,7 @@ function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
 
-/** Returns SQL of a rejected row's key. 7.0 becomes 7, as in stored keys, because a reconcile compares both. */
+/** Returns SQL for a rejected row's key. The key 7.0 becomes 7, because a reconcile compares it with stored keys. */
 export function keySql(report: Declaration): string {
   const field = keyField(report)
   if (field === undefined) return 'NULL'

@@ -128,7 +128,7 @@ function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }:
     WHERE sent IS NOT NULL AND (was_null OR stays OR is_in_json)`
 }
 
-/** Returns SQL of a row's value as JSON text, from the original JSON or else from the column. */
+/** Returns SQL that reads a row's value as JSON text: from the original JSON if possible, otherwise from the column. */
 function sentSql({ column, json, numberMark }: ColumnReading, stored: string): string {
   const at = pointer(column.field)
   // DuckDB's own operator would convert all numbers except integers to doubles.
@@ -137,7 +137,7 @@ function sentSql({ column, json, numberMark }: ColumnReading, stored: string): s
   return `coalesce(${member}, ${storedAsJson(stored, column.type)})`
 }
 
-/** Returns SQL of a value in its new type, and the SQL conditions that it is a misfit or that the type rounds it. */
+/** Returns SQL for a value in its new type, and conditions that find values that do not fit or that are rounded. */
 function readingSql(sent: string, type: ColumnType) {
   const scalar = `CASE WHEN starts_with(${sent}, '"') THEN json_extract_string(${sent}, '$') WHEN NOT ${isNestedSql(sent)} THEN ${sent} END`
   const ofScalar = (sql: (value: string) => string) => computeOnce(scalar, 'v', sql)
@@ -150,7 +150,7 @@ function readingSql(sent: string, type: ColumnType) {
 
 const withoutZeros = (value: string): string => `regexp_replace(${value}, '[.]?0+$', '')`
 
-/** Returns SQL of a stored value as JSON text. A time becomes ISO 8601 in UTC. A decimal loses zeros at its end. */
+/** Returns SQL that converts a stored value to JSON text. Times become ISO 8601 in UTC. Decimals lose final zeros. */
 function storedAsJson(stored: string, type: DuckType): string {
   if (type === 'TIMESTAMPTZ')
     return `to_json(${withoutZeros(`strftime(make_timestamp(epoch_us(${stored})), '%Y-%m-%dT%H:%M:%S.%f')`)} || 'Z')::VARCHAR`
@@ -158,7 +158,7 @@ function storedAsJson(stored: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
-/** Returns the statement that removes the field from `_extra`, or adds it if the column does not store it exactly. */
+/** Returns the statement that keeps the field in `_extra` only if its column does not store the value exactly. */
 function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`

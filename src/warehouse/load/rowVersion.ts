@@ -12,12 +12,12 @@ export interface RowNames {
 
 /** One of two compared rows. */
 export interface RowSide extends RowNames {
-  /** SQL of the earliest possible time of the request that returned this version. */
+  /** SQL for the earliest time at which this version can have been requested. */
   readonly askedAt: string
   readonly columns: readonly string[]
 }
 
-/** Returns SQL of a row's modification time. A time in the future is wrong, so the time of observation replaces it. */
+/** Returns SQL for a row's modification time. If that time is in the future, the SQL uses the time of observation. */
 export function versionOf(report: Declaration, columns: readonly string[], names: RowNames): string {
   const stamp = stampSql(report, names.alias, columns)
   if (stamp === undefined) return names.observedAt

@@ -28,10 +28,10 @@ export interface StageInput {
   readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** The rules of the report's configuration: which columns a load may add, and which texts it may store. */
+/** The report's rules: which columns a load is allowed to add, and which texts it is allowed to store. */
 export interface LoadRules {
   readonly contract: SchemaContract
-  /** How long after a change (ms) the service may still return the older state. */
+  /** The longest time (ms) after a change during which the service can still return the older state. */
   readonly settleMs: number
   /** True if the original JSON text of rows is not stored. */
   readonly excludePayload: boolean
@@ -40,7 +40,7 @@ export interface LoadRules {
 /** The rules that apply if a load has none. */
 export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
-/** A collection (such as `meetingRooms`) that at least one row of the load contains. */
+/** A collection (such as `meetingRooms`) that is present in at least one row of the load. */
 export interface CarriedCollection {
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
@@ -56,7 +56,7 @@ export interface StagedRows {
   readonly rejected: number
   /** The number of rows in `staged`, which has one row per key. */
   readonly rows: number
-  /** True if values may not fit their columns. The column `~misfits` of `staged` lists such values. */
+  /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
   readonly mayMisfit: boolean
   /** Tables of earlier rows with the same keys, oldest first. They are merged before `staged`. */
   readonly earlier: readonly EarlierRows[]
@@ -143,7 +143,7 @@ function pagesSql(table: ReportTable, segment: Segment): string {
     ${values.length === 0 ? '' : `INSERT INTO staged_pages VALUES ${values.join(', ')};`}`
 }
 
-/** Returns SQL of the hash of a row's shape. Shapes with the same field names have the same hash. */
+/** Returns SQL that computes a hash from the names of a row's fields. The order of the fields does not matter. */
 function shapeHash(shapes: readonly (readonly string[])[]): string {
   const hashes = shapes.map((shape) => {
     const digest = createHash('sha256').update(JSON.stringify(shape.toSorted())).digest()
@@ -194,7 +194,7 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
       WHERE ordinal IN (SELECT ordinal FROM refused) GROUP BY ordinal) i USING (ordinal);`
 }
 
-/** Returns an error handler for reading a segment: Tidemark's errors stay, others become LOAD_REFUSED. */
+/** Returns an error handler that throws Tidemark's errors unchanged and all other errors as LOAD_REFUSED. */
 export const throwAsLoadRefused =
   ({ report, segment }: StageInput) =>
   (error: unknown): never => {

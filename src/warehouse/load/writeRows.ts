@@ -1,4 +1,4 @@
-/** Writes a load's rows and items. Audit entries replace those of the same windows; other rows are merged by key. */
+/** Writes a load's rows and items. Audit entries replace all stored entries of a window. Other rows merge by key. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

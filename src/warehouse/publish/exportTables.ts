@@ -85,7 +85,7 @@ async function widthOf(
   return width
 }
 
-/** Returns SQL that computes the first key of a row's range. Keys may be negative. */
+/** Returns SQL that computes the first key of a row's range. The SQL is also correct for negative keys. */
 function rangeSql(column: string, width: bigint): string {
   const key = `${name(column)}::HUGEINT`
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
@@ -94,7 +94,7 @@ function rangeSql(column: string, width: bigint): string {
 interface OneTable {
   readonly schema: 'main' | 'history'
   readonly name: string
-  /** SQL of values that the fingerprint of a range contains in addition to load numbers and row hashes. */
+  /** SQL for further values in a range's fingerprint, in addition to load numbers and row hashes. */
   readonly state: string
   readonly column: string
   readonly width: bigint

@@ -18,7 +18,7 @@ import { name } from '../database/sql.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
-/** Even a slow disk copies several gigabytes in this time. */
+/** Time limit for one copy. Even a slow disk copies several gigabytes in this time. */
 const COPY_MS_MAX = 30 * MINUTE_MS
 const READER_MEMORY = '256MB'
 
@@ -118,7 +118,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     const given = [COPY_PROGRAM, from, temporary, by === 'whole' ? '' : retired]
     const { stdout } = await promisify(execFile)(process.execPath, given, { timeout: COPY_MS_MAX })
     const { damaged, keepsRetired, ...copied } = JSON.parse(stdout) as CopyReport
-    // An unused block may have a wrong checksum. DuckDB knows which blocks are in use, and reads only those.
+    // An unused block can have a wrong checksum. DuckDB knows which blocks are in use, and reads only those blocks.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
     // This link keeps the replaced file as the retired copy. Without a retired copy, the whole file is copied.

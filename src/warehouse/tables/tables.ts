@@ -29,7 +29,7 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...SYSTEM_COLUMNS,
 ]
 
-/** Returns SQL of a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
+/** Returns SQL for a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
 export function stampSql(
   { newerBy }: Pick<Declaration, 'newerBy'>,
   alias: string,
@@ -93,10 +93,10 @@ export async function applyChanges(
   if (kept.length > 0) await remakeHistoryView(sql, report, table)
 }
 
-/** Returns SQL of a column's value in its new type. `oldColumn` is the quoted name of the column. */
+/** Returns SQL that converts a column's value to its new type. `oldColumn` is the quoted name of the column. */
 export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 
-/** `newValue` converts the values of columns with a new type. Without `newValue`, values are cast. */
+/** `newValue` converts values to a column's new type. If `newValue` is undefined, DuckDB's CAST converts them. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
 /** Returns the statements that change a column to its new type. */
@@ -165,7 +165,7 @@ export interface ChangePlace {
   readonly loadId: number
 }
 
-/** Stores changes in `tidemark.columns` and `tidemark.schema_changes`. Returns those that were not stored before. */
+/** Stores new changes in `tidemark.columns` and `tidemark.schema_changes`. Returns the changes that were new. */
 export async function recordChanges(
   sql: Sql,
   place: ChangePlace,
@@ -208,7 +208,7 @@ async function changesNotStored(
   })
 }
 
-/** At most this number of `frozen` fields is stored per table, because identifiers as field names would fill it. */
+/** Maximum `frozen` fields stored per table. If field names are identifiers, the table could otherwise grow forever. */
 const FROZEN_RECORDED_MAX = 500
 
 function historySql(change: ColumnChange): string {

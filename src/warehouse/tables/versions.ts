@@ -5,7 +5,7 @@ import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 
 export interface History {
-  /** SQL of the time when the history was last switched off. No open version begins earlier. */
+  /** SQL for the time when the history was last switched off. No open version begins earlier. */
   readonly closedUntil: string
 }
 
@@ -35,7 +35,7 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
 
-/** Returns SQL of a version's start: when the row or its deletion was observed, but not before `closedUntil`. */
+/** Returns SQL for a version's start: when the row or its deletion was observed, but not before `closedUntil`. */
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
@@ -65,7 +65,7 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
-/** Switches a report's history on (the current rows become open versions) or off (all open versions end). */
+/** Switches a report's history on or off. On: each current row begins a version. Off: all open versions end. */
 export async function switchHistory(
   sql: Sql,
   { report, on, now }: { report: ReportName; on: boolean; now: Instant },
