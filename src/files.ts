@@ -33,6 +33,6 @@ export async function removeTemporaryFiles(file: string): Promise<void> {
   }
 }
 
-/** Replaces a file by a text. Only this user may read the file. */
+/** Replaces the content of a file. Only this user can read the file. */
 export const replaceText = (file: string, text: string): Promise<void> =>
   replaceFile(file, (temporary) => writeFile(temporary, text, { mode: PRIVATE_FILE }))

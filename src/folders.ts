@@ -28,7 +28,7 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, mode)
   } catch (error) {
-    // Not an error if another process has created the folder in the meantime.
+    // Ignores the error if another process has created the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
 }
@@ -36,7 +36,7 @@ export function makeFolder(folder: string, mode?: number): void {
 export const PRIVATE_FOLDER = 0o700
 export const PRIVATE_FILE = 0o600
 
-/** Creates a folder that only this user can enter, or makes one private. Throws WAREHOUSE_MISSING if that fails. */
+/** Creates a folder that only this user can enter, or makes an existing folder private. Can throw WAREHOUSE_MISSING. */
 export function makePrivateFolder(folder: string): void {
   try {
     makeFolder(folder, PRIVATE_FOLDER)
@@ -48,7 +48,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, the parent folder's owner can own the folder too. */
+/** Returns whether only this user can enter the folder. For root, the owner can also be that of the parent folder. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -59,7 +59,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Throws WAREHOUSE_MISSING without permission to see the path. After `false`, callers would create a new warehouse. */
+/** Returns whether the path exists. Throws WAREHOUSE_MISSING if permissions hide it: `false` causes a new warehouse. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined

@@ -1,4 +1,4 @@
-/** Stores the log lines of runs for `tidemark logs`. One file per hour avoids half a million files in three months. */
+/** Stores the log lines of runs for `tidemark logs`. With a file per run, half a million files would exist. */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
@@ -11,7 +11,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** The lines of each run are counted. Above this number of runs, the run with the oldest last line is not counted. */
+/** Limits the memory for counting. Above this number of runs, forgets the run with the oldest last line. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {

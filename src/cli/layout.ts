@@ -45,7 +45,7 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 export interface Column {
   readonly head: string
   readonly align?: 'left' | 'right'
-  /** On a narrow terminal, the table may lack this column: always, or if no row has another value than 0. */
+  /** On a narrow terminal, the table leaves out this column: always, or only if all its values are 0. */
   readonly narrow?: 'hide' | 'hide zeros'
 }
 
@@ -60,13 +60,13 @@ const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid
 /** Returns the characters of a line on the terminal. Files and pipes have no limit. */
 export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
 
-/** Returns columns of numbers that a narrow table may lack if all of them are 0. */
+/** Returns columns of numbers that a narrow table leaves out if all their values are 0. */
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, align: 'right', narrow: 'hide zeros' }))
 
 /**
- * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, hides columns that may be
- * hidden, from the right. If it is still too wide, returns one line for each value.
+ * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, leaves out columns with
+ * `narrow`, from the right. If it is still too wide, returns one line for each value.
  */
 export function table(
   columns: readonly Column[],
@@ -140,7 +140,7 @@ export const problemText = (subject: string, problem: Problem | undefined, state
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
-/** Returns a line that names where readers find the rows: the published copy, or the lake. */
+/** Returns a line with the path where readers find the rows: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

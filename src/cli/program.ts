@@ -29,7 +29,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   const [first, asked] = args
   if (first === undefined) return ['--help']
   const known = ['help', ...program.commands.map((command) => command.name())]
-  // Example: `help syncc`. Without `help`, the parser reports an unknown command and suggests `sync`.
+  // For `help syncc`, passes only `syncc`: then the parser reports an unknown command and suggests `sync`.
   if (first === 'help' && asked !== undefined && !asked.startsWith('-') && !known.includes(asked)) return [asked]
   return sqlLast(args)
 }

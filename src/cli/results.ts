@@ -7,7 +7,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Prints the end. Without warrants, prints nothing about the reports. */
+  /** Ends the output. `warrants` describe how complete the reports are. Without them, prints no report. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 
@@ -60,7 +60,7 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Removes zeros at the end of a decimal number.
+  // Removes zeros at the end of a decimal number. Example: `1.500` becomes `1.5`.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
@@ -109,7 +109,7 @@ export function jsonPrinter(out: Output): ResultPrinter {
   }
 }
 
-/** Prints one document: the rows and the warrants. */
+/** Prints one JSON document: the rows and, for each report that was read, how complete it is. */
 export function documentPrinter(out: Output): ResultPrinter {
   const rows = jsonPrinter(out)
   const begin = once(() => out.write('{"rows":'))

@@ -51,7 +51,7 @@ export class Stop implements Disposable {
     this.#endsWell = true
   }
 
-  /** A stop prints `words` until the result is disposed. Used while a worker works: a stop does not end its work. */
+  /** Replaces the message of a stop until the result is disposed. Used while a worker executes the operation. */
   replaceMessage(words: string): Disposable {
     this.#replacement = words
     return { [Symbol.dispose]: () => (this.#replacement = undefined) }

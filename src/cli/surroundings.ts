@@ -65,7 +65,7 @@ function inWorker(shell: Shell, { output }: CommandSettings): Surroundings {
   }
 }
 
-/** Closing waits until all spans are sent and all log lines are written. */
+/** Closing waits until all traces are sent and all log lines are written. */
 async function ownSurroundings(shell: Shell, { config, output }: CommandSettings): Promise<Surroundings> {
   const { clock, env } = shell
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)

@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the allowed words. Otherwise the parser would read MON (Monday) in the month's field as January. */
+  /** Matches the allowed words. Without this check, MON (Monday) in the month's field would be read as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -46,6 +46,6 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns false for a line that never runs, such as 30 February. The search starts at a fixed date. */
+/** Returns whether the line ever runs. A line for 30 February never runs. The search starts at a fixed date. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

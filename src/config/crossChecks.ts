@@ -26,9 +26,9 @@ export const unknownReports = (env: Environment): readonly Problem[] =>
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** If other machines can connect, they could guess a shorter token. */
+/** The minimum length if other machines can connect, because they could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
-/** DuckDB's extension requires at least this length. */
+/** The minimum length if only this machine can connect. DuckDB's extension requires it. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 /** Checks `serve`, which needs DuckDB's extensions and a token that is hard to guess. */

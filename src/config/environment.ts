@@ -59,7 +59,7 @@ export const variableOf = (path: Path): string | undefined =>
 
 export interface MergedSettings {
   readonly value: unknown
-  /** Returns the variable that has set the value at `path`, or the list that contains this value. */
+  /** Returns the variable that has set the value at `path`. For an item of a list, returns the variable of the list. */
   variableAt(path: Path): string | undefined
 }
 
@@ -82,14 +82,14 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Converts the variable's text. Where a number is required, any other text stays text, and the schema rejects it. */
+/** Converts the variable's text to its type. If it should be a number but is not, the schema rejects the text. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)
   return as === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-/** Returns a section unchanged if it is not a map. The schema then rejects the section. */
+/** Returns `whole` with `value` at `path`. A section that is not a map stays unchanged: the schema rejects it. */
 function withValueAt(whole: unknown, path: readonly string[], value: unknown): unknown {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -24,7 +24,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is a folder without `tidemark.yaml`. */
+/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which `tidemark.yaml` was not found. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

@@ -10,7 +10,7 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** The absolute path. Without a file, variables must set all required settings. */
+  /** Absolute path of the configuration file. Without a file, variables must set all required settings. */
   readonly file?: string
   /** The file's name in messages, relative to the working directory if possible. */
   readonly fileLabel: string

@@ -32,7 +32,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advised overlap is a multiple of a step: the largest step that fits at least this many times. */
+/** The step for rounding must fit this many times. Example: 5 min fits into 14 min twice, so the advice is 15 min. */
 const STEPS_MIN = 2
 
 /** Returns about twice the largest lateness (ms), rounded up. Returns undefined if `overlapMs` is already enough. */

@@ -20,7 +20,7 @@ export function parseYaml(text: string): YamlFile {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  // A limit, because a short file can become huge through aliases (`*name`).
+  // This limit protects the memory: a short file can become huge through aliases (`*name`).
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
   return { value, lineOf: (path) => lineIn(document, lines, path), malformed: [] }

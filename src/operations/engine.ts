@@ -31,7 +31,7 @@ export interface Engine {
   /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only workers have this method. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Runs the reports after a pause. Only workers have this method; without one, the next `tidemark sync` runs them. */
+  /** Runs the reports after a pause. Only workers have this method. Without a worker, the next sync runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -1,4 +1,4 @@
-/** Requests runs and waits for their ends. Ignores runs that began before: they may not contain the caller's change. */
+/** Requests runs and waits until they end. Ignores runs that began earlier: they can lack the caller's change. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'
@@ -66,7 +66,7 @@ async function reRequest(options: FollowOptions, { reports, ended }: Wait, signa
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // Each report has an outcome or an active run, so no request was lost.
+    // If each report has an outcome or an active run, no request was lost.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -22,7 +22,7 @@ type Operation<Name extends ActingRequest['do']> = (
   caller: Caller,
 ) => Promise<AnswerOf<Name>>
 
-/** Executes an operation, records it in `tidemark.orders`, and publishes. Does not throw the error of one report. */
+/** Executes an operation, records it in `tidemark.orders`, and publishes. The answer contains errors of reports. */
 export async function carryOut<R extends ActingRequest>(
   engine: Engine,
   request: R,
@@ -131,7 +131,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Returns a failure and does not throw it, because the rows are already in the warehouse. */
+/** Publishes. Returns an error instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

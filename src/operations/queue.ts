@@ -46,7 +46,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state first. In the other order, the job could end between both reads and would lack its result.
+    // Reads the state before the job. In the other order, a job that ends between both reads would have no result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

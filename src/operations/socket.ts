@@ -34,7 +34,7 @@ export function socketPathOf(warehouse: string): string {
   return path.join(tmpdir(), `tidemark-${name}`, 'socket')
 }
 
-/** Throws WAREHOUSE_MISSING if another user could replace the socket. */
+/** Creates the socket's folder. Throws WAREHOUSE_MISSING if another user could replace the socket. */
 function makeSocketFolder(folder: string): void {
   makePrivateFolder(folder)
   if (isPrivateFolder(folder)) return

@@ -61,7 +61,7 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a temporary warehouse and attaches the published copy for comparison. Throws WAREHOUSE_MISSING. */
+/** Opens a temporary warehouse and attaches the published copy. Throws WAREHOUSE_MISSING if there is no copy. */
 async function openScratch({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {

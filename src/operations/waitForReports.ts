@@ -33,13 +33,13 @@ export const WaitQuery = z.strictObject({
 
 const QUERY_MS_MAX = 5 * MINUTE_MS
 
-/** Throws USAGE_INVALID unless the query has exactly one of `until` and `fresh`. */
+/** Converts a query to a request. Throws USAGE_INVALID unless the query has exactly one of `until` and `fresh`. */
 export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof WaitQuery>): WaitRequest {
   const goal = waitGoalOf(parseInstant(until ?? ''), parseDuration(fresh ?? ''))
   return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
 }
 
-/** Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
+/** Returns the goal of a wait. Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
@@ -117,7 +117,7 @@ function missingBefore({ mark, coverage }: Standing, until: string): string | un
   return undefined
 }
 
-/** Returns undefined if nothing was published yet. */
+/** Returns the state of each report from the published copy, or undefined if nothing was published yet. */
 async function publishedStandings(config: Config): Promise<Standing[] | undefined> {
   try {
     await using copy = await openPublished(config)

@@ -20,7 +20,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** Returns undefined if no worker uses the queue or the queue is unreachable. */
+/** Returns a connection over the queue, or undefined if no worker uses the queue or the queue is unreachable. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

@@ -5,10 +5,10 @@ import type { Database } from '../warehouse/database/duckdb.ts'
 import { name, text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
 
-/** Statements on the previous copy can continue. Statements on older copies are ended. */
+/** The server shows the newest copy. Statements can continue on the previous copy, but not on older copies. */
 const COPIES_KEPT = 2
 
-/** The macros are in this database. Readers have other sessions, which do not see temporary macros. */
+/** The database of the macros. Readers have other sessions, which do not see temporary macros. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {

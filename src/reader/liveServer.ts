@@ -33,7 +33,7 @@ export class LiveServer {
     this.#copies = copies
   }
 
-  /** Starts the server. Readers can reach only the files in `folder`. Throws EXTENSION_MISSING, SERVE_FAILED. */
+  /** Starts the server. Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
   static async start(settings: LiveServerSettings, folder: string): Promise<LiveServer> {
     const { memory, disk, threads } = settings
     const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
@@ -67,7 +67,7 @@ export class LiveServer {
 
 const uriOf = ({ host, port }: LiveServerSettings): string => `quack:${host}:${port}`
 
-/** Allows transactions and what `refusal` allows. DuckDB converts only SELECT to JSON, so BEGIN is compared as text. */
+/** The macro `refusal` can parse only SELECT. So BEGIN, COMMIT and ROLLBACK are compared as text. */
 const RULE = String.raw`
   CREATE MACRO memory.main.may_read(session, statement) AS
     regexp_full_match(statement::VARCHAR, '(?i)\s*(BEGIN|COMMIT|ROLLBACK|ABORT)(\s+TRANSACTION)?(\s+READ ONLY)?\s*;?\s*')

@@ -66,7 +66,7 @@ async function start({ published, lake, limits }: ReaderConfig, result: string |
   const file = lake === undefined ? await realpath(published) : published
   const process = await ReaderProcess.start(file, { memory, isLake: lake !== undefined })
   const own = path.join(process.folder, path.basename(file))
-  // Without permission to create a hard link, the process opens the copy itself.
+  // The link keeps the copy readable after the next publication. If linking fails, the copy's own path is opened.
   const isLinked =
     lake === undefined &&
     (await link(file, own).then(

@@ -15,7 +15,7 @@ import { LiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 import { warrantsOf } from './warrants.ts'
 
-/** The memory is checked at this interval. On Linux, the kernel's limit is reached earlier. */
+/** The memory is checked at this interval. On Linux, the process usually reaches the kernel's memory limit first. */
 const WATCH_MS = 50
 
 const [folder = '', memoryMax = ''] = process.argv.slice(2)
@@ -27,7 +27,7 @@ process.on('message', (message: Request | More) => {
   if ('more' in message) wanted?.resolve(message.more)
   else void answer(message)
 })
-// Kills this process, because a running statement would delay an ordinary exit.
+// The parent process has ended. Kills this process, because a running statement would delay an ordinary exit.
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true })
   process.kill(process.pid, 'SIGKILL')
@@ -40,7 +40,7 @@ function watchMemory(): void {
   systemClock.after(WATCH_MS, watchMemory)
 }
 
-/** Updates the time of the folder, because other processes remove old folders. */
+/** Updates the folder's time each hour, because other processes remove folders that were not updated for a day. */
 function keepFolder(): void {
   const now = toMillis(systemClock.now()) / SECOND_MS
   utimesSync(folder, now, now)

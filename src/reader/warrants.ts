@@ -1,4 +1,4 @@
-/** Reads what an answer is worth: for each report whose tables a statement read, how complete these tables are. */
+/** Reads warrants. A warrant describes how complete a report is whose tables a statement has read. */
 import { z } from 'zod'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
@@ -6,9 +6,9 @@ import { iso, type Sql } from '../warehouse/database/sql.ts'
 /** The field names are those of `tidemark.freshness`, and of the JSON document that `tidemark query --json` prints. */
 export const Warrant = z.object({
   report: z.string(),
-  /** All rows that were modified up to this time are there; null if the report was never read to its end. */
+  /** The tables contain all rows that were modified up to this time. Null if the report was never read to its end. */
   complete_up_to: z.string().nullable(),
-  /** Number of times before the mark that were not read. */
+  /** Number of time ranges before the mark that were not read. */
   gaps: z.number(),
   /** How deletions become visible: `flag`, `diff`, `absence` or `none`. */
   deletes_visible: z.string().nullable(),
@@ -18,7 +18,7 @@ export const Warrant = z.object({
 })
 export type Warrant = z.infer<typeof Warrant>
 
-/** A table or child table of a report, such as `events__meeting_rooms`, begins with the name of the report. */
+/** SQL that lists the reports of a statement. Example: `events` for the child table `events__meeting_rooms`. */
 const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),
   lambda each: split_part(lower(each), '__', 1))`
 
@@ -36,6 +36,6 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns the warrants of the reports that the statement reads; none for EXPLAIN and statements on the books. */
+/** Returns the warrants of the reports that a statement reads. EXPLAIN and tables of schema `tidemark` have none. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])

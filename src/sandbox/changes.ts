@@ -36,7 +36,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** How much too early the modification time of an edit is. The fault `stamps-back` sets this value. */
+  /** How long before the real edit the new modification time is. It is 0 without the fault `stamps-back`. */
   readonly back: () => Ticks
 }
 
@@ -46,7 +46,7 @@ export class Changes {
   readonly #worldSettings: WorldSettings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
-  /** Deleted rows, oldest first. A random change may restore one of them. */
+  /** Deleted rows, oldest first. A random change can restore one of them. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, worldSettings: WorldSettings, clock: ChangeClock) {

@@ -53,7 +53,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns which rows a page contains with the fault `unordered`: for each request, the rows have another order. */
+/** Returns the row numbers on a page with the fault `unordered`, which gives each request another order of the rows. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -61,7 +61,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number that has no common divisor with `total`, so that its multiples reach every position. */
+/** Returns a number without a common divisor with `total`. So its multiples, modulo `total`, reach every position. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

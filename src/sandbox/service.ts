@@ -89,7 +89,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns an error for a wrong method, or the response that a fault sends instead of the report. */
+  /** Returns an error for a wrong method, or the response of a fault. Without both, returns undefined. */
   async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts
@@ -128,7 +128,7 @@ function parseBody(text: string): ParsedBody {
   }
 }
 
-/** Adds an error if the number in the body differs from the number in the path. */
+/** Returns the number in the path. Adds an error if it is invalid or differs from the number in the body. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

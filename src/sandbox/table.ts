@@ -1,4 +1,4 @@
-/** The rows of one report, in memory and as JSON. A read after a change sorts all rows, which is fast for thousands. */
+/** The rows of one report, in memory and as JSON. The first read after a change sorts all rows. */
 import { attempt } from '../errors.ts'
 import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
@@ -26,7 +26,7 @@ export interface Row extends RowSource {
   /** The JSON text of fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** The generated fields are computed again after a change. */
+  /** The generated fields as JSON text. Undefined after a change: the next read then generates the fields again. */
   generated: ReadonlyMap<string, string> | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Reads the coverage of each report: times without a gap, gaps, and times to read again (product contract §3). */
+/** Reads the coverage of each report: ranges that were read, gaps, and ranges to read again (product contract §3). */
 import { z } from 'zod'
 import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
@@ -70,7 +70,7 @@ export async function coverageOf(
   )
 }
 
-/** These settings decide which rows are requested. */
+/** After a change of these settings, a range may have to be read again. */
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface ReadConfig {

@@ -35,7 +35,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
-  // Keeps the staging directory if other processes may have files there.
+  // Keeps the staging directory if other processes can have files there.
   if (!hasOthers(config)) opening.defer(() => rm(config.staging, { recursive: true, force: true }))
   opening.use(onAbort(signal, () => warehouse.interrupt()))
   signal.throwIfAborted()
@@ -115,7 +115,7 @@ export function guardSecrets({ service, console, hashKey, notify }: Config, log:
   if (console.token !== undefined) log.guard(console.token)
 }
 
-/** Returns whether other processes may stage rows: pullers of a shared queue, or loaders of a lake. */
+/** Returns whether other processes can stage rows: pullers of a shared queue, or loaders of a lake. */
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
@@ -137,7 +137,7 @@ export async function openWarehouse(config: Config, { isShared = hasOthers(confi
 const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 
 const StoredPause = z.object({
-  /** A hash of the service and the client. The pause applies only to them. */
+  /** A hash of the service's address and the client's identity. Other clients ignore the pause. */
   of: z.string(),
   /** Milliseconds since 1970 on this machine's clock. */
   fromMs: z.number(),

@@ -42,7 +42,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promis
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse may exist. Returns true for a lake without opening it. */
+/** Returns whether the warehouse exists. For a lake, returns true without a check. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {
@@ -57,7 +57,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
     if (mayExist(config)) return { database: await openWarehouseToRead(config), file: 'warehouse' }
   } catch (error) {
     const { code } = asSyncError(error)
-    // WAREHOUSE_MISSING may mean a missing permission. This user may still have permission to read the copy.
+    // WAREHOUSE_MISSING can mean a missing permission for the warehouse. This user can still have access to the copy.
     const isUnavailable = code === 'WAREHOUSE_MISSING' && (isLake || existsSync(config.published))
     if (!isUnavailable && (isLake || code !== 'WAREHOUSE_LOCKED')) throw error
   }

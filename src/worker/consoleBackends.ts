@@ -69,7 +69,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
       const reading = warehouse.rows<T>(sql)
       const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // One query already waits for the warehouse. Until it has an answer, other queries read the copy at once.
+      // This query still waits for the warehouse. Until it has a result, all other queries read the copy at once.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

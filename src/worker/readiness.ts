@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. Without a login, anybody can ask, so each answer is used for 2 s. */
+/** Checks for `/readyz` whether a worker can work. Each result is reused for 2 s, because anybody can ask. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
@@ -18,7 +18,7 @@ export interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** DuckDB enlarges its file by blocks of 256 KiB. */
+/** The check writes this block as a test. DuckDB enlarges its file by blocks of 256 KiB. */
 const BLOCK = Buffer.alloc(262_144)
 
 /** Returns a function that checks queue, schedule, warehouse and disk, as far as the roles of the worker need them. */

@@ -44,7 +44,7 @@ export interface WorkerOptions {
   readonly lock?: number
 }
 
-/** Runs a worker until it is stopped. Throws errors of opening the warehouse, and the error that ended a role. */
+/** Runs a worker until it is stopped. Throws errors that occur when the warehouse is opened, and errors of roles. */
 export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)

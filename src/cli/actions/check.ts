@@ -65,7 +65,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning for each report whose overlap is too short, or one `ok`. Returns nothing before the first sync. */
+/** Returns a warning for each report whose overlap is too short, or one finding `ok`. Before the first sync: none. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -85,7 +85,7 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
     if (advices.length > 0) return advices
     return [ok('overlap', late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late')]
   } catch (error) {
-    // If the file cannot be read, the check of the warehouse already reports the reason.
+    // Any other error is already in the finding about the warehouse.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []

@@ -78,7 +78,7 @@ async function removeOldFiles(folder: string): Promise<void> {
   for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
-/** Ignores environment variables, which may name the user's real service. */
+/** Ignores environment variables, because they can name the user's real service. */
 async function configure(folder: string, url: string, token: string): Promise<Config> {
   const { clientId, clientSecret } = DEMO_CLIENT
   await mkdir(folder, { recursive: true })

@@ -71,7 +71,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Sends test requests to the service. Returns undefined if one fails and the user does not want to write files. */
+/** Tests the settings and returns the findings. Returns undefined if a test fails and the user wants no files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -91,7 +91,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Uses a folder that does not exist, so that no settings file is read. */
+/** Creates a configuration from the answers only. The working folder does not exist, so no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

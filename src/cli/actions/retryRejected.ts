@@ -10,7 +10,7 @@ import { requireReportNames } from '../reportSelection.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again, also those of disabled reports. Succeeds even if rows are rejected again. */
+/** Loads rejected rows again, including those of disabled reports. Succeeds even if a row is rejected again. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
@@ -63,7 +63,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** With the setting `exclude_payload`, rejected rows are stored without values. They cannot be loaded again. */
+/** Names rejected rows that cannot be loaded again: because of `exclude_payload`, they were stored without values. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

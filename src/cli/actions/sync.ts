@@ -83,7 +83,7 @@ function notes(answer: SyncAnswer): string {
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
-/** Each function returns an empty text if the run needs no note. */
+/** Functions that return a note about a run for the summary, or an empty text if they have nothing to report. */
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,

@@ -1,4 +1,4 @@
-/** `tidemark verify`: compares a past window with the service, and prints what differs and what to do about it. */
+/** Returns how many workers use the queue, by role. Returns [] for the embedded queue: only the owner can open it. */
 import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
@@ -89,7 +89,7 @@ function advice(verified: ScopeComparison): string[] {
   ]
 }
 
-/** A window cannot contain rows that were never edited: they have no modification time. So they were not compared. */
+/** Returns notes about rows that were never edited. They have no modification time, so no window contains them. */
 function notCompared(verified: ScopeComparison): string[] {
   const { seesExtra, unmatched, held } = verified
   if (unmatched === 0) return []

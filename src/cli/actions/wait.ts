@@ -10,7 +10,7 @@ export interface WaitOptions extends CommandOptions {
   readonly until?: Instant
   /** Maximum age of the mark in milliseconds. */
   readonly fresh?: number
-  /** Milliseconds. */
+  /** The maximum wait in milliseconds. */
   readonly timeout: number
 }
 

@@ -28,7 +28,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
     if (!isThere(warehouse)) return await checkFolder(check, warehouse)
-    // The folder must be writable too: Tidemark creates its log, staged rows, queue and socket there.
+    // Both must be writable: Tidemark creates its log, staged rows, queue and socket in the folder of the warehouse.
     await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
     await using database = await openToRead(warehouse, limits.queryMemory)
@@ -169,7 +169,7 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/** Returns how many bytes the file grows per day. Example: 10 % new rows in a week mean 10 % of `size` in 7 days. */
+/** Returns bytes of growth per day: `size` × (rows of the last GROWTH_DAYS days / all rows) / GROWTH_DAYS. */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -178,7 +178,7 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // The first read of all rows is not normal growth. So a warehouse younger than GROWTH_DAYS has no result.
+  // The first read of all rows is not normal growth. So there is no result in the first GROWTH_DAYS days.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

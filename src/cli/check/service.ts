@@ -35,7 +35,7 @@ export async function checkService(context: CheckContext): Promise<Finding[]> {
   return [...findings, checkLimit(context.client), checkClock(context.client, clock)]
 }
 
-/** A shorter lifetime causes a warning, because it needs many token requests. */
+/** A token with a shorter lifetime causes a warning, because the client must request tokens often. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: CheckContext): Promise<Finding> {
@@ -65,7 +65,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     const config = context.config.reports[report]
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row before a full page. If the client lacks the permission, the service then does no expensive work.
+    // Requests one row first, then a full page. Without permission, the service refuses the small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -112,13 +112,13 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
   if (totalCount !== undefined) return totalCount > page.rowCount ? page.rowCount : undefined
   if (pages.report.answer === 'envelope') return undefined
-  // A bare array has no total. If page 2 has other rows, page 1 was not the last: the service limits the page size.
+  // A bare array has no total. If page 2 has new rows, page 1 was full: the service limits the page size.
   const seen = new Set(page.keys)
   const second = await pages.readLaterPage(question, 2)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** One try is not enough: rows may move between two responses, so that page 2 begins with the row of page 1. */
+/** The test is repeated, because the first row can move from page 1 to page 2 between two responses. */
 const PAGING_TRIES = 3
 
 /** Returns whether the service ignores page numbers: page 2 always begins with the same row as page 1. */
@@ -172,7 +172,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** A printed difference is rounded, because the Date header has whole seconds and responses take time. */
+/** Printed differences are multiples of this time: the Date header has whole seconds, and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */

@@ -26,7 +26,7 @@ export async function startWorker(shell: Shell, config: Config, folder: string):
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
     cwd: folder,
     stdio: ['ignore', 'ignore', log, 'ipc'],
-    // Other variables, such as TIDEMARK_WAREHOUSE, would change the configuration.
+    // Passes only these two variables. Others, such as TIDEMARK_WAREHOUSE, would change the configuration.
     env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
   })
   closeSync(log)

@@ -26,7 +26,7 @@ const trimmed = (text: string | undefined): string | undefined => (text?.trim() 
 /** Returns the settings. Throws USAGE_INVALID if some are missing and there is no terminal; CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings): Promise<Answers> {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
-  // The secret is not trimmed, because it may begin or end with a space.
+  // The secret is not trimmed, because it can begin or end with a space.
   const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
     baseUrl: trimmed(given.baseUrl) ?? trimmed(env['REPORTING_BASE_URL']),

@@ -50,7 +50,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Throws USAGE_INVALID if `.env` cannot contain the text in any kind of quotes. */
+/** Puts a text into quotes for `.env`. Throws USAGE_INVALID if no kind of quotes can contain the text. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))

@@ -12,7 +12,7 @@ const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cos
 const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
-/** Returns 7 to 306 days after the creation, between 08:00 and 12:45. */
+/** Returns the start of an event: 7 to 306 days after its creation, between 08:00 and 12:45. */
 const startOf = ({ dice, created }: RowSource): number =>
   Math.floor(created / TICKS_PER_DAY + 7 + dice.below(300, 'start day')) * TICKS_PER_DAY +
   (32 + dice.below(20, 'start time')) * QUARTER_HOUR
