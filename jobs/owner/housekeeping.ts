@@ -27,7 +27,7 @@ const JOBS_REMOVED_MAX = 10_000
 /** The files of a pulled window are deleted if the window is not loaded in time. The window can be pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
-/** The pause after a publication is this multiple of the publication's duration. Example: a pause of 30 s after 10 s. */
+/** The pause after a publication is this multiple of the publication's duration. Example: 30 s after 10 s. */
 const PUBLISH_REST = 3
 
 export class Housekeeping {

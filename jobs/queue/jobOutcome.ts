@@ -4,14 +4,14 @@ import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 
-/** The reasons to abort a job. Each has its own outcome. */
+/** The reasons to abort a job. `verdictOf` decides the outcome for each reason. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
 export const CANCELLED_ON_REQUEST = 'cancelled on request'
 
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
-/** Returns what happens to a job after an error. After an error in `waitsFor`, the job waits for an operator. */
+/** Returns what happens to a job after an error. If `waitsFor` contains the code, the job waits for an operator. */
 export function verdictOf(
   error: SyncError,
   abortReason: string | undefined,

@@ -20,7 +20,7 @@ import type { QueueStore } from '../stores/store.ts'
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
-/** BullMQ's token for moving a job even if another worker has its lock. */
+/** With this token, BullMQ moves a job even if another worker has the job's lock. */
 const ANY_LOCK = '0'
 
 interface JobRequest<Data> {
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a publication after a delay. The published copy contains all runs that end during the delay. */
+  /** Requests a publication after a delay. The published copy contains the rows of runs that end during the delay. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }

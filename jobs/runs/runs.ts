@@ -29,7 +29,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Executes a run. If `isDropped` is true, another run replaces it, and waiting commands wait for the other run. */
+/** Executes a run. If `isDropped` is true, another run replaces this run, and no event about the end is sent. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -45,7 +45,7 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** Returns how many runs have begun since the process started. */
+  /** Returns how many runs have begun since this object was created. */
   get begun(): number {
     return this.#begun
   }

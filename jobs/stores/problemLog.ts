@@ -1,4 +1,4 @@
-/** Masks passwords in messages of drivers. Our errors do not contain the original error, which can show the password. */
+/** Masks passwords in messages of drivers. Our errors never contain the original error, which can show the password. */
 import type { Clock } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import { MINUTE_MS } from '../../src/instant.ts'

@@ -38,7 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over after 15 s + 5 s. Locks are renewed every 7.5 s. No worker must block for longer. */
+/** A dead worker's job is taken over after 20 s. Locks are renewed every 7.5 s: no worker must block for longer. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */

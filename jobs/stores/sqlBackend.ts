@@ -1,4 +1,4 @@
-/** BullMQ's PostgreSQL backend with one shared pool of connections. A pool for each queue would need too many. */
+/** BullMQ's PostgreSQL backend with one shared pool. A pool for each queue would open too many connections. */
 import {
   type BackendFactory,
   type PgPool,

@@ -23,7 +23,7 @@ export interface QueueStore extends AsyncDisposable {
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
-  /** Returns the store of the token that all processes share. The token is encrypted with a key from the client secret. */
+  /** Returns the store of the token that all processes share. A key from the client secret encrypts the token. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
   /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses

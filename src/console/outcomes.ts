@@ -1,4 +1,4 @@
-/** Converts results of operations and active runs to the form of the API. */
+/** Converts results of operations and active runs to the objects that the API returns. */
 import { formatInstant } from '../instant.ts'
 import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
 import { notableFigures } from '../../jobs/runs/runs.ts'
@@ -7,7 +7,7 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Returns only the fields of an error that the API describes. */
+/** Returns a copy of an error that has only the fields of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
 /** Returns the outcomes that an event or the answer of an operation contains. */

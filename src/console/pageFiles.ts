@@ -1,4 +1,4 @@
-/** Serves the files of the page from a fixed list, so that no URL reaches another file, and sets security headers. */
+/** Serves the page's files from a fixed list, so that no URL reaches another file. Sets security headers. */
 import { readdirSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'

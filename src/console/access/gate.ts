@@ -82,7 +82,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Returns what a token allows, even after wrong tokens. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after many. */
+/** Returns what a right token allows. Throws CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
 async function checkToken(
   { token, viewToken, countGuess }: GateOptions,
   request: FastifyRequest,

@@ -133,7 +133,7 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
   }
 }
 
-/** Returns `read`, but calls at the same time share one read and its result. So slow reads do not run in parallel. */
+/** Wraps `read`. Calls at the same time share one read and its result, so that slow reads do not run in parallel. */
 function sharing<T>(read: () => Promise<T>): () => Promise<T> {
   let reading: Promise<T> | undefined
   return () => (reading ??= read().finally(() => (reading = undefined)))

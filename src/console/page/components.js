@@ -104,7 +104,7 @@ function progressOf({ rows, rows_expected: expected, windows }) {
 
 /** @param {RunningRun} run */
 function progressText({ windows, pages, rows, rows_expected: expected }) {
-  // A second walk reads the same rows again, so a run can read more rows than expected.
+  // If a run reads all pages a second time, it can read more rows than expected.
   const read =
     expected === null || rows > expected ? counted(rows, 'row') : `${grouped(rows)} of ${counted(expected, 'row')}`
   const done = `${read}, ${counted(pages, 'page')}`
@@ -127,7 +127,7 @@ export const needCard = ({ report, kind, title, why, cure, action, urgent }, hea
 /** Matches a command at the end of instructions. Example: `…, then run: tidemark resume events`. */
 const RESUME_COMMAND = /\brun: (tidemark (?:resume|check)\b.*)$/is
 
-/** Adds "Press Resume" if there is a Resume button. @param {string} cure @param {boolean} hasResumeButton */
+/** Adds "Press Resume" to `cure` if there is a Resume button. @param {string} cure @param {boolean} hasResumeButton */
 export function cureText(cure, hasResumeButton) {
   const [found, command] = RESUME_COMMAND.exec(cure) ?? []
   if (found === undefined || !hasResumeButton) return html`<p>${cure}</p>`

@@ -63,7 +63,7 @@ function themeButton(onTheme) {
   return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
 }
 
-/** The `value` of the pressed button becomes the dialog's `returnValue`. @param {State['question']} question */
+/** The browser sets `returnValue` of the dialog to the pressed button's `value`. @param {State['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${

@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses can arrive out of order. `asked` is the number of the newest request, `drawn` of the request on screen.
+// Responses can arrive out of order. `asked` numbers the newest request, and `drawn` numbers the request on screen.
 let asked = 0
 let drawn = 0
 /** The view that the user opened last. `from` is the element that had the focus at that time. */

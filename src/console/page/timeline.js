@@ -1,4 +1,4 @@
-/** Draws a bar of the time that runs have covered, and its gaps, with a text for screen readers. */
+/** Draws the time that runs have read completely, and its gaps, as a bar. Adds a text for screen readers. */
 import { nowMs } from './clock.js'
 import { counted, millis, moment } from './format.js'
 import { html } from './html.js'
@@ -8,7 +8,7 @@ import { html } from './html.js'
 
 const WIDTH = 1_000
 const HEIGHT = 26
-/** The minimum width of a drawn span. Without it, a gap of one minute in twenty years would be invisible. */
+/** The minimum width of a span in SVG units. Without it, a gap of one minute in twenty years would be invisible. */
 const SPAN_WIDTH_MIN = 3
 const SPANS_LISTED = 12
 
