@@ -186,7 +186,7 @@ const INITIAL_LIMIT = 2
 const STEADY_LIMIT = 4
 /** Responses are slower if they take on average this many times the usual time. */
 const SLOWER = 1.5
-/** How much the earlier responses count in the average time. The last response counts 0.25. */
+/** New average time = 0.75 × the earlier average + 0.25 × the time of the last response. */
 const TIME_MEMORY = 0.75
 
 /** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
@@ -196,7 +196,7 @@ export class AdaptiveConcurrency {
   /** If the limit is below this value, each success adds 1 to the limit. Otherwise, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
-  /** The average time of recent responses (ms). `#usualMs`: that time while the limit was at most `STEADY_LIMIT`. */
+  /** `#recentMs`: average time of recent responses (ms). `#usualMs`: the same at a limit of at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
   #usualMs = 0
 
@@ -211,7 +211,7 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** The number of times that the limit was halved. A request reads this number at its start. */
+  /** The number of times that the limit was halved. A request remembers this number for its call of `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }

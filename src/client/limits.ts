@@ -5,7 +5,7 @@ import { DAY_MS, MINUTE_MS, SECOND_MS } from '../instant.ts'
 const MEBIBYTE = 1_024 * 1_024
 
 export const DEFAULT_LIMITS = {
-  /** Maximum duration of opening a connection. A reachable service needs 1 s, or 4 s if a packet is lost. */
+  /** Maximum time to open a connection. A reachable service needs 1 s, or 4 s if a packet is lost. */
   connectMs: 10 * SECOND_MS,
   /** Maximum time until the first byte of a response. */
   headersMs: HEAD_MS_MAX,
@@ -17,7 +17,7 @@ export const DEFAULT_LIMITS = {
   answerBytesMax: 128 * MEBIBYTE,
   /** Maximum number of attempts for a request. The five delays between six attempts last at most 15.5 s in total. */
   attemptsMax: 6,
-  /** Maximum of the first random delay between attempts. The maximum doubles with each attempt. */
+  /** The first delay between attempts is random and at most this long. Each later delay can be twice as long. */
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
   /** The longest `Retry-After` that a request waits for. During a longer pause, requests fail with RATE_LIMITED. */
@@ -28,9 +28,9 @@ export const DEFAULT_LIMITS = {
 
 export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
-/** A token is renewed this time (ms) before it expires, so that it is still valid when a request arrives. */
+/** A token is renewed this long (ms) before it expires, so that it is still valid when a request arrives. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/** For a token with a short lifetime: the same margin as a share of the lifetime. Example: 12 s for a 60 s token. */
+/** A token with a short lifetime is renewed this share of the lifetime before it expires. Example: 12 s of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token that lives longer is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS

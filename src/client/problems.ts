@@ -52,7 +52,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Ignores case, because services write property names in camelCase or in PascalCase. */
+/** Returns the first property with one of these names. Ignores case: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {

@@ -157,7 +157,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's earliest possible time; our time if no response has a Date; undefined before a response. */
+  /** Returns the earliest time the service's clock can show; our time without Date; undefined without a response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }

@@ -20,7 +20,7 @@ const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefin
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** Returns the delay (ms) after an attempt: the service's Retry-After within limits or, without one, the backoff. */
+/** Returns how long (ms) to wait after an attempt: the Retry-After within limits or, if there is none, the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,

@@ -29,13 +29,13 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the earliest possible time; our time if no response had a Date header; undefined before any response. */
+  /** Returns the earliest time the service's clock can show; our time without Date; undefined without a response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the service's earliest possible time at this time of our monotonic clock; our time without any Date. */
+  /** Returns the result of `now()` for the moment when our monotonic clock showed `monotonicMs`. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)

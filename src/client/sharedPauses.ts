@@ -28,9 +28,7 @@ export class PauseWatch {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /**
-   * Returns the milliseconds until the shared pause ends. Reads the store every 250 ms at most; otherwise returns 0.
-   */
+  /** Returns the milliseconds until the shared pause ends; 0 if the store was read less than 250 ms ago. */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -177,7 +177,7 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the milliseconds from `now` on, at least 0; undefined if invalid. */
+/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the time to wait, in milliseconds; undefined for invalid text. */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined

@@ -66,7 +66,7 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** To find the last page without a total, this many more requests are needed if the number of pages doubles. */
+/** If a window has twice as many pages, a search for its last page needs this many more requests. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 

@@ -6,7 +6,7 @@ import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './paging
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
 
-/** A span was planned as one load, from estimated rows. If its rows fill more than two loads, it is cut again. */
+/** If a span that was planned as one load fills more loads than this, the plan was wrong, and the span is cut again. */
 const PLANNED_LOADS_MAX = 2
 /** The largest page size that walks request, as a multiple of `page_size`. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
@@ -25,7 +25,7 @@ export const isArrayStart = ({ seen }: Case): boolean =>
 export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
-/** Cuts a span without a lower bound at `start`, or at 1970 if `start` is outside. The later part has a lower bound. */
+/** Cuts a span that has no lower bound into two parts at `start`, or at 1970 if `start` is not inside the span. */
 export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] | undefined =>
   span?.since === undefined && span !== undefined
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
@@ -38,7 +38,7 @@ export const isOverfull = (given: Case): boolean => {
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Cuts the span at `youngFrom`; undefined if that time is outside, or if the older part probably needs one page. */
+/** Returns the parts before and after `youngFrom`; undefined if one is empty or the first probably fits one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Cuts the span at `youngFrom` if the older part is longer and can be counted by page numbers (`mayCount`). */
+/** Returns the parts before and after `youngFrom`, if the first is longer and page numbers can count its rows. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -58,11 +58,11 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice can be cut: it has two bounds, is longer than one instant, and `heap` is not set. */
+/** Returns whether the slice can be cut. Rows of one instant (`heap`) can't be divided, so such a slice is not cut. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. If it also has all rows of page 1, page numbers are ignored: returns false. */
+/** Returns whether page 2 has new rows. False if page 2 also repeats page 1: the service then ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -84,8 +84,8 @@ export function isHiddenBehindPage1({ profile, terms: { pageSize }, seen: { clai
 
 /**
  * Returns whether page 1 of a bare array (a response without a total) seems to be the only page but may lack rows. A
- * service that ignores page numbers can also shorten its responses. A page 1 with fewer than `wholeRows` rows is
- * complete, unless page 2 has no new row.
+ * service that ignores page numbers can also shorten its responses. If page 2 was not needed, a page 1 with fewer than
+ * `wholeRows` rows is complete.
  */
 export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
@@ -97,7 +97,7 @@ export const mayHideRows = (given: Case): boolean => {
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns parts of a slice whose `heap` is set. For other slices, returns undefined: `SpanQueue` chooses the parts. */
+/** Returns smaller parts if many rows have one time (`heap`). Otherwise undefined: `SpanQueue` chooses parts. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -116,14 +116,14 @@ export function learnWalked(given: Case): PagingProfile {
   return isPaged && walk.repeats === 0 && walk.distinct > walk.firstRows ? learnFull(given) : given.profile
 }
 
-/** Returns the paging profile after two equal walks. If this run had a longer page, raises `fullPageRows`. */
+/** Returns the paging profile after two equal walks. Raises `fullPageRows` if a page of this run had more rows. */
 export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   const { fullPageRows = Number.POSITIVE_INFINITY, longestOfRun } = profile
   const isOutdated = walk.lastRows >= fullPageRows && walk.lastRows < longestOfRun
   return isOutdated ? sawLastPage({ ...profile, fullPageRows: longestOfRun }, longestOfRun) : profile
 }
 
-/** Returns the last page's number and `total`, the maximum number of rows; undefined if that page was not found. */
+/** Returns the number of the last page, and `total`, the most rows that all pages can have; undefined if not found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -138,7 +138,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk from the last page to page 1 has `total` rows, the maximum. No row is then missing. */
+/** Returns whether the walk from the last page to page 1 has `total` rows. More can't exist, so no row is missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -164,21 +164,21 @@ export const mayLackPageZero = (given: Case): boolean => {
   return isUnread && isEnd(given) && previous?.distinct === walk.distinct && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether two walks returned the same rows, but every total counts more rows. */
+/** Returns whether two walks returned the same rows, but the total on each page is higher than the number of rows. */
 export const isShort = (given: Case): boolean => {
   const { walk } = given.seen
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether each page has the rows of page 1: two walks return the same rows, although rows are repeated. */
+/** Returns whether each page seems to repeat page 1: two walks have the same rows, and a row is on several pages. */
 const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether rows may be missing that no other request can return. */
+/** Returns whether the service may have more rows, but no other request can return these rows. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether a bare array may lack rows of one instant: page 2 repeats page 1, for two page sizes. */
+/** Returns whether rows of one instant may be missing: with two page sizes, page 2 of a bare array repeats page 1. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -186,11 +186,11 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
   walk.rowsAsked < previous.firstRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-/** Returns whether page 2 of a bare array repeats page 1: page 1 is the last, or the service ignores page numbers. */
+/** Returns whether page 2 of a bare array repeats page 1. The service has one page only, or ignores page numbers. */
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
-/** Returns whether two walks agree. If all pages were equal, requests for smaller spans must show no new row. */
+/** Returns whether two walks agree. If each page repeats page 1, requests for smaller spans must find no new row. */
 export const isAgreed = (given: Case): boolean =>
   areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
 
@@ -210,7 +210,7 @@ export function probeOfParts(given: Case): ProbeName | undefined {
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
-/** Returns two parts without a common instant, so that no row is in both totals; empty if cuts are not allowed. */
+/** Returns two parts of the span that share no instant, so that no row counts twice. Empty if cuts are forbidden. */
 export function countedParts(given: Case): readonly Span[] {
   const { span } = given.slice
   if (!mayCut(given)) return []
@@ -254,7 +254,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the span can be cut by its total. If page 1 is shorter than an earlier page, returns false. */
+/** Returns whether the span can be cut by its total. False if page 1 is not full: an earlier page was longer. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
@@ -266,7 +266,7 @@ export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readon
 export const isUncounted = (given: Case): boolean =>
   countOf(given) !== undefined && given.seen.found.counted === undefined
 
-/** Returns parts with fewer rows than the latest walk: some services return no page after a number such as 100. */
+/** Returns parts with fewer rows than the latest walk. Some services return no page after, for example, page 100. */
 export function deepParts(given: Case): readonly Span[] | undefined {
   const { span } = given.slice
   const { leastTotal, distinct } = given.seen.walk

@@ -27,7 +27,7 @@ export const parseChanges = (reason: string | null): Change[] =>
 export interface Coverage {
   /** The current settings. Rows that were modified up to `refillUntil` may have been read with earlier settings. */
   readonly asked: ReadSettings
-  /** Rows that were modified up to this time have to be read again; undefined: no rows. */
+  /** Rows that were modified up to this time must be read again; undefined: no row must be read again. */
   readonly refillUntil: Instant | undefined
   /** The changed settings that make it necessary to read rows up to `refillUntil` again. */
   readonly because: readonly Change[]
@@ -64,7 +64,7 @@ export function nextCoverage(
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts of a time range that is read again, newest first. The last part has all older time. */
+/** Lengths in days of the parts that are read again, newest first. One more part has all older time. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 /** Divides the time from `start` to `until` into parts, newest first. Each part begins where the next one ends. */

@@ -1,26 +1,26 @@
-/** Estimates rows per µs from earlier slices, to plan the next slice. A wrong estimate only causes more requests. */
+/** Estimates the density of a report (rows per µs of modification time). A wrong estimate only causes more requests. */
 
-/** First estimate of the dispersion: the variance of the number of rows per slice, divided by the mean number. */
+/** Initial dispersion. The dispersion is the variance of the number of rows per slice, divided by the mean number. */
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** How much the earlier slices count in the estimate of rows per µs, if the last slice counts 1. */
+/** With each slice, earlier slices count half: `rows = 0.5 × earlier rows + new rows`. Lengths are added likewise. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
-/** If a slice has this many times more or fewer rows than expected, the estimate no longer uses earlier slices. */
+/** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** Minimum inside the logarithm of `plannedRows`, so that its margin is one standard deviation or more. */
+/** The margin of `plannedRows` is √(2 ln x) standard deviations. This minimum of x makes it one deviation or more. */
 const WORTH_MIN = Math.exp(0.5)
-/** Share of a slice's error (actual against expected rows) that changes `#trend`; the smaller share if by chance. */
+/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`. If the difference can be chance, adds 0.1 × ln(…). */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2
-/** Initial value of `#trend`. It is positive, because most reports get more rows per day as time passes. */
+/** Initial `#trend`: each slice has 3 % more rows per µs than the slice before, because most reports grow over time. */
 const TREND_AT_FIRST = 0.03
 /** Maximum of `#trend`: the next slice is expected to have at most 1.42 (e^0.35) times as many rows per µs. */
 const TREND_MAX = 0.35
 
-/** Returns the number of rows to plan for a response of at most `pageRows`, so that a full response is rare. */
+/** Returns how many rows a slice should have, so that it rarely has more rows than one response (`pageRows`). */
 export function plannedRows(pageRows: number, dispersion = DISPERSION_AT_FIRST): number {
   const deviation = Math.sqrt(dispersion * pageRows)
   const margin = Math.sqrt(2 * Math.log(Math.max(WORTH_MIN, (0.35 * pageRows) / deviation)))
@@ -63,11 +63,11 @@ export class Density {
     const isByChance = Math.abs(deviation) < CHANCE_DEVIATIONS / Math.sqrt(expected)
     const trend = this.#trend + (isByChance ? TREND_SHARE_BY_CHANCE : TREND_SHARE) * deviation
     this.#trend = Math.max(-TREND_MAX, Math.min(TREND_MAX, trend))
-    // Scales the earlier rows to the current rows per µs, because `saw` then adds the rows of the new slice.
+    // Multiplies the earlier rows by the growth per slice, so that they are comparable with the rows of the new slice.
     this.#rows *= Math.exp(this.#trend)
   }
 
-  /** Sets the estimate to `rows` rows in `length` µs, and forgets earlier slices. `guess(0, 0)` makes it unknown. */
+  /** Forgets earlier slices and estimates `rows` rows in `length` µs. After `guess(0, 0)`, `rate` is undefined. */
   guess(length: number, rows: number): void {
     this.#rows = rows
     this.#length = length

@@ -17,7 +17,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Positions in the sorted list, relative to a time. Two on each side: the nearest may be a time of the same row. */
+/** Offsets from a time to its neighbours in a sorted list. Two on each side, because a row can have two times. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */

@@ -1,6 +1,6 @@
-/** Finds the last page of a span without a total. Its number limits the number of rows (docs/PROOFS.md, "total"). */
+/** Finds the last page without a total. Its page number limits the number of rows (docs/PROOFS.md, "total"). */
 
-/** `full`: as long as page 1, all new. `again`: the short page again. `odd`: longer than page 1, or a repeated page. */
+/** `full`: as many rows as page 1, all new. `again`: the short page again. `odd`: too many rows, or repeated rows. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
@@ -14,9 +14,9 @@ const LEAP_GROWTH = 4
 export class LastPageSearch {
   #highestFull = 1
   #highestPossible: number | undefined
-  /** The number of a short page whose next page was not requested yet. */
+  /** The number of a page that is shorter than page 1, until the page after it was requested. */
   #short: number | undefined
-  /** True if a page repeated the rows of the last page. */
+  /** True if the service returned the rows of the last page for a higher page number, too. */
   #isShown = false
   #found: LastPage | undefined
   #isOdd = false
@@ -24,7 +24,7 @@ export class LastPageSearch {
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 must be full. `guess`: probable last page. `stop`: a page to read before all higher pages. */
+  /** Page 1 was read and is full. `guess`: probable last page. `stop`: a page to read before all higher pages. */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
@@ -60,13 +60,13 @@ export class LastPageSearch {
     if (sight === 'again') this.#isShown = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
-    // The last page is uncertain: a page after a short page has new rows, or only some later pages repeat its rows.
+    // Pages contradict each other: a page after a short page has new rows, or only some later pages repeat its rows.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
     this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
-  /** `short`: the number of a short page whose next page is empty. */
+  /** Returns the last page if it is certain. `short`: the number of a short page whose next page is empty. */
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
     if (this.#highestPossible === undefined) return undefined

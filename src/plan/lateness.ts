@@ -2,7 +2,7 @@
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
-/** The time range that earlier windows have read. A row of this range is late if those windows did not return it. */
+/** The time range that earlier windows have read. A row of this range that they did not return is late. */
 export interface PreviousRead {
   /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant

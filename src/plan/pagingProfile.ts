@@ -2,15 +2,15 @@
 export interface PagingProfile {
   /** Number of the first page; undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Rows on the shortest page that had a next page; undefined if none had. */
+  /** Number of rows on the shortest page that was followed by another page; undefined if no page was. */
   readonly fullPageRows: number | undefined
   /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
   readonly longestPageRows: number
   /** Rows on the longest page of this run. It is not stored: the service may shorten pages between two runs. */
   readonly longestOfRun: number
-  /** Rows of the longest response whose rows are complete: requests for parts of its span returned no other row. */
+  /** Number of rows in the longest response that is complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: whether the page after the last one has rows. Tested only if two pages are equal. */
+  /** Audit reports only: whether page numbers after the last page return rows. Tested only if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -58,7 +58,7 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with this number of the first page; undefined: the service has refused page 0. */
+/** Returns the profile with this number of the first page; undefined if it is unknown again after a refused request. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -76,7 +76,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/** Returns whether `rows` rows are a complete response if `asked` were requested. False if the page may be full. */
+/** Returns whether `rows` rows completely answer a request for `asked` rows. False if the page may be full. */
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
@@ -108,7 +108,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns whether page 1 shows that no other rows exist. `checks`: considers that pages may be shortened. */
+/** Returns what page 1 shows about other rows. `checks`: whether to consider that the service may shorten pages. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

@@ -22,7 +22,7 @@ export type ObjectRules = ReadonlyMap<string, ActiveRule>
 export interface RowRules {
   readonly row: ObjectRules
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields whose arrays and objects are stored. Those of all other fields are dropped. Undefined: all are stored. */
+  /** Fields in which arrays and objects are stored; in other fields they are dropped. Undefined: all are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -56,7 +56,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
 export const otherNames = (table: ReportTable, column: string): string[] =>
   (table.fields.find(({ name }) => name === column)?.sources ?? []).map(columnName).filter((name) => name !== column)
 
-/** Returns a child table's name in the configuration, without the name of its report. */
+/** Returns a child table's name without its report. Example: `taxes` for the table `budgets__taxes`. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
 /** Returns the rule for a field of the service; undefined if the field is stored in clear. */

@@ -52,11 +52,11 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page, if it was found. If its rows and those before it fill more than a load: parts of the span. */
+  /** The last page. If the pages up to it fill more than one load: parts of the span, to be read one by one. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk
-  /** True if rows exist after the last page. In an audit trail: before or after the entries that were returned. */
+  /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
   readonly hidden?: boolean
   readonly narrower?: NarrowerFinding
   /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
@@ -88,7 +88,7 @@ export interface Evidence {
   /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
-  /** True if the service refused a page size above the usual one. Tidemark can't prove the slice in another way. */
+  /** True if the service refused a larger page than usual, which was the last way to prove the slice. */
   readonly isRefused?: boolean
 }
 

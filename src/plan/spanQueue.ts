@@ -1,22 +1,22 @@
-/** Queues spans that are not proven yet, and plans the next slice. A wrong length costs requests but loses no row. */
+/** Queues spans that are not proven yet, and plans the next slice. A bad plan only causes more requests. */
 import type { Instant } from '../instant.ts'
 import { Density } from './density.ts'
 import { canSplit, shorterLength, type Span, splitAt } from './spans.ts'
 import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 
-/** A slice with fewer rows than this share of a page is sparse. The next slice can still have many rows. */
+/** A slice with less than this share of a page is called sparse. It does not show how many rows the next slice has. */
 const SPARSE = 0.1
-/** If totals show later rows, each sparse slice in a row makes the next slice this many times longer. */
+/** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
 /** After this many slices with too many rows, a slice as short as `#goodLength` may have many rows at one instant. */
 const HEAP_FAILURES = 3
-/** Without a total: after more slices with too many rows than this, `shorterLength` limits the next slice, too. */
+/** After more slices with too many rows than this, `shorterLength` also limits the next slice, if there is no total. */
 const HINTED_FAILURES_MAX = 3
-/** A shortened slice that keeps more than this share of the rows may have many rows at one instant (a heap). */
+/** If a shorter slice still has more than this share of the rows, many rows probably have the same time (a heap). */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice that needs more pages than this is cut alone. A smaller slice is first joined with the part after it. */
+/** A slice of at most this many pages is joined with the time after it and then cut, to avoid a short last part. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -31,7 +31,7 @@ export interface Overfull {
 }
 
 export interface QueueOptions {
-  /** Number of rows on a full page, as far as it is known. */
+  /** Number of rows on a full page, or an estimate. */
   readonly pageRows: number
   /** Spans that end at this time or earlier are returned uncut, until `cut` is called for one of them. */
   readonly wholeUntil?: Instant | undefined
@@ -44,7 +44,7 @@ interface Piece {
   /** The probable number of rows in the piece, estimated from page numbers. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
-  /** True if `rows` of the next piece is the total of this piece and the next piece. */
+  /** True if `rows` of the next piece still includes the rows of this piece. */
   isHead?: boolean
 }
 
@@ -118,7 +118,7 @@ export class SpanQueue {
     return span.until - span.since <= this.#goodLength
   }
 
-  /** `isSingle`: one response proved the span. */
+  /** Adjusts the plan for the next slices to a proven span. `isSingle`: one response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#leaveOut(rows)
@@ -128,7 +128,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // A proven span with more rows than a page has many rows at one instant. Their density would mislead the plan.
+    // If a proven span has more rows than a page, many have the same time. They do not show the rows per µs elsewhere.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -140,7 +140,7 @@ export class SpanQueue {
       this.#approach(span.until, this.#overfullEnd)
   }
 
-  /** Cuts the span because one response can't contain all of its rows. */
+  /** Plans shorter slices for the span, because one response can't contain all of its rows. */
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows } = overfull
     this.#pageRows = pageRows
@@ -175,7 +175,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** The second part stores the total of both parts. The rows of the first part are subtracted after they are read. */
+  /** Queues the parts. If there are two, the second stores the total of both until the first part's rows are known. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
@@ -218,7 +218,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the next slice's length after a slice of `length` µs from `since` on had too many rows. */
+  /** Returns the length (µs) for the next slice. A slice of `length` µs that begins at `since` had too many rows. */
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
@@ -247,7 +247,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Ends the next slice halfway to `to`: many rows are before `to`. After two sparse slices, tries `to` once. */
+  /** Many rows are between `from` and `to`. Ends the next slice halfway or, after two sparse slices, once at `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

@@ -8,7 +8,7 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/** Factors for the slice length after 1, 2, … slices with too many rows. They fall fast: rows may be at one instant. */
+/** These factors shorten the next slice after 1, 2, … slices with too many rows, because rows may share one time. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 /** Returns whether the span has a lower bound and at least one instant between its bounds. */
@@ -39,7 +39,7 @@ export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
 /** Returns the time before which no new row can appear: `overlapMs` before the service's clock (PROOFS, A3). */
 export const youngFrom = (clock: Instant, overlapMs: number): Instant => minusMs(clock, overlapMs)
 
-/** Returns the next slice's length in µs. `failures` slices in a row had too many rows; the last had `length` µs. */
+/** Returns the next slice's length (µs) after `failures` slices with too many rows. The last had `length` µs. */
 export function shorterLength(length: number, failures: number): number {
   const factor = SHRINK[Math.min(failures, SHRINK.length) - 1] ?? SHRINK[0]
   return Math.max(1, Math.floor(length * factor))
@@ -70,7 +70,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the time up to which the spans have no gap: from `from` on or, without it, from the earliest span on. */
+/** Returns the time up to which the spans have no gap after `from` or, if it is undefined, after the first span. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

@@ -1,4 +1,4 @@
-/** Chooses where to cut a span, from the modification times in a response. A poor choice costs requests, not rows. */
+/** Chooses where to cut a span, from the times of the rows in a response. A bad choice only causes more requests. */
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 
@@ -6,12 +6,12 @@ import { canSplit, type Span, splitAt } from './spans.ts'
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
-  /** The ends of the next slices. Empty if `heapAt` (most rows at one instant) or `rate` (newest rows first) is set. */
+  /** The ends of the next slices. Empty if `heapAt` (a time that most rows share) or `rate` is set instead. */
   readonly cuts: readonly Instant[]
   readonly heapAt?: Instant
-  /** The earliest modification time in the sample. The span probably has no rows before it. */
+  /** The earliest modification time in the response. The span probably has no rows before it. */
   readonly from: Instant
-  /** Rows per microsecond. Set only if the newest rows come first: the response then lacks the span's oldest rows. */
+  /** Rows per microsecond. Set only if the newest rows come first, because the response then lacks the oldest rows. */
   readonly rate?: number | undefined
 }
 
@@ -21,7 +21,7 @@ export interface SampleQuestion {
   readonly pageRows: number
   /** Number of rows that the next slice should have. */
   readonly planned: number
-  /** True if earlier slices have predicted at least a third of a page of rows for this slice. */
+  /** True if earlier slices show how many rows to expect in this slice, and these are at least a third of a page. */
   readonly isKnown: boolean
   /** Number of slices in a row that had too many rows, including this one. */
   readonly failures: number
@@ -29,14 +29,14 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of `planned` to aim at after 1, 2, 3 and more slices with too many rows. Used if `isKnown`. */
+/** Share of `planned` for the next slice after 1, 2, 3 or more slices with too many rows, if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** Like `KNOWN_SHARES`, for a response that is sorted by time. Used if `isKnown` is false. */
+/** These shares are used in place of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** For an unsorted response. This share is small, because the span may have far more rows than the response. */
+/** The share of `planned` after an unsorted response. It is small: the span may have far more rows than that. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut. Undefined if fewer than half of the rows have a modification time in the span. */
+/** Returns where to cut the span; undefined if less than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => rangeOf(timesIn(question, stamps))?.earliest ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
@@ -61,7 +61,7 @@ const timesIn = ({ since, until }: Span, stamps: RowStamps): readonly Instant[] 
 
 type Order = 'exact' | 'ascending' | 'descending' | 'none'
 
-/** Returns `ascending` if the rows are sorted by a time, and `exact` if also all times of each row are equal. */
+/** Returns the order of the rows. `exact`: ascending, and each row has only one time, possibly in several fields. */
 function orderOf(rows: readonly RowStamps[]): Order {
   const columns = rows[0]?.length ?? 0
   const agreeing = rows.filter((stamps) => stamps.every((at) => at === stamps[0])).length
@@ -92,7 +92,7 @@ function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQ
   return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
-/** Returns the latest end of a slice that contains at most `wanted` of the times. Equal times stay in one slice. */
+/** Returns the latest time at which a slice with at most `wanted` of the times can end. Never separates equal times. */
 function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   let count = Math.max(1, Math.min(sorted.length - 1, Math.floor(wanted)))
   while (count > 0 && sorted[count] === sorted[count - 1]) count -= 1
@@ -102,7 +102,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the earliest time on page `later`; undefined unless all its times are after all times of page `first`. */
+/** Returns the earliest time on page `later`, if it is later than all times on page `first`; otherwise undefined. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -115,7 +115,7 @@ export function beginningOf(first: readonly RowStamps[], later: readonly RowStam
 
 const NEVER = Number.POSITIVE_INFINITY as Instant
 
-/** Returns the parts of the span after both pages; before both pages if the service returns the newest rows first. */
+/** Returns the parts of the span after the times on both pages, or before these times if the newest rows come first. */
 export function edgesOf(first: readonly RowStamps[], last: readonly RowStamps[], span: Span): Span[] {
   const [begun, ended] = [boundsOf(first, span), boundsOf(last, span)]
   if (begun === undefined || ended === undefined) return []
@@ -133,7 +133,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** A row has several times. Returns the range of the rows' earliest times (`entered`) and of their latest (`gone`). */
+/** A row has an earliest and a latest time. Returns the range of the earliest (`entered`) and the latest (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))
@@ -147,7 +147,7 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
   return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
 }
 
-/** Returns two parts with about equally many rows, or else of equal length; undefined if the span can't be cut. */
+/** Returns two parts with about equally many rows or, without rows, of equal length; undefined for one instant. */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

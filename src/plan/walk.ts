@@ -165,7 +165,7 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** If this run had a page longer than `fullPageRows`, that value is too low, and the longer page counts. */
+  /** Returns the rows on a full page: `fullPageRows` or, if longer, this run's longest page; at most `rowsAsked`. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.rowsUsual) return rowsAsked
@@ -182,7 +182,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. Rows can repeat if each page has all rows. */
+  /** Returns whether the walk ended and no row was on two pages. If each page has all rows, rows can be repeated. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
@@ -194,7 +194,7 @@ export class Walk {
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
     const { rowsUsual } = this.#kind
-    // If a page above the usual size was requested but page 1 is not longer than usual, it may lack rows.
+    // If a page above the usual size was requested but page 1 is not longer than usual, page 1 may lack rows.
     return (
       firstRows > rowsAsked ||
       (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))

@@ -45,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares counts, the previous comparison was at the previous run's clock (mark + settle).
+  // If every run compares counts, so did the previous run. The service's clock was then mark + settle.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
@@ -73,7 +73,7 @@ class CountComparison {
   readonly #reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly #until: Instant
-  /** The service's clock at the previous comparison. Its total did not include the rows that are missing now. */
+  /** The service's clock at the previous comparison. The total did not yet include the rows that are missing now. */
   readonly #comparedAt: Instant | undefined
   #absent = 0
 
@@ -161,8 +161,8 @@ class CountComparison {
   }
 
   /**
-   * Returns at least how long (ms) before the previous comparison a missing row was created. Rows do not contain their
-   * creation time, so the distance is doubled until a response has no row of `missing`.
+   * Returns a minimum delay (ms): a missing row was created at least this long before the previous comparison. Rows do
+   * not contain their creation time, so the delay is doubled until a response has no row of `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

@@ -20,7 +20,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if some rows may have none. `total`: the total of the first response. */
+/** Reads all rows by creation time; undefined if rows may lack that time. `total`: the total of the first response. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms

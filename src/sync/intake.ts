@@ -56,14 +56,14 @@ const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 export class Intake implements AsyncDisposable {
   readonly catalog: ObjectCatalog
   readonly figures = noFigures()
-  /** The reason why rows are read. Before it changes, the caller commits all added rows. */
+  /** The reason why rows are read. The caller commits all added rows before it changes this value. */
   source: RowSource
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
   #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
-  /** True if rows in the open window lack a deletion flag. The deleted rows are known when the window is closed. */
+  /** True if rows in the open window lack a deletion flag. Deleted rows are found when the window is closed. */
   #awaitsDifference = false
 
   constructor(context: WalkContext, options: IntakeOptions) {
@@ -120,7 +120,7 @@ export class Intake implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** False for rows without a deletion flag, and for audit entries: one load must have all rows of the window. */
+  /** Whether a load can end within a window. False for audit entries and for rows without a deletion flag. */
   get #cutsBetweenPages(): boolean {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
@@ -131,7 +131,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If one is full while another is loaded, the walk waits. */
+  /** Loads full segments during the walk, one at a time. If the next segment is full meanwhile, the walk waits. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

@@ -89,7 +89,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys that the previous reconcile did not find, because an edit has set their time back before `start`. */
+/** Returns keys that the previous reconcile did not find, because an edit moved their time to before `start`. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []
@@ -115,7 +115,7 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
-  // The total also changes if rows were added or removed meanwhile. Only rows without a creation time can be missing.
+  // A total also differs if rows were added or removed meanwhile. If all rows have creation times, all were read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
 }
 

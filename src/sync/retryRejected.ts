@@ -22,7 +22,7 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** The number of rejected rows that can't be loaded again, because only a fingerprint is stored. Unset: 0. */
+  /** Number of rejected rows that can't be loaded again, because only a fingerprint is stored; undefined means 0. */
   readonly withheld?: number
 }
 
@@ -30,7 +30,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rejected rows to read from the warehouse at once. It limits the rows of a page. */
+/** The number of rejected rows that one query reads. A page of staged rows never has more rows. */
 const ROWS_AT_ONCE = 500
 /** A batch with this many rows is full: rows of the next load go to a new batch. Rows of one load stay together. */
 const ROWS_A_LOAD = 5_000
@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded again. False: other loads removed some, so the caller must list all again. */
+/** Returns whether all rows were loaded. False: other loads removed some, so the caller must list the rows again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,
@@ -114,7 +114,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Other loads have removed rejected rows meanwhile. Reading by offset has then skipped other rows.
+  // Other loads have removed rejected rows meanwhile. A query with an offset then skips rows that still exist.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',

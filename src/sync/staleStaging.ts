@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns Infinity for a file that another process has removed meanwhile. */
+/** Returns the time of the last change (ms); Infinity for a file that another process has removed. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

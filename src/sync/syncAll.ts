@@ -10,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** More reports at the same time would need more memory. With fewer, reports would wait longer. */
+/** Number of reports that run at the same time. More reports need more memory, and fewer would make reports wait. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */

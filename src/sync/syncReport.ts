@@ -1,4 +1,4 @@
-/** Executes an incremental run of a report. A mark moves in the transaction that stores the last row before it. */
+/** Executes an incremental run of a report. One transaction moves the mark and stores the last row before the mark. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'

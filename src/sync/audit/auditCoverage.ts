@@ -8,11 +8,11 @@ import type { SyncContext } from '../context.ts'
 export interface TrailRefill {
   /** Trails that were last read at this time or earlier must be read again. */
   readonly askedUntil: Instant
-  /** Stores that all trails of the entity were read again. */
+  /** Records in the warehouse that all trails of the entity were read again. */
   readonly done: () => Promise<void>
 }
 
-/** Stores the current configuration. Returns the trails to read again, by scope prefix of the entity, such as `3:`. */
+/** Stores the current configuration. Returns the trails to read again by the beginning of their scope, e.g. `3:`. */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

@@ -39,7 +39,6 @@ export async function cancelledBefore(
   return book?.state === 'cancelled' ? book.report : undefined
 }
 
-/** Returns the error CANCELLED for a backfill of this report. */
 export const wasCancelled = (report?: ReportName): SyncError =>
   new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
     cure: 'Request the same range again: a new backfill begins.',

@@ -160,12 +160,12 @@ export interface BackfillPreview {
 }
 
 interface PreviewBooks {
-  /** Undefined if there is no warehouse yet. */
+  /** Reads open backfills and their windows; undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview. For an open backfill, it leaves out `done` windows. Throws USAGE_INVALID and client errors. */
+/** Returns the preview, without windows that an open backfill has `done`. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -1,4 +1,4 @@
-/** Finds the backfill that an operator requests. A request for the range of an open backfill continues it. */
+/** Finds the backfill that an operator requests. If a backfill of that range is open, the request continues it. */
 import { randomUUID } from 'node:crypto'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type Instant, formatInstant } from '../../instant.ts'

@@ -15,7 +15,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
 
-/** The manifest's version. A window whose manifest has another version is pulled again. */
+/** The version of the manifest's format. A window whose manifest has another version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
@@ -156,7 +156,7 @@ export interface PullAsk {
   /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
   /**
-   * Text before each number that staging writes as text, because a double would round it. Each warehouse has another.
+   * Text before each number that staging writes as text, because a double would round it. It differs in each warehouse.
    */
   readonly numberMark: string
   readonly profile: PagingProfile

@@ -30,7 +30,7 @@ export async function loadPulled(context: SyncContext, pulled: PulledWindow): Pr
   }
 }
 
-/** Commits nothing if the window has not changed the paging profile, because a commit takes time. */
+/** Stores the paging profile if this window has changed it. Otherwise commits nothing, because a commit takes time. */
 async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
   const { report, fence } = ask
   if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return

@@ -17,7 +17,7 @@ export const pullHere =
 
 export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
 
-/** Reads the window. Throws CONFIG_INVALID if the backfill was planned with other settings, and the walk's errors. */
+/** Reads the window. Throws errors of the walk, and CONFIG_INVALID if the backfill was planned with other settings. */
 export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
   const handover = new Handover(given.settings.staging, ask)
   try {

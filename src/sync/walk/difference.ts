@@ -100,7 +100,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows. With `withDeleted`, includes deleted rows and adds all rows to this sink. */
+  /** Reads the spans. Includes deleted rows only if the sink `withDeleted` is given, and then adds all rows to it. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

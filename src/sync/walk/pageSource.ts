@@ -42,7 +42,7 @@ export class PageSource {
   profile: PagingProfile
   /** Number of requested pages, including those of walks without a proof. */
   pages = 0
-  /** The service's clock in its first response. Later pages may lack rows that were modified after it. */
+  /** The service's clock in its first response. Later pages may lack rows that were modified after this time. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration

@@ -79,7 +79,7 @@ async function followVerdicts(reading: SliceReading): Promise<ProvenRows | CutSl
   }
 }
 
-/** The first pages stay in memory, not in the spool, while the slice may still be cut. */
+/** Reads one slice. Its first pages stay in memory, not in the spool, while the slice may still be cut. */
 class SliceReading {
   readonly source: SliceSource
   readonly slice: Slice

@@ -43,7 +43,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window` read by creation time; undefined if there are more than `RECENT_MAX`. */
+  /** Keys of the rows that `window()` has read by creation time; undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
   /** Finds deleted rows if rows may lack a deletion flag; undefined if all rows have one. */
@@ -96,7 +96,7 @@ export class Reading implements AsyncDisposable {
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
   }
 
-  /** `axis`: requests filter by modification time (`window`) or by creation time. */
+  /** Yields the proven slices of the spans. `axis`: filters by modification time (`window`) or by creation time. */
   slices(axis: SliceSource['axis'], spans: readonly Span[]): AsyncGenerator<ProvenSlice, void> {
     return provenSlices({ ...this.source, axis }, spans)
   }
@@ -112,7 +112,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds of time. Returns a `CutSlice` if only one response is wanted and that lacks rows. */
+  /** Reads all rows without bounds of time. Returns a `CutSlice` if the policy wants one response but this lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }
@@ -201,7 +201,7 @@ type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
 
-/** Compares the total by creation time with the total of all rows. If equal, all rows have a creation time. */
+/** Compares the total by creation time with the total of all rows. If they are equal, all rows have a creation time. */
 export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   const { context, plan } = reading
   let kind: 'undated' | 'unknown' = 'unknown'

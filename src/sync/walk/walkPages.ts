@@ -8,7 +8,7 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice. Rows of a walk without a proof are dropped again. */
+/** Receives the rows of a slice. If a walk ends without a proof, its rows are removed. */
 export interface RowSink {
   /** Remembers where a slice begins. `drop` removes all rows that were added after this point. */
   begin(): Promise<void>
@@ -77,7 +77,7 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads all pages up to the total, several at once. If more rows may exist, also reads the pages after them. */
+  /** Reads all pages up to the total, several at once. If rows may exist after these pages, reads later pages, too. */
   async pagesOfTotal(): Promise<void> {
     const last = this.walk.pagesCalledFor
     await this.#readAtOnce(Array.from({ length: last - 1 }, (_, n) => n + 2))
@@ -109,7 +109,7 @@ export class PageWalk {
     })
   }
 
-  /** Does not compare pages of one row: an unsorted response may repeat a row, and the key shows whether it is new. */
+  /** Returns whether the page repeats the last one. False for pages of one row: their keys show whether it is new. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

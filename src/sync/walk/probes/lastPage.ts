@@ -12,7 +12,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** A found last page. If it is short, the walk back reuses this response. If it is full, it is read again. */
+/** A found last page. The walk back to page 1 uses this response if the page is short, and requests a full page again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
@@ -20,7 +20,7 @@ export interface FoundPage extends CountedPages {
 /** The two parts of a span that is too large for one load, with their probable numbers of rows. */
 type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
-/** A part is planned with this share of a load, not with a full load: a row with two times can be in both parts. */
+/** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
 /** `guess`: the page to request first. `stop`: the page at which a load is full; undefined: one load is enough. */
@@ -70,8 +70,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back lacks. Reads the last page again, because a new row moves other rows to
- * later pages. Also requests the time after all returned rows: the service may return no page after a certain number.
+ * Returns whether rows exist that the walk back to page 1 lacks. Reads the last page again: a new row moves other rows
+ * to later pages. Also requests the time after all returned rows: services may return no page after a certain number.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,

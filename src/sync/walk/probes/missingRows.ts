@@ -62,7 +62,7 @@ export async function probePartTotals(
   return sum >= Math.min(before, now) && sum <= Math.max(before, now) ? 'add up' : 'differ'
 }
 
-/** Returns whether a trail has entries before or after all returned ones. No other request would return those. */
+/** Returns whether a trail has entries before or after the returned entries. No other request finds such entries. */
 export async function probeOutside(source: SliceSource, span: Span, seen: readonly FetchedPage[]): Promise<boolean> {
   const stampsIn = (pages: readonly FetchedPage[]): Instant[] =>
     pages.flatMap(({ page }) => stampsOf(source.pages.report, page).flat()).filter((at) => at !== undefined)
