@@ -91,7 +91,7 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Adds a notice for each condition that has begun or ended. */
+  /** Adds a notice to the waiting notices for each condition that has begun or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, notify } = this.#parts
     // If the state of the reports cannot be read now, the next check reads it again.

@@ -129,7 +129,7 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** Calls `onBroken` if DuckDB accepts no more statements, as after a fatal error. */
+  /** Calls `onBroken` if DuckDB accepts no more statements, for example after a fatal error. */
   async #probe(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()

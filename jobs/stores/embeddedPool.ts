@@ -12,7 +12,7 @@ import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** VACUUM and CHECKPOINT run at this interval. PGlite starts neither by itself, and its files would always grow. */
+/** VACUUM and CHECKPOINT run at this interval. PGlite starts neither by itself. Without them, its files would grow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']

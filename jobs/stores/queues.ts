@@ -38,7 +38,7 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over after 20 s. Locks are renewed every 7.5 s: no worker must block for longer. */
+/** A dead worker's job is taken over after 20 s. Locks are renewed every 7.5 s: block the event loop for less time. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */
@@ -97,7 +97,7 @@ export class Queues {
     // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
     const close = worker.close.bind(worker)
     worker.close = (force = this.#parts.isConnected?.() === false) => close(force)
-    // A job whose lock was lost can already run in another process, so it is cancelled here.
+    // A job whose lock was lost can already run in another process, so this process cancels the job.
     worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => worker.cancelJob(id, 'the lock of the job was lost')))
     const kept = worker as Worker
     this.#workers.add(kept)
