@@ -1,6 +1,6 @@
 /** The list of all errors. Callers compare `code` or `retry`, never the message. No error contains a secret. */
 
-/** `never`: the call fails again until somebody acts. `transient`: the call may succeed later. */
+/** `never`: the call fails again until somebody acts. `transient`: the call can succeed later. */
 export type Retry = 'never' | 'transient'
 
 const CODES = {

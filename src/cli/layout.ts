@@ -102,7 +102,7 @@ function drawTable(columns: readonly Column[], rows: readonly (readonly string[]
     .join('\n')}\n`
 }
 
-/** Returns a block of lines for each row. Empty values have no line, and long values continue below their beginning. */
+/** Returns a block for each row, with one line per value. Empty values have no line. Long values have several lines. */
 function valueLines(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
   const indent = Math.max(...columns.map(({ head }) => head.length)) + 2
   const blocks = rows.map((row) =>
@@ -136,7 +136,7 @@ export const problemText = (subject: string, problem: Problem | undefined, state
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes a beginning such as `events: ` from the message, because the caller has already printed the name. */
+/** Removes the subject, such as `events: `, from the message, because the caller has already printed the subject. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox uses this port, so that its address stays the same. If the port is in use, it uses any other port. */
+/** The sandbox listens on this port, so that its address stays the same. If it is in use, a free port is used. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {

@@ -37,7 +37,7 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
 /** Matches SQL that begins with a comment (`--`). Such SQL contains white space, and an option does not. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Adds `--` before SQL that begins with a comment. Otherwise the parser would read the SQL as an option. */
+/** Adds `--` before SQL that begins with a comment. Without `--`, the parser would read the SQL as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -84,7 +84,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** With `--json`, prints the error CANCELLED as a JSON document. Otherwise `Stop` has already printed a message. */
+/** With `--json`, prints the error CANCELLED as JSON. Without `--json`, `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

@@ -33,7 +33,7 @@ export type Done = (code: ExitCode) => void
 const COLUMNS_ELSEWHERE = 200
 
 export function outputOf(stream: NodeJS.WriteStream): Output {
-  // A reader such as `head` may close the pipe before the end. The process then exits without an error.
+  // A reader such as `head` can close the pipe before the end. The process then exits without an error.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit()
   })

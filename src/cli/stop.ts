@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. A second one within this time is ignored. */
+/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. Within this time, the second is ignored. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -46,7 +46,7 @@ export class Stop implements Disposable {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** After this call, a stop counts as a success. Commands that run until they are stopped call this method. */
+  /** After this call, a stop counts as a success. For commands that run until they are stopped, such as `worker`. */
   endsWell(): void {
     this.#endsWell = true
   }

@@ -1,4 +1,4 @@
-/** Checks single settings. No message quotes an address, because an address may contain a password. */
+/** Checks single settings. No message quotes an address, because an address can contain a password. */
 import { isIP, isIPv4 } from 'node:net'
 import { attempt } from '../errors.ts'
 import { DAY_MS, parseInstant } from '../instant.ts'
@@ -6,7 +6,7 @@ import { cronProblem, isCron } from './cron.ts'
 import { parseDuration } from './units.ts'
 
 const EVERY_MS_MIN = 1_000
-/** Node's timers cannot wait longer than 2^31 ms (24.8 days). */
+/** The maximum of `every`: Node's timers cannot wait longer than 2^31 ms (24.8 days). */
 const EVERY_MS_MAX = 24 * DAY_MS
 /** Ten years. With a much longer duration, a computed instant would not be an exact integer. */
 const REACH_MS_MAX = 3_650 * DAY_MS
@@ -53,7 +53,7 @@ const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
 export interface LakeAddress {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The path of the SQLite file, or the connection string of PostgreSQL, which may contain a password. */
+  /** The path of the SQLite file, or the connection string of PostgreSQL, which can contain a password. */
   readonly at: string
 }
 

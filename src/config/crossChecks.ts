@@ -48,7 +48,7 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/** Returns a problem for each setting that a lake excludes, and for each setting that only a lake may have. */
+/** Returns a problem for each setting that a lake excludes, and for each setting that is allowed only with a lake. */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })

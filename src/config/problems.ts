@@ -1,4 +1,4 @@
-/** Collects the problems of a configuration in one error. Problems name keys, never values, which may be secret. */
+/** Collects the problems of a configuration in one error. Problems name keys, never values, which can be secret. */
 import { SyncError } from '../errors.ts'
 
 export interface Problem {

@@ -89,7 +89,7 @@ function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 
   return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
 }
 
-/** The empty texts are never used, because `missingSettings` has already rejected a missing address or client. */
+/** The empty texts only satisfy the types: `missingSettings` has already rejected a missing address or client. */
 function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
   return {
     baseUrl: new URL(raw.base_url ?? ''),
@@ -148,7 +148,7 @@ function rhythmOf(every: string): Rhythm {
   return { every, ...(everyMs !== undefined && { everyMs }) }
 }
 
-/** Audit reports are never reconciled, because audit entries do not change. */
+/** Returns when a report is reconciled. Audit reports never are, because audit entries do not change. */
 const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: Rhythm } =>
   perRecord !== undefined || every === 'never' ? {} : { reconcile: rhythmOf(every) }
 

@@ -53,9 +53,9 @@ export interface ReportConfig extends Rhythm {
   /** True if schema `history` keeps every version of each row. */
   readonly keepsHistory: boolean
   readonly privacy: Privacy
-  /** True if runs also request rows by creation time, because a filter by modification time may miss unedited rows. */
+  /** True if runs also request rows by creation time, because a filter by modification time can miss unedited rows. */
   readonly askCreated: boolean
-  /** Empty for all reports except `audit_entries`. */
+  /** The kinds of audited records. Empty for all reports except `audit_entries`. */
   readonly entities: readonly AuditedEntity[]
 }
 
@@ -90,7 +90,7 @@ export interface ServeConfig extends ServeAddress {
 }
 
 export interface NotifyConfig {
-  /** Only the host is printed or logged, because path and query may be secret. */
+  /** Only the host is printed or logged, because path and query can be secret. */
   readonly webhook: URL
   readonly secret: Secret
   readonly lagMs: number
@@ -106,7 +106,7 @@ export interface Config {
   readonly publishBy: 'blocks' | 'whole'
   /** The path of the warehouse with `.staging` appended. */
   readonly staging: string
-  /** DuckDB's extensions are in this directory. It is always set if a setting needs an extension. */
+  /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
   readonly extensions?: string
   readonly serve?: ServeConfig
   readonly queue: string

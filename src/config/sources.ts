@@ -44,7 +44,7 @@ export async function readSecretFile(file: string, name: string): Promise<Secret
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }
   const secret = secretIn(text)
   if (secret === undefined) return { problem: `the file with the ${name} is empty` }
-  // While an operator replaces the file, it may be missing or empty. Then the old secret stays in use.
+  // While an operator replaces the file, the file can be missing or empty. Then the old secret stays in use.
   return new Secret(secret, async () => secretIn(await contentOf(file)))
 }
 

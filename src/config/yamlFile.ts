@@ -1,11 +1,11 @@
-/** Parses YAML and finds the line of each key. Errors never quote the text, which may contain a secret. */
+/** Parses YAML and finds the line of each key. Errors never quote the text, which can contain a secret. */
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
 import { attempt } from '../errors.ts'
 import type { Path } from './problems.ts'
 
 export interface YamlFile {
   readonly value: unknown
-  /** Returns the line number (from 1) of the deepest part of `path` that exists. */
+  /** Returns the line number (from 1) of the key at `path`. For a missing key, returns that of its nearest parent. */
   lineOf(path: Path): number
   /** If there are errors in the text, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
@@ -64,7 +64,7 @@ function childOf(node: unknown, step: string | number): { node: unknown; offset:
 
 const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
-/** Removes quotations of the text from the parser's message, because the text may contain a secret. */
+/** Removes quotations of the text from the parser's message, because the text can contain a secret. */
 function messageOf(error: YAMLError): string {
   if (error.code === 'DUPLICATE_KEY') return 'a key is there twice'
   if (error.code === 'TAG_RESOLVE_FAILED' || error.code === 'BAD_COLLECTION_TYPE')

@@ -1,4 +1,4 @@
-/** The schemas of messages about operations. Both sides validate messages, because their versions may differ. */
+/** The schemas of messages about operations. Both sides validate messages, because their versions can differ. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -47,7 +47,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // The operation `activity` does not read the warehouse, which may be busy.
+  // The operation `activity` does not read the warehouse, which can be busy with a load.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -137,7 +137,7 @@ export const ANSWERS = {
   resume: Publication.extend({ resumed: z.array(report) }),
   cancel: Publication.extend({
     cancelled: z.string(),
-    /** Example: `the backfill of events`. */
+    /** The object that was cancelled. Example: `the backfill of events`. */
     what: z.string(),
     /** True if an earlier request had already cancelled the run or the backfill. */
     isAlready: z.boolean().optional(),

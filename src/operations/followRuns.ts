@@ -24,7 +24,7 @@ export async function followRuns(reports: readonly ReportName[], options: Follow
   const { signal } = caller
   const ended = new Map<ReportName, EndedRun>()
   const all = Promise.withResolvers<void>()
-  // The caller may abort before this promise is awaited. Then Node would report an unhandled rejection.
+  // The caller can abort before this promise is awaited. Then Node would report an unhandled rejection.
   all.promise.catch(() => undefined)
   const before = runs.begun
   const leave = runs.follow((event) => {

@@ -108,7 +108,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Waits for the loads of other callers, because only one caller can load at a time. */
+/** Loads rejected rows again. First waits for other callers, because only one caller can load at a time. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []

@@ -90,7 +90,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads the warehouse or, if another process has it open, the published copy, whose pauses may be older. */
+/** Reads the warehouse or, if another process has it open, the published copy, whose pauses can be out of date. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

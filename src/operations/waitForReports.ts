@@ -95,7 +95,7 @@ const nothingPublished = (report: ReportName): Readiness => ({
   reason: 'nothing was published yet',
 })
 
-/** Decides whether a report's rows are complete up to `until`. Uses its mark, its gaps, and ranges to read again. */
+/** Decides whether a report's rows are complete up to `until`. Checks the mark, the gaps, and ranges to read again. */
 export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing
   const missing = missingBefore(standing, formatInstant(until))

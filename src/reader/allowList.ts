@@ -16,12 +16,12 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
 /** A comment before EXPLAIN is not allowed, because only DuckDB knows where the comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
-/** The names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
+/** SQL that lists the names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`
 
-/** Parses the bodies of views and macros as statements. A body that cannot be parsed is refused. */
+/** SQL that parses the bodies of views and macros as statements. A body that cannot be parsed is refused. */
 const DEFINITIONS = `
   SELECT kind, lower(name) AS name, tree->>'error' = 'false' AS is_parsed,
     ${CALLS} AS calls, ${TABLE_CALLS} AS table_calls, ${READS} AS reads
@@ -67,7 +67,7 @@ export async function createRule(sql: Sql, place?: string): Promise<void> {
 const namesOutside = (names: string, list: ReadonlySet<string>): string =>
   `list_filter(${names}, lambda each: NOT list_contains([${[...list].map(text).join(',')}], each))`
 
-/** A macro or view is allowed if all functions and views in it are allowed. */
+/** Returns the allowed functions and the refused views. A view or macro is refused if it uses a refused name. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
   const lists = listsOf(definitions, refused)
   const others = definitions.filter(

@@ -102,7 +102,7 @@ interface ToolAnswer {
   readonly isError?: boolean
 }
 
-/** Returns the rows as a JSON document with the warrants of the reports. `more`: the statement has further rows. */
+/** Returns the rows and the warrants as a JSON document. `more` is true if the statement has more rows. */
 async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<ToolAnswer> {
   const rows: string[] = []
   let chars = 0

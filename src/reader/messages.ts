@@ -11,7 +11,7 @@ export interface OpenRequest {
   readonly memory: string
   readonly disk: string
   readonly threads?: number | undefined
-  /** The only file that this reader process may write. */
+  /** The only file that this reader process is allowed to write. */
   readonly result?: string | undefined
 }
 

@@ -38,7 +38,7 @@ export interface AskOptions {
 }
 
 export class ReaderProcess {
-  /** The process may write only to this folder. */
+  /** The process is allowed to write only to this folder. */
   readonly folder: string
   readonly ended: Promise<SyncError>
   readonly #child: ChildProcess

@@ -16,7 +16,7 @@ export function select(table: Table, values: Values): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** An event matches if either of its two modification times is in the window (spec §4). */
+/** Returns a test for the window, if there is one. Either of an event's two modification times must match (spec §4). */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined

@@ -21,7 +21,7 @@ export interface WorldOptions {
 }
 
 export interface RowRequest {
-  /** Amounts in budgets and automated bookings are in this currency. The default is EUR. */
+  /** The currency of amounts in budgets and automated bookings. The default is EUR. */
   readonly currency?: Currency
   /** The `expand` flags of the collections in the row. Default: all. */
   readonly flags?: readonly string[]

@@ -70,7 +70,7 @@ export async function coverageOf(
   )
 }
 
-/** After a change of these settings, a range may have to be read again. */
+/** Settings that decide which rows are requested. After a change, Tidemark sometimes must read a range again. */
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface ReadConfig {

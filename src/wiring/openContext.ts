@@ -153,7 +153,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
     if (!kept.success || kept.data.of !== of) return 0
     const { fromMs, untilMs } = kept.data
     const now = clock.now()
-    // The clock was set back after the pause began. The remaining time is unknown, so the pause is ignored.
+    // If the clock was set back after the pause began, the remaining time is unknown. Then the pause is ignored.
     return now < fromMillis(fromMs) ? 0 : Math.max(0, millisBetween(now, fromMillis(untilMs)))
   }
   return {

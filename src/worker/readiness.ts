@@ -42,7 +42,7 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   return ownership.isDecided
 }
 
-/** Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
+/** Writes a test file. Rejects if the disk is full, if a quota is used up, or if the folder is read-only. */
 async function checkSpace(file: string): Promise<void> {
   try {
     await writeFile(file, BLOCK, { mode: PRIVATE_FILE })

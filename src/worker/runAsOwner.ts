@@ -89,7 +89,7 @@ async function sendNotices(
   await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
 }
 
-/** Adds a job for each running backfill, because the queue may have lost the job. */
+/** Adds a job for each running backfill, because the queue can have lost the job. */
 async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Warehouse): Promise<void> {
   for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
     if (state !== 'running') continue

@@ -53,7 +53,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
   return hasFailed(findings) ? 1 : 0
 }
 
-/** Returns a warning instead of a failure, because commands work without a console. */
+/** Returns a warning, not a failure, if a worker cannot start the console, because commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkReach(host, { token, viewToken })

@@ -35,7 +35,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker may have loaded rows before this sync. So the printed table counts the rows of all loads.
+  // The worker can have loaded rows before this sync. So the printed table counts the rows of all loads.
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)

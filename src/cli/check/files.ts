@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** A missing lake only causes a warning, because the first sync creates it. */
+/** Checks the lake. If it does not exist, returns only a warning, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)

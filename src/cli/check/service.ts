@@ -105,7 +105,7 @@ function questionOf(
   }
 }
 
-/** Returns the service's page size if it is smaller than the requested one. */
+/** Returns the number of rows per page if the service sends fewer than requested; otherwise undefined. */
 async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize

@@ -49,7 +49,7 @@ export interface Definition extends Endpoint {
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
-  /** The specification lists no numbers of entities, so `id` is arbitrary. */
+  /** The specification does not define numbers of entities, so `id` is invented. */
   readonly entity: { readonly id: number; readonly type: string }
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true

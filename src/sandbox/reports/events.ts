@@ -88,7 +88,7 @@ export const events: Definition = {
   },
   collections: [
     many('meetingRooms', (dice, row) => {
-      // All attendees on site have space in each room.
+      // Each room has space for all attendees on site.
       const capacity = onSiteOf(row.dice) + dice.below(100, 'capacity')
       return {
         name: dice.pick(dice.pools.venues, 'venue'),
