@@ -53,7 +53,7 @@ const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
 const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>
   nullable && (table.schema === 'tidemark' || KEYS.get(table.name)?.includes(name) !== true)
 
-/** Returns one interface for each table, and an interface `Database` of all tables for query builders such as Kysely. */
+/** Returns one interface for each table, and an interface `Database` of all tables for query builders (Kysely). */
 export function typescriptOf(tables: readonly RowTable[]): string {
   const members = tables.map((table) => `  '${qualified(table)}': ${interfaceName(table)}\n`)
   return `/** Made by "tidemark schema --format typescript": rows as getRowObjectsJS() of @duckdb/node-api returns them. */

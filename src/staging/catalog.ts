@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** Maximum nodes of a trie (tree of field names). A larger trie is deleted, because it would need too much memory. */
+/** Maximum nodes of a trie (tree of field names). A larger trie is deleted: its names are probably identifiers. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -40,7 +40,7 @@ export interface TrieNode {
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The node that followed in the previous row. The scan tries it first, because rows often have equal fields. */
+  /** The node that followed in the previous row. The scan tries it first, because most rows have the same fields. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }

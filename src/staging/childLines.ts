@@ -6,7 +6,7 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** Whether items have an `id`. `unique`: no two items of a row share an `id`. `unsure`: the load must check this. */
+/** `none`: no item has an `id`. `unique`: no two items of a row share an `id`. `unsure`: the load must compare them. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 export interface CollectionPage {

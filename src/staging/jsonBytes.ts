@@ -38,7 +38,7 @@ export class MalformedJson extends Error {
 const DEPTH_MAX = 200
 /** A number with more digits than this can change when it is converted to a double. */
 const DOUBLE_DIGITS = 15
-/** A number with a larger power of ten might not fit a double. */
+/** A number with a larger power of ten can be too large or too small for a double. */
 const DOUBLE_POWER_MAX = 290
 /** DuckDB writes a smaller number with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
@@ -50,7 +50,7 @@ const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** For each byte value: 1 if JSON strings may contain the byte without an escape, else 0. */
+/** For each byte value: 1 if a JSON string can contain the byte without an escape, otherwise 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
@@ -96,7 +96,7 @@ export class JsonBytes {
   /** Number of escapes (such as `\n`) in all strings so far. A value that raises the number contains escapes. */
   escapes = 0
   kind: Kinds = 0
-  /** The last parsed number, if it is whole and has at most 15 digits; else NaN. */
+  /** The last parsed number if it is whole and has at most 15 digits; otherwise NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
@@ -263,7 +263,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns true for a number between -0.0001 and 0.0001 except 0. DuckDB may print 0.00001 as `1e-05`. */
+  /** Returns true for a number between -0.0001 and 0.0001 except 0. DuckDB can print 0.00001 as `1e-05`. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

@@ -10,7 +10,7 @@ import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 
-/** The key of a row, for comparison: a number if it is a safe integer, else its JSON text. */
+/** The key of a row, for comparison: a number if it is a safe integer; otherwise its JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {

@@ -19,7 +19,7 @@ export interface SpoolLimits {
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's time when the page was requested, or an earlier time if the exact time is not known. */
+  /** A time shortly before the request of the page, or the exact time of the request (service's clock). */
   readonly askedAt: Instant
 }
 
@@ -257,7 +257,7 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   return length
 }
 
-/** Frees the memory at once. V8 alone would keep the lines of about ten pages until it collects garbage. */
+/** Frees the buffer's memory immediately. V8 would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
   // Node puts small buffers into one shared block of memory. Freeing the block would destroy other buffers.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)

@@ -170,7 +170,7 @@ export class Warehouse implements AsyncDisposable {
 
   async #loadAlone(known: Omit<LoadPlace, 'database' | 'discovered'>, input: LoadInput): Promise<LoadResult> {
     const discovered = this.#discovered ?? (await discoveredColumns(this.#database))
-    // A load that throws may still have been committed, with new columns. So the next load reads the columns again.
+    // A load that throws can still have been committed, with new columns. So the next load reads the columns again.
     this.#discovered = undefined
     const place = { ...known, database: this.#database, discovered }
     const result = await withThreads(this.#database, stagedBytes(input.segment), () =>
@@ -186,7 +186,7 @@ export class Warehouse implements AsyncDisposable {
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
     return this.#database.transaction(async (sql) => {
       const fence = await this.#fences.take(sql, ask)
-      // In a lake, an older run may still be active. It can't commit any more, so its state becomes `stopped`.
+      // In a lake, an older run can still be active. It can't commit any more, so its state becomes `stopped`.
       if (this.#database.isShared) await stopDeadRuns(sql, ask)
       return fence
     })
@@ -203,7 +203,7 @@ export class Warehouse implements AsyncDisposable {
     await this.#database.transaction((sql) => recordRun(sql, run))
   }
 
-  /** Records the states of reports. If a history is switched on, discovered columns may get other names. */
+  /** Records the states of reports. If a history is switched on, discovered columns can get other names. */
   async recordReportStates(states: readonly ReportStateRow[]): Promise<void> {
     const recorded = JSON.stringify(states, (field, value: unknown) => (field === 'now' ? undefined : value))
     if (recorded === this.#recordedStates && !this.#database.isShared) return
@@ -246,7 +246,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
 
-  /** Stores the configuration of a scope. A column that is hashed from now on may get another type. */
+  /** Stores the configuration of a scope. A column that is hashed from now on can get another type. */
   recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {
     return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
@@ -284,7 +284,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => publish(this.#database, to, this.#publishBy))
   }
 
-  /** Runs one reading statement. If a transaction is running, the statement waits for its end. */
+  /** Runs one reading statement. If a transaction is running, the statement waits until the transaction ends. */
   rows<T>(sql: string): Promise<T[]> {
     return this.#database.rows<T>(sql)
   }

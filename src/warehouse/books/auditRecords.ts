@@ -51,7 +51,7 @@ export async function recordSkipped(
 
 export interface DueRecord {
   readonly scope: string
-  /** The identifier is text, because it may exceed 2^53. */
+  /** The identifier is text, because it can exceed 2^53. */
   readonly recordId: string
   /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
@@ -68,7 +68,7 @@ export interface DueRecord {
 export interface RecordsRequest {
   readonly now: Instant
   readonly report: string
-  /** The report (and table) whose rows are the records. Example: `enquiries`. */
+  /** The report whose rows have the audit trails. Example: `enquiries`. */
   readonly follows: string
   readonly keyColumn: string
   readonly scopePrefix: string

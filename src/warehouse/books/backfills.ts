@@ -138,7 +138,7 @@ export class BackfillBooks {
     return rows.map(withoutNulls)
   }
 
-  /** Sets the backfill to `running`. Another `running` backfill of the report has no process, and becomes `pending`. */
+  /** Sets the backfill to `running`. Sets any other `running` backfill, whose process has died, to `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
     return this.#database.transaction(async (sql) => {
       await this.#fences.check(sql, fence)

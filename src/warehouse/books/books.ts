@@ -52,7 +52,7 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
      FROM tidemark.marks m WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}`,
     [report, scope],
   )
-  // In one query with the mark above, these two queries would take twice as long.
+  // One query for the mark and these two values would take twice as long as two queries.
   const [load] = await sql.rows<{ until: Instant | null; begunAt: Instant | null }>(
     `SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE report = $1 AND scope = $2 AND load_id = $3) AS until,
        (SELECT epoch_us(min(started_at)) FROM tidemark.runs

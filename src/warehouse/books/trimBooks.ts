@@ -9,7 +9,7 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, loads and orders, and joins old windows. Returns how many were removed. Needs a transaction. */
+/** Removes old runs, loads and orders, and joins old windows. Returns the numbers. Call it in a transaction. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]

@@ -170,7 +170,7 @@ export class Database implements Sql, AsyncDisposable {
     return `SET max_vacuum_tasks = ${compactions}`
   }
 
-  /** Runs `work` while no other statement runs. `work` may run statements outside of a transaction. */
+  /** Runs `work` while no other statement runs. The statements of `work` are not in a transaction. */
   async exclusive<T>(work: (run: (sql: string) => Promise<void>) => Promise<T>): Promise<T> {
     return this.#inTurn(() => work((sql) => this.#execute(sql)))
   }
@@ -267,7 +267,7 @@ export class Database implements Sql, AsyncDisposable {
     try {
       return await read()
     } catch (error) {
-      // After an error, the transaction accepts only ROLLBACK. Before a ROLLBACK, the statement ANY_ORDER would fail.
+      // After an error, the transaction accepts only ROLLBACK. Until then, the statement ANY_ORDER would fail.
       await this.#connection.run('ROLLBACK').catch(() => undefined)
       throw error
     } finally {

@@ -30,7 +30,7 @@ export class FieldSql {
     this.#parts = parts
   }
 
-  /** Returns the `columns` argument of `read_json`: JSON for fields that may be nested, VARCHAR for all others. */
+  /** Returns the `columns` argument of `read_json`: JSON for fields that can be nested, VARCHAR for all others. */
   readerColumns(): string {
     const fields = this.#parts.catalog.fields.map(
       (field) => `${name(field.stagedName)}: ${text(typeToRead(field, this.#readsJson(field)))}`,
@@ -88,7 +88,7 @@ export class FieldSql {
     })
   }
 
-  /** True if a field of the load has values of a kind, such as text, that may not fit the field's column. */
+  /** True if the load has values that possibly do not fit their columns. Example: texts for a column of numbers. */
   get mayMisfit(): boolean {
     return this.#misfitFields().length > 0
   }
@@ -163,7 +163,7 @@ export class FieldSql {
     return xorOf([shapeHash, ...parts])
   }
 
-  /** DuckDB reads a field as JSON in one load and as VARCHAR in another. The hash must be the same in both loads. */
+  /** DuckDB can read a field as JSON in one load and as VARCHAR in the next. The hash must be equal in both loads. */
   #hash(field: CatalogField): string {
     const raw = rawSql(field)
     const label = text(field.name)
@@ -249,7 +249,7 @@ function xorOf(parts: readonly string[]): string {
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** Returns SQL of a field as DuckDB has read it from the staged line: as JSON or as text. */
+/** Returns SQL for a field as DuckDB has read it from the staged line: as JSON or as text. */
 const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
 
 function typeToRead(field: CatalogField, readsJson: boolean): string {

@@ -58,7 +58,7 @@ export interface ChangesLoad extends RunLoad, KeyedRows {
 /** Rows that an incremental run reads again, whether or not they were modified. */
 export interface RereadLoad extends RunLoad, KeyedRows {
   readonly kind: 'reread'
-  /** Set if a comparison of counts requests the rows. Each new row was then late by at least this time (ms). */
+  /** Set if a comparison of counts requests the rows. Each new row is then late by at least this time (ms). */
   readonly lateMs?: number | undefined
 }
 

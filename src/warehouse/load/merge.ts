@@ -45,7 +45,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. The late rows come only from `other`, which merged the newest version of each row. */
+/** Adds the counts of two merges. Late rows are only those of `other`, which merged the newest version of each row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -94,7 +94,7 @@ const STAGED_EXTRA = 's."~extra"'
 /** Rewrites a condition for the staged file (alias `r`) as a condition for the temporary table `staged` (alias `s`). */
 export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
 
-/** Returns SQL of the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
+/** Returns SQL for the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
 async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)

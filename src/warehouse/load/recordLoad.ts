@@ -33,7 +33,7 @@ interface LoadRecording {
   readonly staged: StagedRows | undefined
 }
 
-/** Returns how many rows lack the report's deletion flag; null if the report has none or the load has no rows. */
+/** Returns the number of rows without the deletion flag; null if the report has no flag or the load has no rows. */
 async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null

@@ -82,7 +82,7 @@ const dropOutdatedReasonsSql = (report: Declaration): string => `
 
 const isGoneSql = (alias: string): string => `starts_with(${alias}.reason, ${text(GONE_REASON)})`
 
-/** SQL of a fingerprint, which is stored instead of the row's content if the setting `exclude_payload` is on. */
+/** SQL for a fingerprint, which is stored instead of the row's content if the setting `exclude_payload` is on. */
 const WITHHELD_ROW = `'"${WITHHELD}exclude_payload: fingerprint ' || hash(row) || '"'`
 
 /** SQL that removes the quoted value from the reason. Example: `id is no number: x` becomes `id is no number`. */
@@ -91,7 +91,7 @@ const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\
 /** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
-/** Returns SQL of a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
+/** Returns SQL for a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
@@ -200,7 +200,7 @@ export type Dismissal =
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. For old rows, `dismissed_at` is set to `observed_at`. */
+/** Dismisses rejected rows and returns their number. With `lastSeenBefore`, `dismissed_at` becomes `observed_at`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

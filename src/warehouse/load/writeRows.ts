@@ -1,4 +1,4 @@
-/** Writes a load's rows and items. Audit entries replace all stored entries of a window. Other rows merge by key. */
+/** Writes a load's rows and items. Audit entries replace whole windows. Other rows replace rows with equal keys. */
 import type { ReportTable } from '../../../schema/tables.ts'
 import { assert } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'

@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
-/** A `Deviation` lists at most this number of keys. Further rows are only counted. */
+/** A `Deviation` lists at most this number of keys. Other rows are only counted. */
 const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
@@ -36,7 +36,7 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** The high-water mark. The readers' table may lack edits after this time, so such a difference is no error. */
+  /** The high-water mark. The readers' table possibly lacks later edits, so such a difference is no error. */
   readonly mark: Instant
 }
 
@@ -62,7 +62,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
   const sentStamp = stampSql(report, 's')
-  // If one of an event's two modification times (spec §4) is after the mark, the published copy may lack that edit.
+  // If one of an event's two modification times (spec §4) is after the mark, the published copy can lack that edit.
   const editedSince =
     stamp === undefined || sentStamp === undefined
       ? 'false'

@@ -1,7 +1,7 @@
 /**
- * Makes a copy of the database argv[2] at argv[3], checks it, and prints a `CopyReport` (publish.ts) as JSON. argv[4] is
- * the path of the retired copy, or empty if no retired copy is kept. This program runs in a separate process, because
- * the writer must not open the file twice.
+ * Copies the database argv[2] to argv[3], checks the copy, and prints a `CopyReport` (publish.ts) as JSON.
+ * The path of the retired copy is argv[4], which is empty if no retired copy is kept. This program runs in a separate
+ * process, because the writer must not open the file twice.
  */
 import { constants, rmSync } from 'node:fs'
 import { copyFile, open, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { isLocal, patchRetired } from './patchRetired.js'
 
 const [, , from = '', temporary = '', retired = ''] = process.argv
 
-// Standard input ends when the writing process dies. Another process may then change the file, so this copy ends too.
+// Standard input ends when the writing process dies. Another process can then change the file, so this copy ends.
 process.stdin.on('end', () => {
   rmSync(temporary, { force: true })
   process.kill(process.pid, 'SIGKILL')

@@ -1,7 +1,7 @@
 /**
  * The format of a DuckDB file: three headers, and then blocks. Each header and each block begins with a checksum of its
- * other bytes. A wrong checksum shows damage. Equal checksums do not show that two blocks are equal: the checksum is an
- * XOR of the block's words, so two equal words can both change to the same new value without changing the checksum.
+ * other bytes. A wrong checksum shows damage. But two different blocks can have the same checksum, because it is an XOR
+ * of the block's words. Example: a block with the words `a a` has the same checksum as a block with `b b`.
  */
 const HEADER_BYTES = 4_096
 export const HEADERS_BYTES = 3 * HEADER_BYTES

@@ -1,6 +1,6 @@
 /**
  * Writes the published copy as Parquet files (`tidemark export`). Replaced files are kept until another export replaces
- * files, because readers of the previous manifest may still open them.
+ * files, because readers of the previous manifest can still open them.
  */
 import { resolve } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'

@@ -172,7 +172,7 @@ async function writeRange(
   return { path, keys, rows, deleted, bytes: await flush(file), fingerprint }
 }
 
-/** Returns the bound as a BIGINT literal, because the first and last range may extend beyond BIGINT. */
+/** Returns the bound as a BIGINT literal. The first and last range can extend beyond BIGINT, so they are cut. */
 const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)

@@ -16,7 +16,7 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 
 /**
  * The `statfs` numbers of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs. On these file systems, this machine's kernel knows
- * each process that has a file open. On a network or overlay file system, the kernel may not know all readers.
+ * each process that has a file open. On a network or overlay file system, the kernel does not always know all readers.
  */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 /** The file format of Tidemark's warehouses, and the size of its blocks. */

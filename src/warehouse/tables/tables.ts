@@ -75,7 +75,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to one table. After the transaction has written rows, DuckDB rejects such changes. */
+/** Applies changes of columns to a table. Call it before the transaction writes rows. DuckDB rejects later changes. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
@@ -145,7 +145,7 @@ function changesSql(
   })
 }
 
-/** Changes the types of discovered columns. After the transaction has written rows, DuckDB rejects such changes. */
+/** Changes types of discovered columns. Call it before the transaction writes rows. DuckDB rejects later changes. */
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
   const stored = (await discoveredColumns(sql)).get(place.table) ?? []
