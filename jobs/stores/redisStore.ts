@@ -159,7 +159,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Checks whether Redis keeps its data. Data loss is only a warning: the warehouse can restore schedules and windows. */
+/** Checks whether Redis keeps its data. Data loss is only a warning: the warehouse restores schedules and windows. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
