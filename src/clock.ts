@@ -14,7 +14,7 @@ export interface Clock {
   random(): number
 }
 
-/** Returns the result of `work`. If `work` takes longer than `ms`, aborts its signal and returns undefined. */
+/** Returns the result of `work`. If it takes longer than `ms`, aborts the signal of `work` and returns undefined. */
 export async function within<T>(
   ms: number,
   clock: Pick<Clock, 'after'>,

@@ -11,7 +11,7 @@ export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
 /** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
-/** Limits the memory for counting. Above this number of runs, forgets the run with the oldest last line. */
+/** At most this number of runs has a line count in memory. The run with the oldest last line is removed first. */
 const RUNS_COUNTED_MAX = 10_000
 
 export interface RunLine {
@@ -77,7 +77,7 @@ export class RunLogs implements AsyncDisposable {
 
   #hasRoom(runId: string): boolean {
     const lines = (this.#lines.get(runId) ?? 0) + 1
-    // Deletes and sets the entry, so that the map is sorted by the last line of each run.
+    // Deletes the entry before it is set again. So the run with the oldest last line is the first in the map.
     this.#lines.delete(runId)
     this.#lines.set(runId, lines)
     const [oldest] = this.#lines.keys()
@@ -147,7 +147,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Ignores an incomplete line: its process was killed while it wrote the line. */
+/** Returns the log lines in the text. Ignores an incomplete line: its process was killed while it wrote the line. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     const value = attempt(() => JSON.parse(line) as RunLine | null, null)

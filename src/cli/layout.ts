@@ -39,7 +39,7 @@ export const timeText = (instant: Instant | undefined): string =>
 /** Removes the fraction of a second from a time in ISO 8601. */
 export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''
 
-/** Replaces line breaks by spaces. */
+/** Replaces line breaks with spaces. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {

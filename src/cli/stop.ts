@@ -21,7 +21,7 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** The message of a stop while a worker executes the operation. Undefined: the usual message. */
+  /** The message of a stop while a worker executes the operation. If undefined, the usual message is printed. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined

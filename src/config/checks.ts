@@ -76,7 +76,7 @@ export const directoryProblem: Check = (text) =>
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** An IPv6 host needs brackets: `quack://[::1]:9494`. */
+/** Matches the address of `serve`. An IPv6 host needs brackets: `quack://[::1]:9494`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>

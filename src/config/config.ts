@@ -82,7 +82,7 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
 /** Returns the line of a problem. Problems of environment variables are sorted last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes a value and all values inside it. URLs and secrets cannot be frozen. */
+/** Freezes a value and all values inside it, except URLs and secrets, which cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

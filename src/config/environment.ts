@@ -63,7 +63,7 @@ export interface MergedSettings {
   variableAt(path: Path): string | undefined
 }
 
-/** Returns the settings of the file. An environment variable replaces the value of its key. */
+/** Returns the file's settings, with each value replaced for which an environment variable is set. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(

@@ -54,7 +54,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Keeps our own messages, which begin with "must", and replaces those of zod. */
+/** Returns our own messages, which begin with "must", unchanged. Rewrites the messages of zod. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

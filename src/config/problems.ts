@@ -16,7 +16,7 @@ export type WhereOf = (path: Path) => string
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the setting at a path of a configuration that is not checked yet. Returns undefined if there is none. */
+/** Returns the setting at a path of an unchecked configuration, or undefined if the setting does not exist. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>

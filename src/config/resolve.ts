@@ -61,7 +61,7 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
   }
 }
 
-/** Returns absolute paths. The published copy is by default in the folder of the warehouse. */
+/** Returns the absolute paths of the files. The published copy is by default in the folder of the warehouse. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const warehouse = path.resolve(folder, localPath(raw.warehouse))
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')

@@ -39,7 +39,7 @@ export class WorkerOperations implements Engine {
   readonly #parts: WorkerOperationsOptions
   readonly #closing = new AbortController()
   readonly #backfillNames: BackfillNames
-  /** The last runs that `cancel` stopped. A second `cancel` of such a run succeeds, although the run has ended. */
+  /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
   readonly #cancelled: { readonly id: string; readonly what: string }[] = []
   #turn: Promise<unknown> = Promise.resolve()
 

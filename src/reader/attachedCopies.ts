@@ -8,7 +8,7 @@ import { createRule } from './allowList.ts'
 /** The server shows the newest copy. Statements can continue on the previous copy, but not on older copies. */
 const COPIES_KEPT = 2
 
-/** The database of the macros. Readers have other sessions, which do not see temporary macros. */
+/** The database with the macros that check statements. The sessions of readers do not see temporary macros. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {
@@ -70,7 +70,7 @@ export class AttachedCopies {
 
 const copyName = (number: number): string => `copy_${number}`
 
-/** Creates a link to the present copy, which then survives the next publication. Returns false without a copy. */
+/** Creates a link to the newest copy, so that its file survives the next publication. Returns false without a copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {
   try {
     // `link` does not follow a symbolic link, so `realpath` finds the file behind it.

@@ -1,4 +1,4 @@
-/** Starts a reader process, whose memory is limited. A request that takes too long ends the process. */
+/** Starts a reader process, whose memory is limited. If a request takes too long, the process is killed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'

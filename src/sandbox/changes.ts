@@ -36,7 +36,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** How long before the real edit the new modification time is. It is 0 without the fault `stamps-back`. */
+  /** The time from the stored modification time to the real edit. It is 0 without the fault `stamps-back`. */
   readonly back: () => Ticks
 }
 
@@ -179,7 +179,7 @@ export class Changes {
       const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
       const items = table.items(row, field)
       const newItem = (): string => table.newItem(row, field)
-      // Without items, the change would affect only the modification time, so an item is added.
+      // In an empty collection, the change would affect only the modification time, so an item is added.
       const after = items.length === 0 ? [newItem()] : next(items, newItem)
       const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
       table.setItems(row, field, holdsOne ? after.slice(-1) : after)

@@ -89,7 +89,7 @@ const KEYED = [
   'silentEdit',
 ] as const
 
-/** Without a `key` in the body, changes the live row that was modified least recently. */
+/** Without a `key` in the body, changes the least recently modified row of those that are not deleted. */
 function change(world: World, body: Body): WorldChange {
   const { action } = body
   const report = typeof body['report'] === 'string' ? body['report'] : ''

@@ -79,7 +79,7 @@ export class Dice {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Returns an amount in 10⁻⁹ of the currency. */
+  /** Returns an amount as a multiple of 10⁻⁹. Example: 1.5 is 1,500,000,000. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.worldSettings.amounts === 'cents') {

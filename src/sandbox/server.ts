@@ -35,7 +35,7 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-/** Clients close idle connections earlier. So the server never closes a connection on which a request begins. */
+/** The server keeps idle connections longer than clients do. So it closes none on which a request begins. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

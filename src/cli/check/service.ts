@@ -156,7 +156,7 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** The maximum difference between the clocks. A larger one makes it hard to compare logs. */
+/** The check warns if the clocks differ more, because the logs of both machines become hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {

@@ -78,7 +78,7 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text in place of `{enquiryId}` in the path. It is not validated yet. */
+  /** The text that the request's path contains in place of `{enquiryId}`. It is not validated yet. */
   readonly enquiryId?: string
 }
 
