@@ -1,6 +1,6 @@
 /**
- * Stores which rows a load has changed, because audit reports then read the audit trails of these rows. From the time
- * `ask_after` on, a trail contains the change.
+ * Stores which rows a load has changed, because audit reports then read the audit trails of these rows. A trail contains
+ * the change if the trail is read at the time `ask_after` or later.
  */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
