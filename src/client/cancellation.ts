@@ -21,7 +21,7 @@ export function linkedSignal(parents: readonly (AbortSignal | undefined)[]): Lin
 
 /** Returns the result of `work`. Rejects as soon as the signal aborts, even if `work` never settles. */
 export async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // If `work` rejects after the abort, Node would report an unhandled rejection.
+  // Ignores a rejection of `work` after the abort. Otherwise, Node would report an unhandled rejection.
   work.catch(() => undefined)
   const aborted = Promise.withResolvers<never>()
   using _ = onAbort(signal, () => aborted.reject(reasonOf(signal)))

@@ -112,7 +112,7 @@ export class Limiter {
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
-  /** Uses `sleep` for the timer. Node could exit while only a timer of `clock.after` is pending. */
+  /** Uses `sleep`, because a timer of `clock.after` does not keep the process running. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
     const alarm = new AbortController()

@@ -277,7 +277,7 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** A 429 or a Retry-After pauses this client and, through `SharedPauses`, the other processes. */
+  /** Returns the options for retries. A 429 or a Retry-After pauses this client and all other processes. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

@@ -97,7 +97,7 @@ export class Transport {
     })
   }
 
-  /** If the body of an error response can't be read, returns no bytes, because the status is enough. */
+  /** If the body of an error response can't be read, returns no bytes: the status is enough for the error. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX

@@ -234,8 +234,8 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size for the next walk. A size below the rows of page 1 shows whether the service ignores page
- * numbers. If rows were repeated, all rows are requested on one page.
+ * Returns the page size for the next walk. If it is smaller than page 1 was, the walk shows whether the service ignores
+ * page numbers. If rows were repeated, the next walk requests all rows on one page.
  */
 export function nextSize(given: Case): number {
   const { profile, slice, terms, seen } = given

@@ -128,7 +128,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** A service may return its last page for all higher numbers. The rows of such pages do not count as `repeats`. */
+  /** Records a page that repeats the page before it. If it comes after the last page, its rows are no `repeats`. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount

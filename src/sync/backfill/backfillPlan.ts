@@ -108,7 +108,7 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Divides the range into parts with known numbers of rows by halving the largest part; undefined without totals. */
+  /** Halves the part with the most rows repeatedly. Totals show the rows in each half; undefined without totals. */
   async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined

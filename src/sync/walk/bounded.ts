@@ -6,7 +6,7 @@ export async function eachBounded<T>(
   atOnce: number,
   work: (item: T) => Promise<void>,
 ): Promise<void> {
-  // All lanes (loops that run at the same time) share this iterator. If one of them throws, the iterator ends for all lanes.
+  // All lanes (loops that run at the same time) share this iterator. If one throws, the iterator ends for all.
   const rest = items.values().map((item) => item)
   const lane = async () => {
     for (const item of rest) await work(item)

@@ -112,7 +112,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without bounds of time. Returns a `CutSlice` if the policy wants one response but this lacks rows. */
+  /** Reads all rows without time bounds. If the policy wants one response and this lacks rows, returns a `CutSlice`. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }

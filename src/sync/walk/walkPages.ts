@@ -38,7 +38,7 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
 
 export class PageWalk {
   readonly walk: Walk
-  /** The page with the highest number of all pages that have rows. */
+  /** Of all pages that have rows, the page with the highest number. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
