@@ -58,7 +58,7 @@ export function bodyOf(
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }
 
-/** An integer beyond 2^53 is text in the configuration, and is sent as digits without quotes. */
+/** Returns the configured filters. Text for an integer beyond 2^53 becomes a number, which is sent without quotes. */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, value]) => {

@@ -35,7 +35,7 @@ export class Walk {
   rows = 0
   /** Number of rows whose key was already on another page of this walk, which shows that rows moved between pages. */
   repeats = 0
-  /** Number of rows of the last read page that were on no other page of this walk. */
+  /** Number of rows on the page that was read last, without rows that other pages of this walk also have. */
   freshOnLastPage = 0
   /** Number of different rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
   firstRows = 0

@@ -19,7 +19,7 @@ import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
-/** Rows are requested up to this many ms in the future, because a wrong clock may have set their times. */
+/** Rows with times up to 100 years in the future are requested, because a wrong clock may have set these times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 
@@ -134,7 +134,7 @@ async function readUnbounded(reading: Reading): Promise<void> {
   await reading.intake.commit()
 }
 
-/** The reconcile compares every row, so its incremental run compares no counts. */
+/** Returns a context in which runs compare no counts, because the reconcile compares every row. */
 function withoutCounting(context: SyncContext, report: ReportName): SyncContext {
   const { settings } = context
   const config = { ...settings.reports[report], deletesEveryMs: undefined }

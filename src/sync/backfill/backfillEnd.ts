@@ -85,7 +85,7 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-/** Stores and throws an error that stopped the whole backfill. Returns the outcome if the backfill was cancelled. */
+/** Stores the error that stopped the backfill, and throws it. If the backfill was cancelled, returns the outcome. */
 export async function recordStop(
   context: SyncContext,
   { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },

@@ -85,7 +85,7 @@ export class Reading implements AsyncDisposable {
     return this.#rows.added
   }
 
-  /** True if rows are also requested by creation time, since rows without edits may match no modification filter. */
+  /** True if rows are also requested by creation time, since never edited rows may lack a modification time. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
@@ -154,7 +154,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Page numbers of the current slice's rows without a deletion flag. Rows that were dropped stay in this map. */
+  /** Page number of each row without a deletion flag in the current slice. Rows of dropped walks stay in this map. */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 

@@ -47,7 +47,7 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The second value is for services with whole seconds. */
+/** Half the length (µs) of the window around a row's time. The second is for services that cut times to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {

@@ -12,7 +12,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. The walk back to page 1 uses this response if the page is short. It requests a full page again. */
+/** The last page. The walk back to page 1 uses this response if the page is short; a full page is requested again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
