@@ -96,7 +96,7 @@ export class ObjectCatalog {
     return { fields, shapes: this.shapes }
   }
 
-  /** Returns a copy that later scans do not change. */
+  /** Returns a copy of the catalogue that later scans do not change. */
   snapshot(): ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }

@@ -135,12 +135,12 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#finishFullSegment())
   }
 
-  /** Returns the full segments that were not returned before. The caller removes their files. */
+  /** Returns the full segments that no earlier call has returned. The caller removes their files. */
   takeFull(): Segment[] {
     return this.#full.splice(0)
   }
 
-  /** Ends the open segment and returns all segments that were not returned before. */
+  /** Ends the open segment and returns all segments that no earlier call has returned. */
   async takeRest(): Promise<Segment[]> {
     await this.#inTurn(() => this.#finishSegment())
     return this.takeFull()

@@ -110,7 +110,7 @@ export interface RangeEnd extends CountPlace {
   /** True if the run has read all creation times. */
   readonly isWhole: boolean
   readonly runId: string
-  /** The service's clock, in whole seconds, when the run began to read the range. */
+  /** The time of the service's clock, in whole seconds, at which the run began to read the range. */
   readonly startedAt: Instant
   /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant

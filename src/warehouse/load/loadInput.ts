@@ -68,19 +68,19 @@ export interface ReconcileLoad extends RunLoad, KeyedRows {
   readonly reconcile: ReconcileProgress
 }
 
-/** Rows that a backfill has read earlier. If a stored version has the same modification time, the load keeps it. */
+/** Rows that a backfill has read earlier. A stored version with the same modification time is not replaced. */
 export interface BackfillLoad extends RunLoad, KeyedRows {
   readonly kind: 'backfill'
   /** The window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
 }
 
-/** Rejected rows that are loaded again. If a stored version has the same modification time, the load keeps it. */
+/** Rejected rows that are loaded again. A stored version with the same modification time is not replaced. */
 export interface RetryLoad extends LoadBase, KeyedRows {
   readonly kind: 'retry'
   /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */
   readonly batch: RejectedBatch
-  /** Only for audit reports: the records, each with an empty window, so that no stored entry is deleted. */
+  /** Only for audit reports: an empty window for each record, so that the load deletes no stored entry. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 

@@ -65,7 +65,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Deletes misfits of fields in written rows, and sets `last_seen` for unchanged rows. */
+/** Deletes the misfits of fields in written rows. For unchanged rows, only sets `last_seen` of their misfits. */
 function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
   stored: readonly { readonly table: string; readonly column: string }[],

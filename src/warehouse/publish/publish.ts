@@ -28,7 +28,7 @@ export type PublishBy = 'blocks' | 'whole'
 /** How a copy was made: with shared disk blocks (`reflink`), from the retired copy (`blocks`), or as a whole. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
-  /** Number of blocks that were written, if the way is `blocks`. */
+  /** If `way` is `blocks`: the number of blocks that were written. */
   readonly blocks?: number
   /** The reason why the whole file was copied. */
   readonly reason?: string
