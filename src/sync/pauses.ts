@@ -9,7 +9,7 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each report that stays paused. */
+/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each other pause. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   // Keeps a refusal's pause while client and OAuth scopes are the same. Always keeps a pause by an operator.
