@@ -58,7 +58,7 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Backfills of calls to `withJobs` that have not ended. Their jobs are perhaps not in the queue yet. */
+  /** Jobs of active calls to `withJobs`. The queue perhaps does not contain these jobs yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 
@@ -68,7 +68,7 @@ export class BackfillNames {
 
   /** Calls `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as a future range. */
   async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
-    // Handles requests one after the other, so that each one finds the backfills of earlier requests.
+    // Handles requests one after the other, so that each request finds the backfills of earlier requests.
     const request = this.#lastRequest.then(() => this.#findOrCreate(requested))
     this.#lastRequest = request.catch(() => undefined)
     const named = await request

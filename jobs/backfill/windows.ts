@@ -11,7 +11,7 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** A puller reads this many windows at the same time. All of them share the request limits of one client. */
+/** A puller reads this many windows at the same time. These windows share the request limits of one client. */
 const PULLED_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
@@ -25,7 +25,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
-      // A backfill begins only if its report is not paused. So the client forgets a 403 from before this backfill.
+      // A new backfill begins only if its report is not paused. The client then forgets an earlier 403 of the report.
       if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       epochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
@@ -50,7 +50,7 @@ function abortWhenUnwanted(
   const check = async () => {
     for (;;) {
       await clock.sleep(UNWANTED_CHECK_MS, checking.signal)
-      // If the store is unreachable, the job continues until the next check.
+      // If the store is unreachable, the job continues, and the next check reads the store again.
       const job = await requests
         .queue<WindowJob>('windows')
         .getJob(id)
@@ -67,7 +67,7 @@ export interface QueuedPull {
   readonly requests: Requests
 }
 
-/** Returns a function that pulls a window through the queue or, if the queue has no pullers, in this process. */
+/** Returns a function that lets a puller read a window. If no puller runs, this process reads the window. */
 export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
   const here = pullHere(context)
   return async (ask, signal) => {
@@ -118,7 +118,7 @@ interface Watch extends QueuedPull {
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. A job that ends between the two reads then contains its result.
+    // Reads the state before the job. If the state is `completed`, the job then contains the result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -128,7 +128,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // Removal fails if a dead puller still has the lock of the job. This is harmless: no puller runs.
+    // Removal fails if a dead puller still has the lock of the job. The failure is harmless: no puller runs.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

@@ -16,7 +16,7 @@ export interface WatchedState {
   readonly failures: readonly Failures[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly nowMs: number
-  /** False shortly after the start of the worker, so that runs can catch up before lag is reported. */
+  /** False in the first minutes after the worker's start, so that runs can catch up before lag is reported. */
   readonly checksLag: boolean
 }
 
@@ -67,7 +67,7 @@ function failingConditions({ report, kind, times, code, message, cure }: Failure
   return [{ ...details, key: `failing ${kind} ${report}`, event: 'report.failing', message: failed }]
 }
 
-/** A report is late if its lag exceeds both the setting `lagMs` and `TICKS_BEHIND × everyMs + settleMs`. */
+/** A report is late if its lag exceeds two limits: `lagMs`, and this number of run intervals plus `settleMs`. */
 const TICKS_BEHIND = 2
 
 /** Returns a condition for a late report. Skips audit reports, because their mark moves only when records change. */

@@ -24,7 +24,7 @@ export interface NotifierOptions {
 
 const TIMES = {
   checkMs: 30 * SECOND_MS,
-  /** After its start, the worker sends no notice about late reports for this time. */
+  /** In this time after the worker's start, no notice about late reports is sent. */
   graceMs: 5 * MINUTE_MS,
   /** The delay before the second try. The delay doubles after each try. */
   retryMs: 2 * SECOND_MS,
@@ -166,7 +166,7 @@ export class Notifier {
   }
 }
 
-/** Returns the milliseconds until the next try. Returns 0 for a time above `RETRY_MS_MAX`: the clock was wrong. */
+/** Returns the milliseconds until the next try. Returns 0 if the clock was wrong (more than `RETRY_MS_MAX`). */
 function restMs({ dueMs }: Waiting, nowMs: number): number {
   const ms = dueMs - nowMs
   return ms > RETRY_MS_MAX ? 0 : Math.max(0, ms)

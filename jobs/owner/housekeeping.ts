@@ -24,7 +24,7 @@ export interface HousekeepingOptions {
 
 const JOBS_KEPT_MS = { completed: HOUR_MS, failed: 7 * 24 * HOUR_MS }
 const JOBS_REMOVED_MAX = 10_000
-/** The files of a pulled window are deleted if the window is not loaded in time. The window can be pulled again. */
+/** If a pulled window is not loaded within this time, its files are deleted. The window can be pulled again. */
 const STAGED_KEPT_MS = 24 * HOUR_MS
 
 /** The pause after a publication is this multiple of the publication's duration. Example: 30 s after 10 s. */

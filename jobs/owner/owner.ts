@@ -77,7 +77,7 @@ export class Owner {
     })
   }
 
-  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that no such run is active. */
+  /** Reads changed rows before a reconcile. Takes the incremental lease, so that no incremental run is active. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -113,7 +113,7 @@ export class Owner {
       })
       logOutcome(log, kind, outcome)
       const { error, figures, state } = outcome
-      // The job of a paused backfill stays in its queue. Other jobs end, because the schedule adds new jobs.
+      // The job of a paused backfill waits in its queue. Other kinds of jobs end, because the schedule adds new jobs.
       if (state === 'paused' && kind === 'backfill') throw error
       if (state === 'off' || state === 'paused') return { state }
       if (!signal.aborted) await requests.publish(changedRows(outcome) ? 'rows' : 'marks')
@@ -142,7 +142,7 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
 interface LeaseRequest {
   /** Name of the lease. Example: `incremental events`. */
   readonly name: string
-  /** Identifies who takes the lease, such as `reconcile`. An earlier attempt has the same value and is stopped. */
+  /** Identifies who takes the lease. Example: `reconcile`. A current holder with the same value is stopped. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

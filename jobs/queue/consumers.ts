@@ -19,7 +19,7 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the job. If it is called twice, only the first reason counts. */
+  /** Aborts the job. After several calls, only the reason of the first call counts. */
   readonly cancel: (why: string) => void
   readonly job: Job
 }
@@ -32,7 +32,7 @@ export interface Consumer<Data> {
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
 
-/** At a stop, jobs have this time to end. An unfinished job returns to the queue when its lock expires. */
+/** When the worker stops, jobs have this time to end. An unfinished job returns to the queue when its lock expires. */
 const STOP_MS_MAX = 1_500
 
 export class JobConsumers {
@@ -59,7 +59,7 @@ export class JobConsumers {
     this.#workers.push(worker as Worker)
   }
 
-  /** Stops the workers and returns running jobs to their queues. This does not count as a failed attempt. */
+  /** Stops the workers and puts running jobs back into their queues. The stop does not count as a failed attempt. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))

@@ -41,7 +41,7 @@ export interface JobAttempt {
 /** A waiting job is tried again after this time, because its problem can end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
-/** Runs `work` and returns its result. After an error, does with the job what `verdictOf` decides. */
+/** Runs `work` and returns its result. If `work` throws an error, `verdictOf` decides what happens to the job. */
 export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
@@ -74,7 +74,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns a partly random delay, which doubles with each try from 2 s to 5 min. A longer Retry-After is obeyed. */
+/** Returns a partly random delay that doubles with each try from 2 s to 5 min, unless Retry-After is longer. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

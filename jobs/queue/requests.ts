@@ -16,7 +16,7 @@ import {
 } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
-/** The delay between a run and the publication of its rows. Runs that only move marks use `PUBLISH_LATER_MS`. */
+/** The delay between a run that changes rows and the publication. After other runs, `PUBLISH_LATER_MS` is used. */
 const PUBLISH_SOON_MS = 2_000
 const PUBLISH_LATER_MS = 30_000
 
@@ -27,7 +27,7 @@ interface JobRequest<Data> {
   readonly queue: QueueName
   readonly name: string
   readonly data: Data
-  /** A second job with the same key is not added while the first one waits. */
+  /** The key of the job. While a job waits, a second job with the same key is not added. */
   readonly once: string
   readonly options?: JobsOptions
 }
@@ -63,7 +63,7 @@ export class Requests {
     await this.#promote('reconcile', report)
   }
 
-  /** Adds the job of a backfill. A second call for the same backfill changes nothing. */
+  /** Adds the job of a backfill. A second call for the same backfill adds no second job. */
   async backfill(data: BackfillJob): Promise<void> {
     await this.#add({ queue: 'backfill', name: data.report, data, once: data.backfillId })
     await this.#promote('backfill', data.report)
@@ -74,7 +74,7 @@ export class Requests {
     await this.#promote('backfill', report)
   }
 
-  /** Requests a publication after a delay. The published copy contains the rows of runs that end during the delay. */
+  /** Requests a delayed publication. The published copy also contains the rows of runs that end during the delay. */
   publish(changed: 'rows' | 'marks'): Promise<void> {
     const delay = changed === 'rows' ? PUBLISH_SOON_MS : PUBLISH_LATER_MS
     const data: HousekeepingJob = { work: 'publish' }
@@ -93,7 +93,7 @@ export class Requests {
 
   async waiting(queue: QueueName): Promise<Job[]> {
     const jobs = await this.queue(queue).getJobs(['waiting', 'prioritized', 'delayed'])
-    // The list contains undefined for a job that was removed during the read.
+    // `jobs` contains undefined for each job that was removed while BullMQ read the list.
     return jobs.filter((job: Job | undefined) => job !== undefined)
   }
 
@@ -102,11 +102,11 @@ export class Requests {
     return [...(await this.waiting(queue)), ...(await this.queue(queue).getActive())]
   }
 
-  /** Returns the jobs of a dead owner to their queues. A new owner calls this function before it takes jobs. */
+  /** Puts a dead owner's active jobs back into the queues and counts them. Must run before the new owner takes jobs. */
   async takeOverFromDeadOwner(): Promise<number> {
     const queues = this.#store.kind === 'embedded' ? [...OWNER_QUEUES, 'windows' as const] : OWNER_QUEUES
     const orphans = (await Promise.all(queues.map((name) => this.queue(name).getActive()))).flat()
-    // Ignores the error for a job that has ended in the meantime.
+    // Ignores the error that `moveToWait` throws if the job has ended in the meantime.
     await Promise.all(orphans.map((job) => job.moveToWait(ANY_LOCK).catch(() => undefined)))
     return orphans.length
   }
@@ -129,7 +129,7 @@ export class Requests {
       for (const job of delayed) {
         const putOffMs = Math.max(job.timestamp, job.processedOn ?? 0)
         if (putOffMs <= nowMs + CLOCKS_APART_MS_MAX) continue
-        // Ignores the error for a job that has begun in the meantime.
+        // Ignores the error that `promote` throws if the job has begun in the meantime.
         await job.promote().catch(() => undefined)
         promoted += 1
       }
@@ -149,7 +149,7 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // Ignores the error for a job that has begun in the meantime.
+    // Ignores the error that `promote` throws if the job has begun in the meantime.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

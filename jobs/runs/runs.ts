@@ -1,4 +1,4 @@
-/** The active runs of the process that owns the warehouse. A waiting command or the console follows their events. */
+/** The active runs of the warehouse's owner. Waiting commands and the console receive the events of these runs. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
@@ -14,7 +14,7 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. If it is called twice, only the first reason counts. */
+  /** Stops the run. After several calls, only the reason of the first call counts. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -74,7 +74,7 @@ export class Runs {
     return run !== undefined
   }
 
-  /** Sends the followers an event for a run that was removed from its queue before it began. */
+  /** Sends the followers an event for a run that was removed from its queue before the run began. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }

@@ -27,7 +27,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
     if (!config.enabled) return []
-    // `share` is never 0, because BullMQ runs a scheduler with the offset 0 at once.
+    // Adds 0.5, so that `share` is never 0: BullMQ runs a scheduler with the offset 0 at once.
     const share = (place + 0.5) / reportNames.length
     const run: Scheduler = {
       id: `incremental-${report}`,
@@ -41,7 +41,7 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
   return [...ofReports, ...HOUSEKEEPING]
 }
 
-/** `share` delays a run, so that not all reports begin together. Example: 0.5 of 10 min for minute 5, 15 and 25. */
+/** `share` delays a run, so that not all reports begin together. Example: 0.5 with 10 min means minute 5, 15 and 25. */
 function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Scheduler['repeat'] {
   const { every, everyMs } = rhythm
   return everyMs === undefined
@@ -84,7 +84,7 @@ export class Schedule {
     return { added: wrong.map(({ id }) => id), removed: strays }
   }
 
-  /** Returns the schedulers whose tick was overdue at two checks. The queue has lost the job of such a tick. */
+  /** Returns schedulers whose tick was overdue at this and the last check. The queue has lost the job of this tick. */
   #stuck(stored: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
     const overdue = new Map(
       stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
@@ -142,7 +142,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** Requests a run of each report at the start, except reports that run at the times of a cron line. */
+/** When the worker starts, requests a run of each report. Skips reports with a cron line: they run at fixed times. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

@@ -12,7 +12,7 @@ import type { Clock } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
-/** VACUUM and CHECKPOINT run at this interval. PGlite starts neither by itself. Without them, its files would grow. */
+/** VACUUM and CHECKPOINT run at this interval. PGlite does not start them by itself, and its files would grow. */
 const MAINTENANCE_EVERY_MS = 30 * MINUTE_MS
 /** PGlite's default for `shared_buffers` needs four times as much memory, but does not make a queue faster. */
 const SIZES = ['shared_buffers=16MB', 'min_wal_size=32MB', 'max_wal_size=64MB']
@@ -41,7 +41,7 @@ async function closeToOthers(directory: string): Promise<void> {
   })
 }
 
-/** Copies a ready-made database, because `initdb` needs 500 MB. After a crash, only the folder `.new` is incomplete. */
+/** Copies a ready-made database, because `initdb` needs 500 MB. A crash can leave an incomplete folder `.new`. */
 async function createDatabase(directory: string): Promise<void> {
   const partial = `${directory}.new`
   await rm(partial, { recursive: true, force: true })
@@ -125,7 +125,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner === session) await this.run('ROLLBACK', [], session)
   }
 
-  /** Calls `exec` if there are no values, because only `exec` accepts several statements. */
+  /** If `values` is empty, calls `exec`, because only `exec` accepts a text with several statements. */
   async #execute<Result>(text: string, values: readonly unknown[]): Promise<Results<Result> | undefined> {
     if (values.length > 0) return await this.#database.query<Result>(text, [...values])
     return (await this.#database.exec(text)).at(-1) as Results<Result> | undefined

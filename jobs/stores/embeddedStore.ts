@@ -90,7 +90,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error from Node contains the path of its file. An error from SQLite contains no path and is about `.lock`.
+    // An error from Node contains the path of a file. An error without a path is from SQLite, which uses `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }

@@ -21,7 +21,7 @@ const FACTS = `SELECT current_setting('server_version') AS version, current_sett
 const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
 WHERE datname = current_database() AND application_name = $1`
 
-/** Connects, checks the server, and creates the tables. Throws QUEUE_UNREACHABLE, or QUEUE_UNFIT for a bad server. */
+/** Connects, checks the server, and creates the tables. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openPostgresStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const { prefix: schema } = opening
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
@@ -66,7 +66,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Node would warn about more than ten listeners. Each queue and each worker adds one.
+  // Turns off Node's warning about more than ten listeners, because each queue and each worker adds a listener.
   return pool.setMaxListeners(0)
 }
 

@@ -28,7 +28,7 @@ interface QueuesOptions {
   readonly onError: (error: unknown) => void
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** Each queue keeps at most this number of ended jobs. If it is undefined, only their age causes deletion. */
+  /** Each queue keeps at most this number of ended jobs. Without a number, only old jobs are deleted. */
   readonly endedMax?: number
   /** If this function returns false, workers are closed without waiting for the store. */
   readonly isConnected?: () => boolean
@@ -38,13 +38,13 @@ const DAY_S = 24 * 3_600
 
 const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 
-/** A dead worker's job is taken over after 20 s. Locks are renewed every 7.5 s: block the event loop for less time. */
+/** A dead worker's job runs again after 20 s. A worker can lose its job if its event loop is blocked for 7.5 s. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 /** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
-/** If one of these methods fails, the driver's error becomes a SyncError, which contains what to do. */
+/** If one of these methods fails, the driver's error is converted to a SyncError with instructions for the user. */
 const CALLS = [
   'add',
   'getActive',

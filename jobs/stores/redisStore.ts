@@ -82,7 +82,7 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
     redis.disconnect()
     throw unreachableError(address, why ?? error)
   } finally {
-    // The listener stays until the connection is ready, because ioredis prints errors that have no listener.
+    // Removes the listener only from a ready connection, because ioredis prints errors that have no listener.
     if (redis.status === 'ready') redis.off('error', note)
   }
 }
@@ -109,7 +109,7 @@ async function readSetting(redis: Redis, name: string): Promise<string | undefin
 
 interface RedisFacts {
   readonly info: string
-  /** The response to CONFIG GET save, if the server allows CONFIG. */
+  /** The response to CONFIG GET save. It is undefined if the server forbids CONFIG. */
   readonly save: string | undefined
   /** The response to CONFIG GET maxmemory-policy, because INFO does not always contain this value. */
   readonly policy: string | undefined
@@ -159,7 +159,7 @@ function memory(fields: ReadonlyMap<string, string>): readonly StoreFinding[] {
   return [{ state: 'warned', what: `its memory is full (maxmemory ${max} bytes): it takes no jobs`, cure }]
 }
 
-/** Checks whether Redis keeps its data. Data loss is only a warning: the warehouse restores schedules and windows. */
+/** Checks whether Redis keeps its data. If not, only warns: the warehouse can restore schedules and windows. */
 function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts): StoreFinding {
   const aof = fields.get('aof_enabled')
   if (aof === '1') return { state: 'passed', what: 'keeps its data over a restart' }
@@ -193,7 +193,7 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Texts that processes share through Redis. Each script is atomic: no other process writes while it runs. */
+/** Texts that processes share through Redis. Each script is atomic: no other process writes while a script runs. */
 class RedisValues implements SharedValues {
   readonly #redis: Redis
   readonly #prefix: string

@@ -9,7 +9,7 @@ import { identityHash, TokenCipher } from './tokenCipher.ts'
 import type { SharedValues } from './sharedValues.ts'
 import { messageOf } from './problemLog.ts'
 
-/** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew it. */
+/** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew the lease. */
 export const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLL_EVERY_MS = 100
@@ -130,7 +130,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** The decrypted content. It is not validated, because only a Tidemark process can have encrypted it. */
+/** The decrypted token. It is not validated, because only a Tidemark process can have encrypted it. */
 interface TokenContent {
   readonly accessToken: string
   readonly lifetimeMs: number

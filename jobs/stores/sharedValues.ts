@@ -10,13 +10,13 @@ export interface StoredValue {
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value if no value has this name. If several processes call `claim` at once, one call returns true. */
+  /** Writes the value and returns true if no value has this name. Of several calls at once, only one returns true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** Lets the value expire `ms` from now if it still equals `text`. Returns false if another process has changed it. */
+  /** If the value still equals `text`, sets its expiry to `ms` from now and returns true. Otherwise returns false. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if it still equals `text`. */
   remove(name: string, text: string): Promise<void>
-  /** Stores an empty value that expires `ms` from now. A value that expires later stays unchanged. */
+  /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
   prolong(name: string, ms: number): Promise<void>
 }
 

@@ -28,7 +28,7 @@ export interface QueueStore extends AsyncDisposable {
   /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Writes a test value. Rejects if the store does not answer or accepts no writes, for example on a full disk. */
+  /** Writes a test value. Rejects if the write fails, for example on a full disk. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>

@@ -36,7 +36,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** For each kind of problem: a function that returns an item for a report with the problem. The worst kind is first. */
+/** One function for each kind of problem, worst kind first. Each one returns an item if the report has this problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined

@@ -11,7 +11,7 @@ export interface Reader {
 
 export interface ConsoleBackend {
   readonly isOwner: boolean
-  /** Executes an operation. Returns a failure as an answer with `error` and never throws. */
+  /** Executes an operation and never throws. If the operation fails, the answer contains `error`. */
   answer(request: OperationRequest, caller: Caller): Promise<Reply>
   readonly books: Reader
   standings(): Promise<readonly Standing[]>

@@ -44,7 +44,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes the mark after each run: the window's end minus `settle`. The books contain only the current mark. */
+/** Computes each run's mark: the end of its window minus `settleMs`. The books contain only the current mark. */
 export function marksOver(
   books: Reader,
   report: ReportName,
@@ -63,7 +63,7 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** A response contains only this part of a rejected row, because some rows have megabytes. */
+/** A response contains at most this number of characters of a rejected row, because some rows have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
 /** Returns rejected rows that were not dismissed, newest first, with their total number. */

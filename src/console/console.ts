@@ -42,7 +42,7 @@ const BODY_BYTES_MAX = 16_384
 /** A client must send its request within this time. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
-/** A client address can send this number of requests a minute to each route without a login, such as a page file. */
+/** A route without a login, such as `/login`, accepts this number of requests a minute from one client address. */
 const OPEN_REQUESTS_A_MINUTE = 600
 
 /** Starts the server. Throws CONSOLE_PORT_TAKEN, or CONFIG_INVALID for an unusable address or token. */

@@ -28,7 +28,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Returns its state when the action ends, but at the latest after `WAIT_MS_MAX`. */
+  /** Begins the action. Waits for its end, but at most `WAIT_MS_MAX`. Then returns its state. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),

@@ -37,7 +37,7 @@ const isSchedule = (queue: QueueName, state: Job['state']): boolean => queue ===
 async function jobsIn(queues: Queues, queue: QueueName, state: Job['state']): Promise<Job[]> {
   const types = state === 'waiting' ? (['waiting', 'prioritized'] as const) : ([state] as const)
   const jobs = await queues.queue(queue).getJobs([...types], 0, JOBS_MAX - 1)
-  // The list contains undefined for a job that was removed during the read.
+  // `jobs` contains undefined for each job that was removed while BullMQ read the list.
   return jobs
     .filter((job: (typeof jobs)[number] | undefined) => job !== undefined)
     .map((job) => ({

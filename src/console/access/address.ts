@@ -12,7 +12,7 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/** Checks the tokens. Throws CONFIG_INVALID for equal tokens, or for a short token if other machines can connect. */
+/** Throws CONFIG_INVALID for equal tokens. If other machines can connect, also throws for a short or missing token. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {

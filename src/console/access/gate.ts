@@ -1,4 +1,4 @@
-/** Checks each request before its route runs. Uses the route, because one URL can be written in several ways. */
+/** Checks access before a route runs. Compares routes, not URLs, because one URL can be written in several ways. */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
@@ -49,7 +49,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   })
 }
 
-/** Returns undefined if the request is allowed, 'login' to redirect it to the login page, and otherwise the error. */
+/** Returns undefined for an allowed request, and 'login' for a page that needs a login. Otherwise returns the error. */
 async function failureOf(gate: GateOptions, request: FastifyRequest): Promise<SyncError | 'login' | undefined> {
   // Returns errors instead of throwing them, because a plugin's error handler could send its own response.
   try {
@@ -82,7 +82,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Returns what a right token allows. Throws CONSOLE_LOGIN_NEEDED for a wrong token, CONSOLE_LIMITED after too many. */
+/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
 async function checkToken(
   { token, viewToken, countGuess }: GateOptions,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** The only file of the page that reads the time or sets timers; tests replace it. */
+/** The only file of the page that reads the time or sets timers. Tests replace this file. */
 
 export const nowMs = () => Date.now()
 

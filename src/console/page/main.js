@@ -40,7 +40,7 @@ function viewOf({ view, name }) {
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
 
-// Responses can arrive out of order. `asked` numbers the newest request, and `drawn` numbers the request on screen.
+// Requests have numbers, because responses can arrive late. `asked` is the newest, and `drawn` is the one on screen.
 let asked = 0
 let drawn = 0
 /** The view that the user opened last. `from` is the element that had the focus at that time. */
@@ -145,7 +145,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// Reads whether the user is allowed to start actions. After a failure, the page shows all buttons: the server checks
+// Reads whether the user is allowed to start actions. If the read fails, the page shows all buttons: the server checks
 // each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))

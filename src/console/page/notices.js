@@ -15,7 +15,7 @@ export function notice(text, tone = 'good') {
   removeLater(added)
 }
 
-/** In a hidden window, the notice stays until the window is visible. @param {Notice} old */
+/** Does not remove the notice while the window is hidden. @param {Notice} old */
 function removeLater(old) {
   after(SHOWN_MS, () => {
     if (document.hidden) document.addEventListener('visibilitychange', () => removeLater(old), { once: true })

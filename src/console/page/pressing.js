@@ -33,10 +33,10 @@ const endIn = (ms) => cancelTimer !== undefined && hold(ms)
 
 const CAPTURE = { capture: true }
 addEventListener('pointerdown', () => hold(PRESS_MS_MAX), CAPTURE)
-// The space bar causes its click when it is released. Other keys cause a click at once.
+// The space bar causes a click at its release. Other keys cause a click at once.
 addEventListener('keydown', ({ key, repeat }) => key === ' ' && !repeat && hold(PRESS_MS_MAX), CAPTURE)
-addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 // A mouse causes its click at the release. A finger causes its click some milliseconds later.
+addEventListener('pointerup', ({ pointerType }) => endIn(pointerType === 'mouse' ? 0 : TAP_MS_MAX), CAPTURE)
 for (const end of ['keyup', 'click', 'pointercancel']) addEventListener(end, () => endIn(0), CAPTURE)
 // Only `blur` of the window ends a press: an element also loses the focus when another element is pressed.
 addEventListener('blur', ({ target }) => target === window && release(), CAPTURE)

@@ -13,14 +13,14 @@
     refresh.content = String(REOPEN_SECONDS)
     document.head.append(refresh)
   }
-  // The error event of an element does not bubble, so the listener uses the capture phase.
   const stop = new AbortController()
+  // The error event of an element does not bubble, so the listener uses the capture phase.
   addEventListener(
     'error',
     ({ target }) => {
       if (!(target instanceof HTMLElement)) return
       stop.abort()
-      // While the head loads, the page has no body yet, and the message cannot be shown.
+      // While the page still loads, it perhaps has no element for the message.
       if (document.readyState === 'loading') addEventListener('DOMContentLoaded', reopen)
       else reopen()
     },
