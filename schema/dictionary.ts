@@ -28,7 +28,7 @@ const DELETIONS: Record<Deletes, string> = {
   none: 'entries are never marked as deleted. An entry that is missing when its span of time is read again is removed',
 }
 
-/** An event has all its fields or only four of them. The specification does not explain when (spec §2, event row). */
+/** Some event rows have all fields, others only four. The specification does not explain why (spec §2, event row). */
 const SHAPES =
   '- Shapes: a row of the full shape has a field for each column. A row of the summary shape has `eventId`, `eventName` (column\n' +
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +

@@ -55,7 +55,7 @@ export interface Declaration {
   readonly deletes: Deletes
   /** The field that marks a deleted row; undefined if rows have no such field. */
   readonly deletedFlag?: string
-  /** The parameter that includes deleted rows. Rows without a deletion flag are read twice: with and without it. */
+  /** The request parameter that adds deleted rows to the response. Example: `includeDeleted`. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>

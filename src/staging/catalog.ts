@@ -36,7 +36,7 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** The field that a row contains twice; undefined if there is none. A row with a repeated field is rejected. */
+  /** Name of a field that occurs twice in the row; undefined if all names differ. Such a row is rejected. */
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>

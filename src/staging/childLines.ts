@@ -131,7 +131,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records the `id` of each item. Null: the item has no `id`. Undefined: `id` is no integer of up to 15 digits. */
+  /** Records each item's `id`: a whole number of at most 15 digits, undefined for any other `id`, null if missing. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true

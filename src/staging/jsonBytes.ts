@@ -62,7 +62,7 @@ export interface Splice {
   readonly insert: Buffer | Digest
 }
 
-/** Before the escape of half a surrogate pair, this backslash turns `\ud800` into ordinary text. */
+/** This backslash is inserted to change `\ud800` (half a surrogate pair) into `\\ud800`, which is ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
 /** Returns the maximum number of bytes by which the splices (replacements) can lengthen the page. */

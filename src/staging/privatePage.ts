@@ -109,7 +109,7 @@ class PageEdits {
     })
   }
 
-  /** Replaces a value by its hash or by null. A null stays, because it reveals nothing. */
+  /** Replaces a value by its hash or by null. A null is not replaced, because it reveals nothing. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === LETTER_N) return end

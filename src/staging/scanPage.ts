@@ -324,7 +324,7 @@ class PageScan {
   /** `#position` counts the items of the collection so far. `#ids` contains the identifiers of these items. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** The item's identifier. Null means missing. Undefined means no integer of up to 15 digits. */
+  /** The item's `id`: a whole number of at most 15 digits, undefined for any other `id`, or null for a missing `id`. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
   /** The splices that insert a backslash before each lone surrogate in the items of the parsed row. */

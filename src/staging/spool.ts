@@ -19,7 +19,7 @@ export interface SpoolLimits {
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** A time shortly before the request of the page, or the exact time of the request (service's clock). */
+  /** The service's time of the request for the page. This time can be slightly too early, but not too late. */
   readonly askedAt: Instant
 }
 
@@ -88,7 +88,7 @@ const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections:
 
 /** With this flag, each write appends to the end of the file, also after `takeBack` has shortened the file. */
 const APPENDING = 'a'
-/** Longer rows are loaded in smaller segments, because DuckDB has 2,048 rows in memory at once. */
+/** If rows are longer than this, segments are smaller, because DuckDB has 2,048 rows in memory at once. */
 const LONG_ROW_BYTES = 16 * 1024
 const LONG_ROWS_LOAD_BYTES = 16 * 1024 * 1024
 const FIRST_LOAD_BYTES_MAX = 64 * 1024 * 1024

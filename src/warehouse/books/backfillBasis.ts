@@ -48,7 +48,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
 /** Approximate number of spans into which the times of the stored rows are divided. */
 const DENSITY_SPANS = 512
 
-/** Divides a span into parts with about the same number of stored rows. Returns undefined if there are none. */
+/** Divides a span into parts with about the same number of stored rows. Returns undefined if no rows are stored. */
 async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Promise<CountedRange[] | undefined> {
   if (report.newerBy.length === 0) return undefined
   const inScope = scope === '' ? '' : ` AND target_currency = ${text(scope)}`

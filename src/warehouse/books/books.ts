@@ -191,7 +191,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
     FROM tidemark.report_states WHERE paused_code IS NOT NULL`)
 }
 
-/** Ends pauses and returns their reports. Refused credentials pause all reports, so all these pauses end together. */
+/** Ends the pauses of the reports `named`. Also ends all pauses with the code CREDENTIALS_REFUSED. */
 export async function clearPauses(
   sql: Sql,
   named: readonly ReportName[],

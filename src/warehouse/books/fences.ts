@@ -76,7 +76,7 @@ async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & Fen
   await sql.run('INSERT INTO tidemark.fences VALUES ($1, $2, $3, $4, now())', [report, kind, epoch, holder])
 }
 
-/** Replaces a stored fence with an older epoch. Returns false if there is none. */
+/** Replaces the stored fence if that fence has an older epoch. Returns false if nothing was replaced. */
 async function advance(sql: Sql, { report, kind }: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
   const [updated] = await sql.rows<{ Count: number }>(
     'UPDATE tidemark.fences SET epoch = $1, holder = $2, taken_at = now() WHERE report = $3 AND kind = $4 AND epoch < $1',

@@ -59,7 +59,7 @@ async function joinWindows(sql: Sql, before: Instant): Promise<void> {
 /** Removes old loads that inserted no row, unless a row contains their number. So the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
-  // In a lake, a search for load numbers would read all files. So a lake removes only loads that changed no row at all.
+  // A search for load numbers would read all files of a lake. So in a lake, only loads that changed no row are removed.
   const changed = inLake ? 'inserted + updated + deleted + children_written + rejected' : 'inserted'
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_loads AS SELECT load_id FROM tidemark.loads

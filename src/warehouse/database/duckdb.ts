@@ -24,7 +24,7 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** Set if other processes also write: the database's name in messages. Transactions are repeated after a conflict. */
+  /** The database's name in messages. Set only if other processes also write. A conflict then repeats a transaction. */
   readonly shared?: string
 }
 

@@ -1,7 +1,7 @@
 /**
- * Keeps results of queries on the tables of schema `tidemark` in memory, if no other process writes the file. A result
- * is removed before a statement that can write one of its tables, and again before the transaction ends. So no kept
- * result is wrong, even if the statement fails, the transaction is rolled back, or the result of its COMMIT is lost.
+ * Caches the results of queries on tables of schema `tidemark`, if no other process writes the file. Before a statement
+ * that can change a table, the cached results from this table are removed. They are removed again before the end of the
+ * transaction, because a query in the transaction can have cached values that a rollback then undoes.
  */
 interface Kept {
   readonly tables: ReadonlySet<string>
@@ -13,7 +13,7 @@ export class Facts {
   /** The tables that were written since the last BEGIN. */
   readonly #written = new Set<string>()
 
-  /** Returns a copy of the kept result; undefined if there is none. `query`: the statement with its values. */
+  /** Returns a copy of the cached result of `query` (a statement with its values); undefined if no result is cached. */
   find(query: string): object[] | undefined {
     return this.#kept.get(query)?.rows.map((row) => ({ ...row }))
   }
@@ -22,7 +22,7 @@ export class Facts {
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Call it before each statement. Removes results that this or an earlier statement of the transaction can change. */
+  /** Call it before each statement. Removes cached results from tables that the current transaction changes. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
     for (const table of tablesIn(sql)) this.#written.add(table)

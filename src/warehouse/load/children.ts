@@ -1,4 +1,4 @@
-/** Stores the items of collections in child tables. If a row lacks a collection, its stored items stay. */
+/** Stores the items of collections in child tables. If a row lacks a collection, the stored items are kept. */
 import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'

@@ -46,7 +46,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns the pairs of shapes in which the earlier row has a field that the newest row lacks. */
+/** Returns SQL pairs of shape numbers, such as `(2, 0)`: shape 2 of an earlier row has a field that shape 0 lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(

@@ -78,7 +78,7 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns the checks of the contract `reject`, which rejects rows that have a field without a column. */
+  /** Returns a WHEN clause for each field without a column. The contract `reject` rejects rows with such a field. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -226,7 +226,7 @@ export class FieldSql {
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
-  /** Returns true if DuckDB must read the field as JSON: values are nested, or texts and numbers both occur. */
+  /** Returns true if DuckDB must read the field as JSON. Example: some values are texts, and others are numbers. */
   #readsJson(field: CatalogField): boolean {
     if (field.elements !== undefined || has(field.kinds, NESTED)) return true
     const type = this.#typeOf(field)

@@ -53,7 +53,7 @@ function onlyWrites(input: LoadInput): boolean {
   return gone.length === 0 && followers.length === 0
 }
 
-/** Returns true if every row has the deletion flag. If not, the load must stage its rows to count those without it. */
+/** Returns false if some rows lack the deletion flag. Such a load is staged, so that these rows can be counted. */
 const isFlagged = ({ report: { deletedFlag: flag }, segment }: LoadInput): boolean =>
   flag === undefined || segment === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
 

@@ -30,7 +30,7 @@ interface LoadBase {
 
 /** A load whose rows a run has just read from the service. */
 interface RunLoad extends LoadBase {
-  /** The service's time. If a stored row was observed later, the service's clock was set back. */
+  /** The service's time. If a stored row was observed after this time, the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]

@@ -159,7 +159,7 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
     ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
 }
 
-/** SQL condition: a flag or a second read has proven the deletion. A new version without a flag does not end it. */
+/** SQL condition: a flag or a second read has proven the deletion. A missing flag does not end the deletion. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the SQL condition that a row is deleted. Without a flag, the second read or `staysDeleted` decides. */

@@ -65,7 +65,7 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
       WHERE s."~misfits" IS NOT NULL AND t._load_id = ${loadId})`
 }
 
-/** Deletes the misfits of fields in written rows. For unchanged rows, only sets `last_seen` of their misfits. */
+/** For a written row, deletes the misfits of its fields. For a row that is not written, only updates `last_seen`. */
 function deleteOldMisfitsSql(
   { report, table, staged }: MisfitSource,
   stored: readonly { readonly table: string; readonly column: string }[],

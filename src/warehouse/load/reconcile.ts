@@ -140,7 +140,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
   const key = `t.${name(keyColumn(report))}::VARCHAR`
   const place = placeSql(ending)
-  // A row is not absent if it was observed since the start, was not requested, or was returned for other times.
+  // A row is absent if it was requested but not returned, and if no run has read it since the reconcile began.
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE absent AS
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences

@@ -39,7 +39,7 @@ export interface RejectedRowsRequest {
 export interface Rejection {
   readonly report: Declaration
   readonly excludePayload: boolean
-  /** True if the temporary table `gone_keys`, which lists deleted rows (budgets), exists. */
+  /** True if the run has searched for deleted rows. The temporary table `gone_keys` then contains their keys. */
   readonly knowsGone: boolean
 }
 

@@ -177,7 +177,7 @@ interface MisfitListing {
   readonly isListed: string
 }
 
-/** Replaces the column's misfits. Misfits without a stored value stay, because they can't be read again. */
+/** Replaces the column's misfits. Misfits without a stored value are kept, because they can't be read again. */
 function replaceMisfitsSql(table: ReportTable, { target, column, type, isListed }: MisfitListing): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

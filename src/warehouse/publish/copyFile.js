@@ -24,7 +24,7 @@ async function check() {
   return await damagedBlocks(file)
 }
 
-/** Makes the copy in the first way that works: as a reflink, by patching the retired copy, or whole. */
+/** Tries three ways until one works: a reflink, a patch of the retired copy, or a copy of the whole file. */
 async function copy() {
   const isReflink = await copyFile(from, temporary, constants.COPYFILE_FICLONE_FORCE).then(
     () => true,

@@ -1,8 +1,7 @@
 /**
- * Changes the retired copy (the published file before the current one) into a copy of the current warehouse. Only
- * different blocks are written. Each byte of both files is compared, because equal checksums do not mean equal blocks.
- * The retired copy is patched only if no process can still read it. In every doubtful case nothing is patched, and the
- * caller copies the whole file.
+ * Updates the retired copy, which is the file that readers opened before the current published copy. Only blocks that
+ * differ from the warehouse are written. All bytes are compared, because different blocks can have equal checksums.
+ * If another process can still read the retired copy, nothing is written. The whole warehouse is then copied instead.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,8 +14,8 @@ import { HEADERS_BYTES, headersOf, isSound, wordsOf } from './duckdbFile.js'
 /** @typedef {import('node:fs/promises').FileHandle} FileHandle */
 
 /**
- * The `statfs` numbers of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs. On these file systems, this machine's kernel knows
- * each process that has a file open. On a network or overlay file system, the kernel does not always know all readers.
+ * The numbers of ext4, XFS, Btrfs, F2FS, ZFS and tmpfs in the result of `statfs`. The kernel knows every process that
+ * has a file of these file systems open. But a file of a network file system can be open on another machine.
  */
 const LOCAL = new Set([0xef53, 0x58465342, 0x9123683e, 0xf2f52010, 0x2fc12fc1, 0x01021994])
 /** The file format of Tidemark's warehouses, and the size of its blocks. */
@@ -25,9 +24,9 @@ const [STORAGE_VERSION, BLOCK_BYTES] = [67n, 262_144]
 const [MAGIC, VERSION, FLAGS, FLAGS_END] = [8, 12, 20, 52]
 const PIECE_BYTES = 4 * BLOCK_BYTES
 /**
- * Requests a write lease on file 3. The kernel refuses the lease if another process has the file open, even read-only
- * or as mapped memory. While the lease lasts, a process that opens the file waits for the end of the patch.
- * Node can't request a lease, so Perl does: every Debian has Perl. 1024 is F_SETLEASE, and 1 is F_WRLCK.
+ * A Perl program, because Node can't request a lease. It requests a write lease on the file with descriptor 3. The
+ * kernel refuses the lease if another process has the file open. While the lease lasts, a process that opens the file
+ * must wait until the patch has ended. In this program, 1024 means F_SETLEASE, and 1 means F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
 /** Time limit (ms) for the lease program, which takes a few milliseconds. */
@@ -36,8 +35,8 @@ const LEASE_MS_MAX = 5_000
 export const isLocal = async (/** @type {string} */ file) => LOCAL.has((await statfs(dirname(file))).type)
 
 /**
- * Moves the copy `retired` to the private name `temporary` and patches it. Returns the number of blocks that were
- * written, or the reason why the file at `temporary` is no copy of `from`.
+ * Renames the file `retired` to `temporary` and changes it into a copy of `from`. Returns the number of written blocks.
+ * If the change fails, returns the reason as text. The file `temporary` can then be missing or incomplete.
  * @param {{ from: string, temporary: string, retired: string }} files
  */
 export async function patchRetired({ from, temporary, retired }) {

@@ -1,7 +1,7 @@
 /**
- * Publishes the read-only file that readers open. A child process makes the copy, because closing a second handle of
- * the file in this process would release DuckDB's lock. The replaced file becomes the retired copy. The next publication
- * writes the blocks that differ into the retired copy.
+ * Publishes the warehouse as a file that readers open. A child process copies the warehouse: if this process opened the
+ * file again and closed it, the system would release DuckDB's lock. The previous published file is kept as the retired
+ * copy. The next publication updates the retired copy, so that only changed blocks are written.
  */
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -48,7 +48,7 @@ export interface PublishResult {
   readonly copied?: CopyWay
 }
 
-/** Publishes the database. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT; the old copy stays. */
+/** Publishes a copy. Throws PUBLISH_FAILED, DISK_FULL, FILES_EXHAUSTED, WAREHOUSE_CORRUPT and keeps the old copy. */
 export async function publish(database: Database, to: string, by: PublishBy): Promise<PublishResult> {
   if (database.damage !== undefined) throw database.damage
   const place = await placeFor(to, database.path)

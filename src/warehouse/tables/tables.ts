@@ -189,7 +189,7 @@ export async function recordChanges(
   return changes
 }
 
-/** Returns the changes that are not stored yet. Each load reports all fields without a column again. */
+/** Returns the changes that are not stored yet, because each load finds the same fields without a column again. */
 async function changesNotStored(
   sql: Sql,
   table: string,
