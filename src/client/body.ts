@@ -16,7 +16,7 @@ const UNPACKERS = new Map([
   ['br', promisify(brotliDecompress)],
 ])
 
-/** The number of times that one body can be compressed. Only an attacker or a loop of proxies sends more of them. */
+/** Maximum number of compressions of one body. Only an attacker or a loop of proxies compresses a body more often. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])

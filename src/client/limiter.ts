@@ -182,7 +182,7 @@ export class FairQueue<T> {
 
 /** The first limit is low, because the service has not shown its capacity yet. */
 const INITIAL_LIMIT = 2
-/** Above this limit, slower responses lower the limit again. Up to this limit, only an overload does. */
+/** Slower responses lower a limit that is above this value. Only an overload lowers a limit up to this value. */
 const STEADY_LIMIT = 4
 /** Responses are slower if they take on average this many times the usual time. */
 const SLOWER = 1.5

@@ -76,7 +76,7 @@ export interface ReportRequest<T> {
 
 export interface Answer<T> {
   value: T
-  /** The response's Date header (whole seconds). Without it: an estimate from earlier headers, or our clock's time. */
+  /** The response's Date header (whole seconds). Without Date: an estimate from earlier headers, or our time. */
   servedAt: Instant
   /** The earliest time that the service's clock can have shown when the request was sent. */
   askedAt: Instant
@@ -119,7 +119,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error (401 or 403) of each refused report. Later reads throw this error until an operator has acted. */
+  /** The error (401 or 403) of each refused report. Later reads throw this error until an operator ends the refusal. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -157,7 +157,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the earliest time the service's clock can show; our time without Date; undefined without a response. */
+  /** Returns the service's earliest possible time. Without Date headers: our time. Without responses: undefined. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
@@ -167,7 +167,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /** Forgets that the service refused the credentials and `report` (or all reports), after an operator has acted. */
+  /** Forgets refusals of the credentials and of `report` (undefined: all reports), because an operator has acted. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)

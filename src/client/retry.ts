@@ -20,7 +20,7 @@ const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefin
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** Returns how long (ms) to wait after an attempt: the Retry-After within limits or, if there is none, the backoff. */
+/** Returns how long (ms) to wait after an attempt: the Retry-After within limits. Without Retry-After: the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,

@@ -29,7 +29,7 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the earliest time the service's clock can show; our time without Date; undefined without a response. */
+  /** Returns the service's earliest possible time. Without Date headers: our time. Without responses: undefined. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())

@@ -2,14 +2,14 @@
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
-  /** Stores a pause of `ms` milliseconds from now. If a longer pause is stored, the longer pause stays. */
+  /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
   pause(ms: number): Promise<void>
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds between reads of the store. After a 429 of another process, requests can still be sent this long. */
+/** Milliseconds between reads of the store. A pause of another process takes effect here at most this much later. */
 const CHECK_EVERY_MS = 250
-/** Milliseconds that a request waits for the store. If the store does not respond, requests are sent anyway. */
+/** Milliseconds that a request waits for the store. If the store does not respond by then, the request is sent. */
 const CHECK_MS_MAX = 500
 
 export class PauseWatch {

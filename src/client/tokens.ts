@@ -19,7 +19,7 @@ export interface StoredToken {
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes this token. If the store has a newer token, the newer token stays. */
+  /** Deletes this token from the store. A newer token in the store is not deleted. */
   drop(accessToken: Secret): Promise<void>
   /** Runs `refresh` while this process has the store's token lock. */
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
@@ -59,7 +59,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True if the refusal of the credentials is in the store, where another process may delete it. */
+  /** True if the refusal of the credentials is in the store, where it can expire or another process can delete it. */
   #refusalIsShared = false
   #issued = 0
 
@@ -79,7 +79,7 @@ export class TokenCache {
     return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }
 
-  /** Drops a token that the service refused, unless the cache has a newer one. */
+  /** Drops a token that the service refused. A newer token in the cache is not dropped. */
   async drop(token: Token): Promise<void> {
     if (this.#cached === token) this.#cached = undefined
     await this.#dependencies.store?.drop(token.secret)
@@ -92,7 +92,7 @@ export class TokenCache {
     if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
-  /** Returns whether another process has deleted the refusal, because an operator has acted there. */
+  /** Returns whether the refusal has left the store: it has expired, or another process has deleted it. */
   async #isForgiven(): Promise<boolean> {
     if (!this.#refusalIsShared) return false
     this.#refused = (await this.#dependencies.store?.refused?.()) ?? true

@@ -38,7 +38,7 @@ export const isOverfull = (given: Case): boolean => {
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the parts before and after `youngFrom`; undefined if one is empty or the first probably fits one page. */
+/** Returns the parts before and after `youngFrom`. Undefined if a part is empty or the first one may fit one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +48,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the parts before and after `youngFrom`, if the first is longer and page numbers can count its rows. */
+/** Returns the parts before and after `youngFrom`. Undefined if the first is shorter or its rows can't be counted. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -123,7 +123,7 @@ export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   return isOutdated ? sawLastPage({ ...profile, fullPageRows: longestOfRun }, longestOfRun) : profile
 }
 
-/** Returns the number of the last page, and `total`, the most rows that all pages can have; undefined if not found. */
+/** Returns the last page's number, and `total`: the maximum number of rows. Undefined if no last page was found. */
 export const countOf = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
@@ -138,7 +138,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk from the last page to page 1 has `total` rows. More can't exist, so no row is missing. */
+/** Returns whether the walk from the last page to page 1 has `total` rows: the maximum, so no row is missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = countOf(given)?.total
@@ -186,7 +186,7 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
   walk.rowsAsked < previous.firstRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-/** Returns whether page 2 of a bare array repeats page 1. The service has one page only, or ignores page numbers. */
+/** Returns whether page 2 of a bare array (a response without a total) repeats page 1, which may be the only page. */
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
@@ -254,7 +254,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the span can be cut by its total. False if page 1 is not full: an earlier page was longer. */
+/** Returns whether the span can be cut by its total. False if page 1 is not full: an earlier page had more rows. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

@@ -9,7 +9,7 @@ const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
 const RESTART_FACTOR = 3
-/** The margin of `plannedRows` is √(2 ln x) standard deviations. This minimum of x makes it one deviation or more. */
+/** Minimum of x in `margin = √(2 ln x)`, where x = 0.35 × pageRows / deviation. So `margin` is at least 1. */
 const WORTH_MIN = Math.exp(0.5)
 /** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`. If the difference can be chance, adds 0.1 × ln(…). */
 const TREND_SHARE = 0.25

@@ -1,6 +1,6 @@
 /** Finds the last page without a total. Its page number limits the number of rows (docs/PROOFS.md, "total"). */
 
-/** `full`: as many rows as page 1, all new. `again`: the short page again. `odd`: too many rows, or repeated rows. */
+/** `full`: as many new rows as page 1. `again`: the same rows as the short page. `odd`: too many or repeated rows. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {

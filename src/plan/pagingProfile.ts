@@ -2,7 +2,7 @@
 export interface PagingProfile {
   /** Number of the first page; undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Number of rows on the shortest page that was followed by another page; undefined if no page was. */
+  /** Number of rows on the shortest page that had a next page. Undefined: no page with a next page is known yet. */
   readonly fullPageRows: number | undefined
   /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
   readonly longestPageRows: number
@@ -10,7 +10,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Number of rows in the longest response that is complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Audit reports only: whether page numbers after the last page return rows. Tested only if two pages are equal. */
+  /** Set only for audit reports: what page numbers after the last page return. Tested only if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -80,7 +80,7 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response is longer than requested and than any earlier page. The service may ignore paging. */
+/** Returns whether a response has more rows than requested and than any earlier page. The service may ignore paging. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 

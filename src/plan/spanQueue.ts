@@ -8,15 +8,15 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After this many slices with too many rows, a slice as short as `#goodLength` may have many rows at one instant. */
+/** After 3 slices with too many rows, a slice of at most `#goodLength` µs seems to have many rows at one instant. */
 const HEAP_FAILURES = 3
-/** After more slices with too many rows than this, `shorterLength` also limits the next slice, if there is no total. */
+/** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
 const HINTED_FAILURES_MAX = 3
-/** If a shorter slice still has more than this share of the rows, many rows probably have the same time (a heap). */
+/** If a shorter slice has over 80 % of the rows of the slice before, many rows probably have the same time (a heap). */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice of at most this many pages is joined with the time after it and then cut, to avoid a short last part. */
+/** A slice of at most this many pages is joined with the rest of its span and then cut, to avoid a short last part. */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
@@ -55,8 +55,8 @@ export class SpanQueue {
   #pageRows: number
   #nextEnds: Instant[] = []
   #earliestStamp: Instant | undefined
-  /** `#isHead`: the current piece is the beginning of a longer span. The next piece is the other part of that span. */
   #current: Piece | undefined
+  /** True if the current piece is the beginning of a longer span. The next piece is the rest of that span. */
   #isHead = false
   /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
@@ -128,7 +128,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // If a proven span has more rows than a page, many have the same time. They do not show the rows per µs elsewhere.
+    // If a proven span has more rows than a page, many rows share a time and do not show the rows per µs elsewhere.
     if (rows <= this.#pageRows) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -175,7 +175,7 @@ export class SpanQueue {
     else if (rate !== undefined) this.#density.saw(length, Math.max(pageRows, rate * length))
   }
 
-  /** Queues the parts. If there are two, the second stores the total of both until the first part's rows are known. */
+  /** Queues the parts. The second of two parts stores the span's total until the first part's rows are counted. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
     if (this.#isHead && total !== undefined) this.#leaveOut(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))

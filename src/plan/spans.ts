@@ -2,7 +2,7 @@
 import { type Instant, minusMs, latest } from '../instant.ts'
 
 export interface Span {
-  /** Lower bound; undefined: none is sent. */
+  /** Lower bound. Undefined: requests have no lower bound. */
   readonly since: Instant | undefined
   readonly until: Instant
 }
@@ -70,7 +70,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the time up to which the spans have no gap after `from` or, if it is undefined, after the first span. */
+/** Returns the time up to which the spans have no gap after `from`. If `from` is undefined: after the first span. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

@@ -33,7 +33,7 @@ const HEAP_SHARE = 0.95
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** These shares are used in place of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share of `planned` after an unsorted response. It is small: the span may have far more rows than that. */
+/** The share of `planned` after an unsorted response. It is small: the span may have many more rows. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span; undefined if less than half of the rows have a modification time in the span. */
@@ -133,7 +133,7 @@ interface Range {
 
 const latestOf = (a: Range, b: Range): Instant => Math.max(a.latest, b.latest) as Instant
 
-/** A row has an earliest and a latest time. Returns the range of the earliest (`entered`) and the latest (`gone`). */
+/** Returns the range of the rows' earliest times (`entered`) and the range of their latest times (`gone`). */
 function boundsOf(rows: readonly RowStamps[], span: Span): { entered: Range; gone: Range } | undefined {
   const inside = rows.flatMap((stamps) => rangeOf(timesIn(span, stamps)) ?? [])
   const entered = rangeOf(inside.map(({ earliest }) => earliest))

@@ -138,7 +138,7 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** The number of the last page, computed from the total after page 1 was read. */
+  /** The number of the last page, computed from the total. Example: 3 for a total of 250 rows and 100 rows per page. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
@@ -153,7 +153,7 @@ export class Walk {
     return this.#keylessAgain === 0 && this.distinct === total
   }
 
-  /** Returns whether the last page has as many rows as the response's `pageSize` or, without it, as page 1. */
+  /** Returns whether the last page has as many rows as the response's `pageSize`. Without `pageSize`: as page 1. */
   get isLastPageFull(): boolean {
     return this.lastRows > 0 && this.lastRows >= (this.#pageSizeOfAnswer ?? this.firstRows)
   }
@@ -182,7 +182,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. If each page has all rows, rows can be repeated. */
+  /** Returns whether the walk ended and no row was on two pages. Repeated rows are allowed if pages have all rows. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

@@ -11,7 +11,7 @@ import {
 } from '../instant.ts'
 
 export interface Window {
-  /** Lower bound. Undefined: none is sent, so that rows without a modification time are returned too. */
+  /** Lower bound. Undefined: the request has none, so the service also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
   /** The service's clock when the bounds were computed. The window proves nothing about later times. */
@@ -43,16 +43,16 @@ export interface Before {
 export const FIRST: Before = { mark: undefined }
 
 /**
- * Returns the next incremental window. It ends now, because the service returns a row that is edited every
- * few seconds only with its newest time (product contract §5.5). If the service's clock was set back, the window begins
- * earlier (§5.1).
+ * Returns the next incremental window. The window ends now. With an earlier end, a row that is edited every few seconds
+ * would never be returned, because the service filters rows by their newest time (product contract §5.5). If the
+ * service's clock was set back, the window begins earlier (§5.1).
  */
 export function nextWindow(before: Before, clock: Instant, rules: WindowRules): Window {
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, agoMs = 0 } = before
-  // The service's clock was set back if it is before `end`. If ours was set back too, `agoMs` is too small.
+  // If `clock` is before `end`, the service's clock was set back. If our clock was set back too, `agoMs` is too small.
   const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }

@@ -26,7 +26,7 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of all key columns of a row. For a deleted row, the stamp of its deleted version can come last. */
+/** The values of a row's key columns. For a deleted row, the stamp of its deleted version may be the last value. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
@@ -41,11 +41,11 @@ export type RowSource =
 
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
+  /** Set only in a reconcile: the creation time (or modification time) up to which the reconcile has read all rows. */
   readonly reached?: Instant
   /** Keys of rows that a second read without deleted rows did not return; undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
-  /** Audit reports only: the window's entries replace the stored entries of this record and span. */
+  /** Set only for audit reports: the window's entries replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }

@@ -1,4 +1,4 @@
-/** Loads rejected rows again. The rows keep the time of their response, so a newer stored version stays. */
+/** Loads rejected rows again. Each row keeps the time of its response, so a newer stored version is not overwritten. */
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { type ReportName, reportOf } from '../../schema/index.ts'
@@ -60,7 +60,7 @@ interface RejectedLoads {
   readonly isLast: boolean
 }
 
-/** Returns whether all rows were loaded. False: other loads removed some, so the caller must list the rows again. */
+/** Returns whether all rows were loaded. If other loads have removed some rows, the caller must list the rows again. */
 async function allLoadedAgain(
   context: RetryContext,
   report: ReportName,

@@ -9,7 +9,7 @@ export interface BackfillRequest {
   readonly report: ReportName
   /** Start of the range; undefined: the start of the report in the configuration. */
   readonly from: Instant | undefined
-  /** End of the range. Undefined: the end of the open backfill with the same start or, if none is open, now. */
+  /** End of the range. Undefined: the end of the open backfill with the same start. Without an open backfill: now. */
   readonly to: Instant | undefined
 }
 

@@ -43,14 +43,14 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** The number of pages that were requested so far, without those of the first read. */
+  /** The number of pages that this object has requested. The pages of the first read do not count. */
   get pages(): number {
     return this.#pages.pages
   }
 
   /**
-   * Returns the keys of rows that the second read lacks, each with its stamp in the last read ('' if that read lacks
-   * the row too). Returns undefined if all rows have a deletion flag.
+   * Returns the keys of rows that the second read lacks. Each key ends with the row's stamp in the last read, or '' if
+   * the last read also lacks the row. Returns undefined if all rows have a deletion flag.
    */
   async goneKeys(slice: ProvenSlice, pageOf: PageOf): Promise<GoneKey[] | undefined> {
     const unflagged = [...slice.keys].filter((key) => pageOf.has(key))
@@ -64,7 +64,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads again the pages that had these rows in the first read. If a row is elsewhere now, reads the whole slice. */
+  /** Reads the pages that had these rows in the first read again. If a row is not there now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -100,7 +100,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans. Includes deleted rows only if the sink `withDeleted` is given, and then adds all rows to it. */
+  /** Reads the spans without deleted rows. With the sink `withDeleted`: reads all rows into this sink. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

@@ -181,7 +181,7 @@ export class PageSource {
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
-/** Calls `read`. If the service refuses the page, calls `otherwise`. If it refuses again, throws the first refusal. */
+/** Calls `read`. If the service refuses the page, calls `otherwise`. After two refusals, throws the first refusal. */
 export async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()

@@ -32,7 +32,7 @@ export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
   /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
   readonly knownUntil?: Instant
-  /** Reconciles only: the creation time (or modification time) up to which the reconcile has read. */
+  /** Set only in a reconcile: the creation time (or modification time) up to which the reconcile has read all rows. */
   readonly reached?: Instant
 }
 
@@ -85,7 +85,7 @@ export class Reading implements AsyncDisposable {
     return this.#rows.added
   }
 
-  /** True if rows are also requested by creation time, since never edited rows may lack a modification time. */
+  /** True if rows are also requested by creation time: a row that was never edited may match no modification filter. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
@@ -101,7 +101,7 @@ export class Reading implements AsyncDisposable {
     return provenSlices({ ...this.source, axis }, spans)
   }
 
-  /** Yields slices by modification time. If rows may lack this time, first reads the span by creation time. */
+  /** Yields slices by modification time. If `asksCreated` is true, first reads the span by creation time. */
   async *window(span: Span): AsyncGenerator<ProvenSlice, void> {
     if (this.asksCreated) for await (const slice of this.slices('created', [span])) this.#noteRecent(slice)
     yield* this.slices('window', [span])
@@ -112,7 +112,7 @@ export class Reading implements AsyncDisposable {
     if (this.recent !== undefined && this.recent.size > RECENT_MAX) this.recent = undefined
   }
 
-  /** Reads all rows without time bounds. If the policy wants one response and this lacks rows, returns a `CutSlice`. */
+  /** Reads all rows without time bounds. Returns a `CutSlice` if only one response is allowed and lacks rows. */
   async everything(policy = this.source.policy): Promise<ProvenSlice | CutSlice> {
     const outcome = await proveSlice({ ...this.source, policy }, { span: undefined })
     const span = { since: undefined, until: this.plan.window.until }

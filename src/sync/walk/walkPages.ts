@@ -109,7 +109,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the last one. False for pages of one row: their keys show whether it is new. */
+  /** Returns whether the page repeats the previous page. False for pages of one row: a key shows if the row is new. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false
@@ -119,8 +119,8 @@ export class PageWalk {
   }
 
   /**
-   * Returns whether a page that looks like the previous one has other rows, such as equal audit entries of one instant.
-   * The service respects page numbers if the page after the last one is empty.
+   * Returns whether a page with the same texts as the previous page has other rows. Example: equal audit entries of one
+   * instant. Requests a page after the last page: it is empty only if the service respects page numbers.
    */
   async #isOtherPage({ page }: FetchedPage): Promise<boolean> {
     const { walk } = this
@@ -134,7 +134,7 @@ export class PageWalk {
   }
 }
 
-/** Returns whether both pages have the same rows in the same order, by key, or by text if rows have no key. */
+/** Returns whether both pages have the same rows in the same order. Compares texts if rows have no key. */
 function hasSameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
   if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
   if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)

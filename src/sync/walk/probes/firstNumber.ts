@@ -99,7 +99,7 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns page 0; undefined if there is none, or if only page 0 fails (`FAILURES`). Throws if page 1 fails, too. */
+/** Returns page 0; undefined if page 0 is refused or only page 0 fails (`FAILURES`). Throws if page 1 fails, too. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)

@@ -70,8 +70,8 @@ export async function probeLastPage(
 }
 
 /**
- * Returns whether rows exist that the walk back to page 1 lacks. Reads the last page again: a new row moves other rows
- * to later pages. Also requests the time after all returned rows: services may return no page after a certain number.
+ * Returns whether rows exist that the walk back to page 1 lacks. Requests the end of the pages again, to find new rows.
+ * Also requests the part of the span after all returned rows: some services return only, for example, 100 pages.
  */
 export async function probeUncounted(
   { source, slice, first }: ProbedSlice,
