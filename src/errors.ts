@@ -75,7 +75,7 @@ export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 export interface ErrorDetails {
   cure: string
   report?: string | undefined
-  /** Plain values for logs and `--json`; never secrets, headers or requests. */
+  /** Plain values for logs and `--json`. The values contain no secrets, headers or requests. */
   data?: Readonly<Record<string, unknown>>
   cause?: unknown
 }

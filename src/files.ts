@@ -1,4 +1,4 @@
-/** Replaces whole files. After a failure or a power cut, either the old file or the new file exists, complete. */
+/** Replaces whole files. Even after a power cut, a file has its complete old content or its complete new content. */
 import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
@@ -33,6 +33,6 @@ export async function removeTemporaryFiles(file: string): Promise<void> {
   }
 }
 
-/** Replaces the content of a file. Only this user can read the file. */
+/** Replaces a file with a new file that contains `text` and that only this user can read. */
 export const replaceText = (file: string, text: string): Promise<void> =>
   replaceFile(file, (temporary) => writeFile(temporary, text, { mode: PRIVATE_FILE }))

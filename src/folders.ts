@@ -48,7 +48,7 @@ export function makePrivateFolder(folder: string): void {
 
 const OTHER_USERS_BITS = 0o077
 
-/** Returns whether only this user can enter the folder. For root, the owner can also be that of the parent folder. */
+/** Returns whether only this user can enter the folder. For root, the owner of its parent folder is also accepted. */
 export function isPrivateFolder(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false })
   if (found === undefined || !found.isDirectory() || (found.mode & OTHER_USERS_BITS) !== 0) return false
@@ -59,7 +59,7 @@ export function isPrivateFolder(folder: string): boolean {
 
 export const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Returns whether the path exists. Throws WAREHOUSE_MISSING if permissions hide it: `false` causes a new warehouse. */
+/** Returns whether the path exists. Throws WAREHOUSE_MISSING if permissions prevent the check of the path. */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
@@ -85,7 +85,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder. Throws WAREHOUSE_MISSING if it belongs to another user, for example to root. */
+/** Removes a folder. Throws WAREHOUSE_MISSING if the folder belongs to another user, for example to root. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })

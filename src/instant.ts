@@ -1,7 +1,7 @@
 /** Points in time in microseconds, because rounding to milliseconds would lose rows at the end of a window. */
 declare const instantBrand: unique symbol
 
-/** Microseconds since 1970-01-01T00:00:00Z; an exact integer until the year 2255. */
+/** Microseconds since 1970-01-01T00:00:00Z. The number is an exact integer until the year 2255. */
 export type Instant = number & { readonly [instantBrand]: 'µs' }
 
 export const MICROS_PER_MS = 1_000
@@ -27,7 +27,7 @@ export const earliest = (...instants: readonly Instant[]): Instant => Math.min(.
 
 export const latest = (...instants: readonly Instant[]): Instant => Math.max(...instants) as Instant
 
-/** Returns the milliseconds from `from` to `to`; negative if `to` is earlier. */
+/** Returns the milliseconds from `from` to `to`. The result is negative if `to` is earlier. */
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
 /** Parses an ISO 8601 time (spec §4, rule 1). No zone means UTC. Digits after the microsecond are ignored. */

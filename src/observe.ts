@@ -4,7 +4,7 @@ import { asSyncError } from './errors.ts'
 
 export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
 
-/** Names, numbers and codes for metrics and traces; never rows, bodies or secrets. */
+/** Names, numbers and codes for metrics and traces. Facts contain no rows, bodies or secrets. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
 export interface Subject {

@@ -1,4 +1,4 @@
-/** Stores the log lines of runs for `tidemark logs`. With a file per run, half a million files would exist. */
+/** Stores the log lines of runs for `tidemark logs`, in one file per hour. One file per run would be too many files. */
 import { appendFile, mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Clock } from './clock.ts'
@@ -120,7 +120,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of a run, earliest first; none if the files were removed. */
+/** Returns the lines of a run, earliest first, or [] if the files were removed. */
 export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {

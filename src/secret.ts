@@ -38,7 +38,7 @@ export class Secret {
   }
 }
 
-/** Returns a secret as it appears in text, JSON, URLs, HTML and Base64. Longest first, for masking in this order. */
+/** Returns all spellings of a secret: in text, JSON, URLs, HTML and Base64. The longest spelling is first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -1,4 +1,4 @@
-/** All commands: syntax, help and actions. An action is imported only when its command runs, so that all start fast. */
+/** All commands: syntax, help and actions. An action is imported only when its command runs: imports are slow. */
 import { type Command, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
@@ -15,7 +15,7 @@ interface CommandEntry {
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
   readonly examples: string
-  /** The action receives the shell, the positional argument if there is one, and the options. */
+  /** The action receives the shell, then the value of `argument` (if the command has an argument), then the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 

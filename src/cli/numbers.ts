@@ -23,7 +23,7 @@ export function parseTime(text: string): Instant {
   throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')
 }
 
-/** Returns milliseconds. */
+/** Returns milliseconds. Example: `90s` becomes 90,000. */
 export function parseAge(text: string): number {
   const ms = parseDuration(text)
   if (ms !== undefined) return ms

@@ -1,4 +1,4 @@
-/** Prints the result of a query: a table of readable size for people; CSV and JSON with all rows for programs. */
+/** Prints a query's result. A table, for people, has a limited size. CSV and JSON, for programs, have all rows. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import type { Warrant } from '../reader/warrants.ts'
@@ -7,7 +7,7 @@ import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
   readonly take: TakeRows
-  /** Ends the output. `warrants` describe how complete the reports are. Without them, prints no report. */
+  /** Ends the output. Some printers then print `warrants`: how complete each report is that the query has read. */
   end(columns: readonly string[], warrants?: readonly Warrant[]): void
 }
 

@@ -7,7 +7,7 @@ export interface Output {
   /** Waits until all output was passed on. Without this wait, a slow pipe would let output fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** The width of the terminal in characters; 200 if the output is not a terminal. */
+  /** The width of the terminal in characters, or 200 if the output is not a terminal. */
   readonly columns: number
 }
 

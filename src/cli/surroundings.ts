@@ -1,4 +1,4 @@
-/** Opens log, progress and traces for a command. If it runs in this process, its log is stored for `tidemark logs`. */
+/** Opens log, progress and traces for a command. If the command runs here, its log is stored for `tidemark logs`. */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config } from '../config/config.ts'

@@ -1,4 +1,4 @@
-/** Reads the file, `.env` and the environment once. Returns one frozen value, or throws one error with all problems. */
+/** Reads configuration file, `.env` and environment. Returns one frozen value or throws one error for all problems. */
 import { Secret } from '../secret.ts'
 import {
   clashingFiles,

@@ -53,7 +53,7 @@ const OTHERS = ['TIDEMARK_CONFIG', 'TIDEMARK_LOG_LEVEL', 'TIDEMARK_LAUNCHED']
 
 export type Environment = Readonly<Record<string, string>>
 
-/** Returns the environment variable that sets the key at `path`, if there is one. */
+/** Returns the name of the variable that sets the key at `path`, or undefined if no variable sets this key. */
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
@@ -63,7 +63,7 @@ export interface MergedSettings {
   variableAt(path: Path): string | undefined
 }
 
-/** Returns the file's settings, with each value replaced for which an environment variable is set. */
+/** Returns the file's settings. A set environment variable replaces the value of its setting. */
 export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
@@ -82,7 +82,7 @@ export const listOf = (text: string): readonly string[] => text.split(/[\s,]+/).
 export const reportsInEnvironment = (env: Environment): readonly string[] | undefined =>
   env[REPORTS] === undefined ? undefined : listOf(env[REPORTS])
 
-/** Converts the variable's text to its type. If it should be a number but is not, the schema rejects the text. */
+/** Returns a list, an integer or a text. If the text should be an integer but is not, the schema rejects the text. */
 function valueOf({ name, as }: Variable, env: Environment): unknown {
   const text = env[name] ?? ''
   if (as === 'list') return listOf(text)

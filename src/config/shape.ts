@@ -40,7 +40,7 @@ export interface ReportConfig extends Rhythm {
   readonly timeZone: string
   /** How often a worker compares the whole report with the service. Undefined: only on request. */
   readonly reconcile?: Rhythm
-  /** Minimum time (ms) between two comparisons of the total with the stored rows. 0: in each run. Undefined: never. */
+  /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
   readonly deletesEveryMs: number | undefined
   readonly pageSize: number
   readonly overlapMs: number

@@ -59,7 +59,7 @@ const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)
   const inDotEnv = present(typeof dotEnv === 'string' ? parseEnv(dotEnv) : {})
-  // NAME and NAME_FILE set the same secret. If the process has one, `.env` cannot set the other.
+  // NAME and NAME_FILE set the same secret. If the process has set one of them, both are ignored in `.env`.
   for (const name of SECRETS) {
     if (real[name] === undefined && real[`${name}_FILE`] === undefined) continue
     delete inDotEnv[name]

@@ -32,7 +32,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The step for rounding must fit this many times. Example: 5 min fits into 14 min twice, so the advice is 15 min. */
+/** The advice is a multiple of the largest step that fits this many times. Example: 14 min become 3 × 5 = 15 min. */
 const STEPS_MIN = 2
 
 /** Returns about twice the largest lateness (ms), rounded up. Returns undefined if `overlapMs` is already enough. */

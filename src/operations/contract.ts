@@ -1,4 +1,4 @@
-/** The schemas of messages about operations. Both sides validate messages, because their versions can differ. */
+/** The schemas of messages about operations. The receiver checks each message: the sender can have another version. */
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
@@ -111,7 +111,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier for `cancel`: for a backfill, its own identifier; for other runs, the identifier of the job. */
+  /** The identifier for `cancel`. A backfill has its own identifier. For other runs, this is the job's identifier. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,

@@ -1,4 +1,4 @@
-/** Requests runs and waits until they end. Ignores runs that began earlier: they can lack the caller's change. */
+/** Requests runs and waits until they end. Ignores runs that began before the request: they can miss new rows. */
 import type { RunEvent, RunKind, Runs } from '../../jobs/runs/runs.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { ReportName } from '../../schema/index.ts'

@@ -26,7 +26,7 @@ export function consumeRequests(consumers: JobConsumers, operations: Pick<Worker
       }
       const reply = await operations.answer(data.request, { by: data.by, tell, signal })
       await written
-      // If the worker is stopping, the error returns the job to the queue for the next owner.
+      // If the worker is stopping, this error puts the job back into the queue for the next owner.
       signal.throwIfAborted()
       return reply
     },

@@ -6,7 +6,7 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The worker does not answer during a long load. After this time, the copy is read instead. */
+/** The maximum wait for the worker. During a long load, the worker does not answer, and the copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =

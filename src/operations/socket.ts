@@ -1,4 +1,4 @@
-/** Operations over a local socket of the owner. A request is one JSON document; a response is lines of JSON. */
+/** Operations over a local socket of the owner. A request is one JSON document. A response is lines of JSON. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -46,7 +46,7 @@ function makeSocketFolder(folder: string): void {
 
 type Answerer = Pick<WorkerOperations, 'answer'>
 
-/** Listens until disposed. Replaces the socket of a dead process. Throws WAREHOUSE_MISSING if another user owns it. */
+/** Listens until disposed. Replaces a dead process's socket. Throws WAREHOUSE_MISSING for another user's socket. */
 export async function listenAt(socketPath: string, operations: Answerer): Promise<AsyncDisposable> {
   const folder = path.dirname(socketPath)
   makeSocketFolder(folder)

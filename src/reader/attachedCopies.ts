@@ -1,4 +1,4 @@
-/** The copies that the live server shows. A publication replaces the copy; a hard link keeps the old file readable. */
+/** The copies that the live server shows. A publication replaces a copy, but a hard link keeps its file. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'

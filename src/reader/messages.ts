@@ -1,4 +1,4 @@
-/** The messages between a process and its reader process. A request receives its rows first, then one answer. */
+/** The messages between a process and its reader process. A reader process sends all rows first, then one answer. */
 import type { SyncError } from '../errors.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import type { LakePlace } from '../warehouse/database/lake.ts'
@@ -15,7 +15,7 @@ export interface OpenRequest {
   readonly result?: string | undefined
 }
 
-/** The end of a query: the names of its columns, and how complete each report is that the query has read. */
+/** The end of a query: the names of the columns and, for each report that was read, how complete the report is. */
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]

@@ -80,7 +80,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment can contain secrets, so it is passed only for a lake, which needs it to connect.
+    // The environment can contain secrets. Only the process for a lake receives the environment, to connect.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {

@@ -1,9 +1,9 @@
-/** Reads warrants. A warrant describes how complete a report is whose tables a statement has read. */
+/** Reads the warrants of a statement. Their fields have the same names as the columns of `tidemark.freshness`. */
 import { z } from 'zod'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
-/** The field names are those of `tidemark.freshness`, and of the JSON document that `tidemark query --json` prints. */
+/** A note about one report that a query has read: how complete the report is. Example: 2 gaps, 5 rejected rows. */
 export const Warrant = z.object({
   report: z.string(),
   /** The tables contain all rows that were modified up to this time. Null if the report was never read to its end. */
@@ -36,6 +36,6 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns the warrants of the reports that a statement reads. EXPLAIN and tables of schema `tidemark` have none. */
+/** Returns one warrant for each report that the statement reads. Returns [] for EXPLAIN and for schema `tidemark`. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])

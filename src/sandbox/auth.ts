@@ -105,7 +105,7 @@ export class Auth {
     return bearer.isRevoked || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. If the limit per minute is reached, returns the seconds to wait; if not, undefined. */
+  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached, otherwise undefined. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)

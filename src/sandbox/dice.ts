@@ -102,7 +102,7 @@ export class Dice {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Without `timeStyle`, each field has its own style of date-times. With `mixed`, each row has its own style. */
+  /** Returns a date-time in the style `timeStyle`, or in a random style per field. `mixed` means a style per row. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

@@ -36,7 +36,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of events. There are as many budgets and MERF submissions; other reports have half as many rows. */
+  /** The number of events. There are as many budgets and MERF submissions. Other reports have half as many rows. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),

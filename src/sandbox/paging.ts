@@ -12,7 +12,7 @@ export interface Page {
   readonly pageSize: number
   readonly totalCount: number
   readonly isPartial: boolean
-  /** True if the page begins after the last row, or ends after the last row that the fault `cap` allows. */
+  /** True if the page begins after the last row or, with the fault `cap`, ends after the last allowed row. */
   readonly isBeyond: boolean
 }
 
@@ -53,7 +53,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the row numbers on a page with the fault `unordered`, which gives each request another order of the rows. */
+/** Returns the row numbers on a page with the fault `unordered`: each request gets the rows in a different order. */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))

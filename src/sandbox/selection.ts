@@ -16,7 +16,7 @@ export function select(table: Table, values: Values): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** Returns a test for the window, if there is one. Either of an event's two modification times must match (spec §4). */
+/** The test is true if `modified` or `aggregate` is within the window (spec §4). Without a window, there is no test. */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined

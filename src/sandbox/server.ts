@@ -35,7 +35,7 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-/** The server keeps idle connections longer than clients do. So it closes none on which a request begins. */
+/** The server keeps idle connections longer than clients do. So the server closes no connection that a client uses. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {

@@ -89,7 +89,7 @@ export class Service {
     return faults.take('403', 'token') === undefined ? undefined : forbidden('tokens')
   }
 
-  /** Returns an error for a wrong method, or the response of a fault. Without both, returns undefined. */
+  /** Returns status 405 if the method is not POST, or the response of an active fault. Otherwise returns undefined. */
   async #faultAnswer(place: FaultPlace, method: string): Promise<Answer | undefined> {
     if (method !== 'POST') return plainStatus(405, 'Method not allowed', { Allow: 'POST' })
     const { faults, settings, closing } = this.#parts

@@ -19,7 +19,7 @@ export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** Responses with `includeDeleted` still contain deleted events and budgets. */
+  /** True after a deletion. With `includeDeleted`, responses still contain deleted events and budgets. */
   deleted: boolean
   /** The row's amount, in 10⁻⁹ of its currency. */
   nano: bigint

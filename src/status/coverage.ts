@@ -39,7 +39,7 @@ interface StateRow {
   readonly asked: string
   readonly refill_until: Instant | null
   readonly because: string | null
-  /** The mark. For audit reports: the time of the last request for any record. */
+  /** The report's mark. For an audit report, the last time at which the trail of a record was requested. */
   readonly read_until: Instant | null
   readonly records: number
 }

@@ -121,7 +121,7 @@ const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || 
 /** A staging folder that was not modified for this time belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 
-/** Opens the warehouse. Removes staged rows of killed processes; if `isShared`, only those older than `STALE_MS`. */
+/** Opens the warehouse and removes staged rows of killed processes. If `isShared`, keeps rows newer than `STALE_MS`. */
 export async function openWarehouse(config: Config, { isShared = hasOthers(config) } = {}): Promise<Warehouse> {
   const { warehouse: path, lake, limits, staging, publishBy } = config
   const { warehouseMemory: memory, warehouseThreads: threads } = limits
@@ -159,7 +159,7 @@ function pausesInFile(warehouse: string, identity: string, clock: Pick<Clock, 'n
   return {
     remainingMs,
     pause: async (ms) => {
-      // A short pause is not stored, because the run that received it waits for its end.
+      // A short pause is not stored, because the run itself waits until the pause ends.
       if (ms <= DEFAULT_LIMITS.retryAfterMsMax) return
       if ((await remainingMs().catch(() => 0)) >= ms) return
       const now = clock.now()

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
-/** A worker counts as dead if its heartbeat is older. A large load delays a heartbeat only by several seconds. */
+/** The maximum age of a living worker's heartbeat. A large load delays a heartbeat only by several seconds. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
 /** Returns two paths of the heartbeat: next to the warehouse and, if the worker cannot write there, in `tmpdir`. */

@@ -1,4 +1,4 @@
-/** The work of the warehouse's owner, from opening the file to closing it. At the end, jobs return to the queue. */
+/** The work of the warehouse's owner, from opening to closing the file. At the end, all jobs go back to the queue. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
@@ -100,7 +100,7 @@ async function resumeBackfills({ requests, log }: OwnerContext, warehouse: Wareh
 
 const INTERRUPT_EVERY_MS = 100
 
-/** Returns all jobs to the queue. Meanwhile interrupts the statements of the warehouse, which can run for minutes. */
+/** Puts all jobs back into the queue. Meanwhile interrupts statements of the warehouse, which can run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
   const done = new AbortController()
@@ -116,7 +116,7 @@ async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
-/** The maximum time to return the jobs and to close the file. Both normally take a second or two. */
+/** The maximum time to put the jobs back and to close the file. Normally, this takes one or two seconds. */
 const ENDING_MS_MAX = 30_000
 
 /** Ends the process after `ENDING_MS_MAX`, so that a standby can open the warehouse. */

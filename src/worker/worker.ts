@@ -44,7 +44,7 @@ export interface WorkerOptions {
   readonly lock?: number
 }
 
-/** Runs a worker until it is stopped. Throws errors that occur when the warehouse is opened, and errors of roles. */
+/** Runs a worker until it is stopped. If the start or a role fails, throws the error. Example: QUEUE_UNREACHABLE. */
 export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)

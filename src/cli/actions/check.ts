@@ -65,7 +65,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning for each report whose overlap is too short, or one finding `ok`. Before the first sync: none. */
+/** Returns a warning per report whose overlap is too short, or one finding `ok`. Returns [] before the first sync. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)

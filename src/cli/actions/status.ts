@@ -45,7 +45,7 @@ async function unownedText(shell: Shell, config: Config): Promise<string> {
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Returns nothing for the embedded queue, because only the owner can open it. */
+/** Returns how many workers use the queue, by role. Returns [] for the embedded queue: only the owner can open it. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

@@ -106,7 +106,7 @@ function frozenText(fields: readonly string[]): string {
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${shown}${more}; see tidemark.schema_changes`
 }
 
-/** Returns the failed runs and a failed publication, each with what to do. */
+/** Returns a text with the error of each failed run and of a failed publication, and with advice. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
   const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
   return `${failed.join('')}${problemText('published copy', publishError)}`

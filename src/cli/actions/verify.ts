@@ -1,4 +1,4 @@
-/** Returns how many workers use the queue, by role. Returns [] for the embedded queue: only the owner can open it. */
+/** `tidemark verify`: compares a past window with the service, and prints the differences with advice. */
 import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'

@@ -105,7 +105,7 @@ function questionOf(
   }
 }
 
-/** Returns the number of rows per page if the service sends fewer than requested; otherwise undefined. */
+/** If the service limits the page size, returns this limit in rows per page. Otherwise returns undefined. */
 async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize

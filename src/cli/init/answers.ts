@@ -23,7 +23,7 @@ export interface Answers {
 
 const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Returns the settings. Throws USAGE_INVALID if some are missing and there is no terminal; CANCELLED after Ctrl-C. */
+/** Returns the settings. Without a terminal, a missing setting causes USAGE_INVALID. Ctrl-C causes CANCELLED. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings): Promise<Answers> {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
   // The secret is not trimmed, because it can begin or end with a space.
