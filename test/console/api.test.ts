@@ -100,6 +100,19 @@ describe('the API', () => {
       expect((await console.ask(`/api/wait?${query}`)).status).toBe(400)
   })
 
+  it('keeps nothing of a request to wait whose client has left, nor of one that was answered', async () => {
+    const url = `${console.url}/api/wait?report=events`
+    const headers = { authorization: `Bearer ${TOKEN}` }
+    const leaving = Array.from({ length: 20 }, () =>
+      fetch(`${url}&until=2100-01-01T00:00:00Z&timeout=5m`, { headers, signal: AbortSignal.timeout(1_500) }),
+    )
+    expect((await Promise.allSettled(leaving)).map(({ status }) => status)).toEqual(Array(20).fill('rejected'))
+    for (let n = 0; n < 15; n += 1) {
+      expect(await console.ask('/api/wait?report=events&fresh=1d')).toMatchObject({ status: 200, complete: true })
+    }
+    expect(console.worker.said()).not.toMatch(/MaxListeners|could not answer/)
+  })
+
   it('shows what needs somebody, and why', async () => {
     const { attention } = await console.ask<{ attention: { kind: string; report: string; cure: string }[] }>(
       '/api/overview',

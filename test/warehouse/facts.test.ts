@@ -1,4 +1,4 @@
-/** Results of the books that are kept in memory: a kept result is never wrong, whatever happens to a statement. */
+/** Results of the books that are kept in memory: a kept result is never wrong, also after a statement fails. */
 import { describe, expect, it } from 'vitest'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 

@@ -95,13 +95,13 @@ const WAITS_MAX = 20
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   let waits = 0
   const summary = 'Waits until the published rows are complete; answers earlier if a report is paused or off'
-  api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), async ({ query, raw }) => {
+  api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), async ({ query }, reply) => {
     const request = waitRequestOf(query)
     if (waits >= WAITS_MAX) {
       throw new SyncError('CONSOLE_LIMITED', `${WAITS_MAX} requests already wait`, { cure: 'Try again in a minute.' })
     }
     const left = new AbortController()
-    raw.socket.once('close', () => left.abort())
+    reply.raw.once('close', () => left.abort(clientLeft()))
     waits += 1
     try {
       const reports = [...(await waitFor(request, left.signal))]
@@ -111,6 +111,9 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
     }
   })
 }
+
+const clientLeft = (): SyncError =>
+  new SyncError('CANCELLED', 'the client closed the connection', { cure: 'Send the request again.' })
 
 async function overview({ settings, backendOf }: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {
   const backend = backendOf()
