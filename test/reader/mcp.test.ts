@@ -116,4 +116,9 @@ describe('an assistant', () => {
       { events: 31 },
     ])
   })
+
+  it('ends the program with its standard input, also if it never writes', async () => {
+    // `start` passes an empty standard input.
+    expect(await world.start(['mcp']).ended).toMatchObject({ code: 0, stdout: '', stderr: '' })
+  })
 })
