@@ -10,11 +10,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 export async function mcp({ stop, err }: Shell, { config }: CommandOptions): Promise<ExitCode> {
   stop.endsWell()
   await using reader = openReader(config)
-  const closed = Promise.race([
-    once(process.stdin, 'close'),
-    once(process.stdin, 'end'),
-    once(stop.signal, 'abort'),
-  ])
+  const closed = Promise.race([once(process.stdin, 'close'), once(process.stdin, 'end'), once(stop.signal, 'abort')])
   const serving = serveStdio(() => mcpServer(reader, version()), {
     onerror: ({ message }) => err.write(`mcp: ${message}\n`),
   })
