@@ -1,23 +1,13 @@
 /** All commands: syntax, help and actions. An action is imported only when its command runs: imports are slow. */
-import { type Command, Option } from 'commander'
+import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import type { SchemaOptions } from './actions/schema.ts'
+import { type CommandEntry, CONFIG, JSON_AT_END, JSON_DOCUMENT, option, parsedOption, QUIET } from './commandEntry.ts'
 import { anyNumber, parseAge, parseTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
 import { FORMATS } from './results.ts'
-import type { Done, ExitCode, Shell } from './shell.ts'
-
-interface CommandEntry {
-  readonly name: string
-  readonly summary: string
-  /** Example: `['<run>', 'its identifier']`. */
-  readonly argument?: readonly [syntax: string, description: string]
-  readonly options: readonly Option[]
-  readonly examples: string
-  /** The action receives the shell, then the value of `argument` (if the command has an argument), then the options. */
-  readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
-}
+import type { Done, Shell } from './shell.ts'
 
 /** Adds all commands to the parser. `done` receives the exit code of the command that has run. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
@@ -40,15 +30,6 @@ async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<
   const { loadConfig } = await import('../config/config.ts')
   return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
 }
-
-const option = (flags: string, description: string): Option => new Option(flags, description)
-const parsedOption = (flags: string, description: string, parse: (text: string) => unknown): Option =>
-  option(flags, description).argParser(parse)
-
-const CONFIG = option('--config <file>', 'configuration file (default: tidemark.yaml)')
-const JSON_DOCUMENT = option('--json', 'print one JSON document')
-const JSON_AT_END = option('--json', 'print one JSON document at the end')
-const QUIET = option('--quiet', 'print nothing unless something fails')
 
 /** A printed table has at most this number of rows without `--limit`. CSV and JSON always have all rows. */
 const ROWS_SHOWN = 200
@@ -262,6 +243,23 @@ are complete, 1 when the time is over, and 3 as soon as a report that is not com
     examples: `  $ tidemark resume budgets events
   $ tidemark status                   shows what is paused and why`,
     action: async () => (await import('./actions/pauses.ts')).resume,
+  },
+  {
+    name: 'reset',
+    summary: 'start over with one report',
+    argument: ['<report>', 'the report'],
+    options: [
+      CONFIG,
+      option('--empty', 'delete its rows at once'),
+      option('--yes', 'do not ask for a confirmation (needed without a terminal)'),
+    ],
+    examples: `  $ tidemark reset events                   on a terminal, it asks for the name once more
+  $ tidemark reset budgets --empty --yes
+
+The next runs read all rows of the report again. Readers keep the old rows meanwhile. At the end, rows that the service
+did not return are marked as deleted: they were deleted, or are outside of the present filters and start.
+With --empty, all rows are deleted at once. Schema history keeps the versions that it has.`,
+    action: async () => (await import('./actions/reset.ts')).reset,
   },
   {
     name: 'retry-rejected',

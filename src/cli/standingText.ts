@@ -119,10 +119,12 @@ function gapsText(gaps: readonly Span[]): string {
 }
 
 function againText({ since, until, because, records }: ReadingAgain): string {
-  const reason = changesText(because) ?? 'the configuration'
-  if (records !== null) return `reading the trails of ${counted(records, 'record')} again because ${reason} changed`
+  const reason = because.includes('reset')
+    ? 'after a reset'
+    : `because ${changesText(because) ?? 'the configuration'} changed`
+  if (records !== null) return `reading the trails of ${counted(records, 'record')} again ${reason}`
   const from = since === null ? 'everything up to' : `${wholeSeconds(since)} …`
-  return `reading again ${from} ${wholeSeconds(until)} because ${reason} changed`
+  return `reading again ${from} ${wholeSeconds(until)} ${reason}`
 }
 
 /** Returns how late a row was. Example: `one was shown at least 7 min after its stamp`. */

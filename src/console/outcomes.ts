@@ -12,12 +12,13 @@ export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code,
 
 /** Returns the outcomes that an event or the answer of an operation contains. */
 export function outcomesOf(answer: unknown): Outcome[] {
-  const { outcome, retried, dismissed, paused, resumed, what } = answer as {
+  const { outcome, retried, dismissed, paused, resumed, reset, what } = answer as {
     readonly outcome?: RunOutcome
     readonly retried?: readonly RetriedReport[]
     readonly dismissed?: AnswerOf<'dismiss-rejected'>['dismissed']
     readonly paused?: readonly string[]
     readonly resumed?: readonly string[]
+    readonly reset?: AnswerOf<'reset'>['reset']
     readonly what?: string
   }
   if (outcome !== undefined) return [runOutcome(outcome)]
@@ -26,6 +27,7 @@ export function outcomesOf(answer: unknown): Outcome[] {
     return dismissed.map(({ report, rows }) => plainOutcome(report, `${rows} rejected rows dismissed`))
   if (paused !== undefined) return paused.map((report) => plainOutcome(report, 'paused'))
   if (resumed !== undefined) return resumed.map((report) => plainOutcome(report, 'resumed'))
+  if (reset !== undefined) return reset.map(({ report, rows }) => plainOutcome(report, `${rows} rows are read again`))
   return what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]
 }
 

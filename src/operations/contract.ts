@@ -38,6 +38,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
   // `keys` are values of `tidemark.rejected_rows.key`. Without `keys`, dismisses all rows of the reports.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
+  z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   // `column` is, for example, `events.custom_code`.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
@@ -144,6 +145,7 @@ export const ANSWERS = {
   }),
   'retry-rejected': Publication.extend({ retried: z.array(RetriedReport) }),
   'dismiss-rejected': Publication.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
+  reset: Publication.extend({ reset: z.array(z.object({ report, rows: count })) }),
   retype: Publication.extend({ retyped: plain<RetypedColumn>() }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
   status: Activity.extend({ standings: z.array(Standing), next: z.array(NextTick), console: z.string().optional() }),

@@ -124,6 +124,20 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
+/** Starts over with reports. Cancels their backfills: a backfill may have read rows that the service lacks now. */
+const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
+  const { warehouse, clock, client, settings } = engine.context
+  const answer: AnswerOf<'reset'>['reset'] = []
+  for (const { backfillId, report } of await warehouse.backfills.open())
+    if (reports.includes(report)) await cancelBackfill(engine.context, backfillId)
+  for (const report of reports) {
+    const serviceNow = client.serviceNow() ?? clock.now()
+    answer.push({ report, rows: await warehouse.reset({ report, empty, now: clock.now(), serviceNow }) })
+  }
+  await engine.restart?.(reports.filter((report) => settings.reports[report].enabled))
+  return { reset: answer }
+}
+
 const retype: Operation<'retype'> = async (engine, { column, type }) => {
   const { warehouse, settings } = engine.context
   const excludesPayload = (report: ReportName) => settings.reports[report].privacy.excludePayload
@@ -149,5 +163,6 @@ const OPERATIONS: { readonly [Name in ActingRequest['do']]: Operation<Name> } = 
   cancel,
   'retry-rejected': retry,
   'dismiss-rejected': dismiss,
+  reset,
   retype,
 }

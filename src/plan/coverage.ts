@@ -10,7 +10,8 @@ export interface ReadSettings {
   readonly columns?: string | undefined
 }
 
-export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns'] as const
+/** The reasons to read rows again: a changed setting, or `tidemark reset`. */
+export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns', 'reset'] as const
 
 export type Change = (typeof CHANGES)[number]
 

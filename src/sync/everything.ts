@@ -1,9 +1,15 @@
-/** Reads all rows of a report without time bounds: in its first run, and after some changes of the configuration. */
+/** Reads all rows of a report: in its first run, in a reconcile, after a reset and after some changed settings. */
+import { DAY_MS, earliest, type Instant, plusMs } from '../instant.ts'
 import { KeySet } from '../plan/keySet.ts'
-import { splitAt } from '../plan/spans.ts'
+import { type Span, splitAt, youngFrom } from '../plan/spans.ts'
 import { WALK_POLICIES } from '../plan/slice.ts'
+import type { SyncContext } from './context.ts'
 import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
+import { serviceClock } from './walk/serviceClock.ts'
+
+/** Rows with times up to 100 years in the future are requested, because a wrong clock may have set these times. */
+const FUTURE_MS = 100 * 366 * DAY_MS
 
 /**
  * Yields all rows as one slice. If one response can't have all rows, reads the rows by creation time, because a
@@ -44,4 +50,21 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   const totalCount = isSame ? keys.size : (await totalOfCreated(reading)).total
   const proof = [...proofs].toSorted().join('+')
   return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
+}
+
+/** Reads spans by creation time if possible: a creation time never changes, so no row moves to another slice. */
+export async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
+  const axis = reading.plan.declaration.window.required ? 'window' : 'created'
+  for await (const slice of reading.slices(axis, spans)) {
+    await reading.close(slice, { knownUntil: clock, reached: earliest(slice.span.until, clock) })
+  }
+}
+
+/** Reads rows that were added or edited since `startedAt`, and rows with a time in the future. */
+export async function readNewest(context: SyncContext, reading: Reading, startedAt: Instant): Promise<void> {
+  const { declaration, config, scope } = reading.plan
+  const clock = await serviceClock(context, declaration, { currency: scope })
+  const since = youngFrom(startedAt, config.overlapMs)
+  await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
+  await reading.intake.commit()
 }

@@ -5,12 +5,13 @@
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
-import { DAY_MS, earliest, type Instant, parseInstant, plusMs } from '../instant.ts'
+import { type Instant, parseInstant } from '../instant.ts'
 import type { KeySet } from '../plan/keySet.ts'
-import { type Span, youngFrom } from '../plan/spans.ts'
+import type { Span } from '../plan/spans.ts'
 import { FIRST, floorToSecond, nextWindow } from '../plan/window.ts'
 import type { OpenReconcile, ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { scopesOf, type SyncContext, withFence } from './context.ts'
+import { readNewest, readSpans } from './everything.ts'
 import { Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { provenSlices } from './walk/provenSlices.ts'
 import { serviceClock } from './walk/serviceClock.ts'
@@ -19,8 +20,6 @@ import { oneRun, type RunRequest } from './oneRun.ts'
 import { pausedReports } from './pauses.ts'
 import { nothingRun, type ReportOutcome } from './reportOutcome.ts'
 
-/** Rows with times up to 100 years in the future are requested, because a wrong clock may have set these times. */
-const FUTURE_MS = 100 * 366 * DAY_MS
 const EARLIEST = parseInstant('1970-01-01T00:00:00Z') as Instant
 
 export interface ReconcileOptions {
@@ -107,24 +106,12 @@ async function readAll(context: SyncContext, reading: Reading, open: OpenReconci
   const { reached } = open
   const beforeStart: Span[] = isBounded || reached !== undefined ? [] : [{ since: undefined, until: config.start }]
   await readSpans(reading, [...beforeStart, { since: reached ?? config.start, until: window.until }], window.clock)
-  // Reads rows that were added or edited during the first read, and rows with a time in the future.
-  const clock = await serviceClock(context, declaration, { currency: reading.plan.scope })
-  const since = youngFrom(open.startedAt, config.overlapMs)
-  await readSpans(reading, [{ since, until: plusMs(clock, FUTURE_MS) }], clock)
-  await reading.intake.commit()
+  await readNewest(context, reading, open.startedAt)
   if (isBounded) return
   const total = await totalNow(reading)
   if (total === (await context.warehouse.books.reconciledRows(open.reconcileId))) return
   // A total also differs if rows were added or removed meanwhile. If all rows have creation times, all were read.
   if ((await totalOfCreated(reading)).kind !== 'dated') await readUnbounded(reading)
-}
-
-/** Reads spans by creation time if possible: a creation time never changes, so no row moves to another slice. */
-async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
-  const axis = reading.plan.declaration.window.required ? 'window' : 'created'
-  for await (const slice of reading.slices(axis, spans)) {
-    await reading.close(slice, { knownUntil: clock, reached: earliest(slice.span.until, clock) })
-  }
 }
 
 async function readUnbounded(reading: Reading): Promise<void> {

@@ -2,7 +2,8 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
-import { everySlice } from './everything.ts'
+import { floorToSecond } from '../plan/window.ts'
+import { everySlice, readNewest } from './everything.ts'
 import { readSettingsOf } from './privacy.ts'
 import type { SyncContext } from './context.ts'
 import type { Reading } from './walk/reading.ts'
@@ -11,12 +12,14 @@ export interface Refill {
   readonly until: Instant
   /** Stores the time up to which rows must still be read again; undefined: no rows must be read again. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
+  /** After `tidemark reset` only: marks rows as deleted that were not read again, and returns their number. */
+  readonly endReset: (() => Promise<number>) | undefined
 }
 
 /** Stores the current configuration before the run reads rows. Returns the time up to which rows must be read again. */
 export async function openCoverage(
   context: SyncContext,
-  { plan: { config, scope } }: Reading,
+  { plan: { config, declaration, scope, runId, window } }: Reading,
   mark: Instant | undefined,
 ): Promise<Refill | undefined> {
   const { warehouse, fence } = context
@@ -25,7 +28,11 @@ export async function openCoverage(
   const coverage = nextCoverage(stored, readSettingsOf(context.settings, config.name), mark)
   if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
   const record = (refillUntil: Instant | undefined) => warehouse.recordCoverage(place, { ...coverage, refillUntil })
-  return coverage.refillUntil === undefined ? undefined : { until: coverage.refillUntil, record }
+  if (coverage.refillUntil === undefined) return undefined
+  const startedAt = floorToSecond(window.clock)
+  const ending = { report: declaration, scope, fence, runId, startedAt, currencies: context.settings.currencies }
+  const endReset = () => warehouse.endReset({ ...ending, now: context.clock.now() })
+  return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
 /** Stores the privacy rules of the rows that a backfill reads before the first run, and removes private values. */
@@ -40,7 +47,8 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
 }
 
 /** Reads the rows again in parts, newest first. The rows neither move the mark nor count as late. */
-export async function readAgain(reading: Reading, { until, record }: Refill): Promise<void> {
+export async function readAgain(context: SyncContext, reading: Reading, refill: Refill): Promise<void> {
+  const { until, record, endReset } = refill
   const { config, declaration } = reading.plan
   await reading.intake.commit()
   reading.intake.source = { kind: 'reread' }
@@ -49,6 +57,10 @@ export async function readAgain(reading: Reading, { until, record }: Refill): Pr
     for await (const slice of part === undefined ? everySlice(reading) : reading.window(part))
       await reading.close(slice)
     await reading.intake.commit()
-    await record(part === parts.at(-1) ? undefined : part?.since)
+    if (part !== parts.at(-1)) await record(part?.since)
   }
+  if (endReset === undefined) return record(undefined)
+  // An edit moves a row out of the part that would have read the row, so the newest rows are read once more.
+  if (declaration.window.required || reading.asksCreated) await readNewest(context, reading, reading.plan.window.clock)
+  reading.intake.figures.deleted += await endReset()
 }

@@ -56,7 +56,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
   await readChanged(reading, before, last)
-  if (refill !== undefined) await readAgain(reading, refill)
+  if (refill !== undefined) await readAgain(context, reading, refill)
   await learnPaging(context, reading)
   const record = () => (pull.isLast ? doneRun(context, run, reading) : undefined)
   await reading.intake.commit(record())

@@ -52,6 +52,7 @@ import {
   type ReconcileResult,
 } from './load/reconcile.ts'
 import { rejectedRows, type Dismissal, dismissRejected, rejectingLoads, withheldRows } from './load/rejectedRows.ts'
+import { endReset, RESET, resetReport, type ResetEnd, type ResetRequest } from './load/reset.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
 import { attachLake, type LakePlace, openLake } from './database/lake.ts'
 import { discoveredColumns } from './tables/tables.ts'
@@ -262,6 +263,22 @@ export class Warehouse implements AsyncDisposable {
   /** Ends a reconcile: if two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
+  }
+
+  /** Starts over with a report. Active runs of the report can't commit any more. Returns the number of stored rows. */
+  reset(request: ResetRequest): Promise<number> {
+    return this.#changingColumns(undefined, async (sql) => {
+      for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
+        const place = { report: request.report, kind, holder: RESET }
+        await this.#fences.check(sql, await this.#fences.take(sql, place))
+      }
+      return resetReport(sql, request)
+    })
+  }
+
+  /** Ends a reset: marks rows as deleted that were not read again. Returns their number. */
+  endReset(ending: ResetEnd & WithFence): Promise<number> {
+    return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReset(sql, ending)))
   }
 
   get counts(): CountBooks {

@@ -38,6 +38,7 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   '/api/rejected/retry': { reports: ['events'] },
   // Not events: other tests need its rejected rows.
   '/api/rejected/dismiss': { reports: ['merf_submissions'] },
+  '/api/reset': { reports: ['merf_submissions'] },
   '/api/session': { token: TOKEN },
 }
 

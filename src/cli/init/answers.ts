@@ -82,10 +82,13 @@ export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): 
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 
 /** Imports the package for prompts only when it is needed, so that commands start fast. */
-async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>): Promise<T> {
+export async function promptFor<T>(
+  ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>,
+  command = 'init',
+): Promise<T> {
   try {
     return await ask(await import('@inquirer/prompts'))
   } catch (error) {
-    throw new SyncError('CANCELLED', 'nothing was written', { cure: 'Run "tidemark init" again.', cause: error })
+    throw new SyncError('CANCELLED', 'nothing was written', { cure: `Run "tidemark ${command}" again.`, cause: error })
   }
 }

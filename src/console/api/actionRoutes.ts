@@ -31,6 +31,7 @@ const ON_REPORTS = [
   ['/api/sync', 'sync', 'An incremental run of each report, now'],
   ['/api/pause', 'pause', 'Makes runs skip these reports'],
   ['/api/resume', 'resume', 'Ends the pause of these reports'],
+  ['/api/reset', 'reset', 'Starts over with these reports: reads all of their rows again'],
   ['/api/rejected/retry', 'retry-rejected', 'Loads rejected rows again'],
   ['/api/rejected/dismiss', 'dismiss-rejected', 'Ends the listing of the rejected rows of these reports'],
 ] as const

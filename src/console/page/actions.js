@@ -109,6 +109,20 @@ export const reconcileButton = (report) =>
     },
   })
 
+/** @param {string} report */
+export const resetButton = (report) =>
+  actionButton({
+    path: '/api/reset',
+    body: { reports: [report] },
+    label: 'Start over',
+    id: `reset-${report}`,
+    question: {
+      title: `Start over with ${report}?`,
+      text: 'All rows are read again, as in the first run. The old rows stay readable meanwhile. At the end, rows that the service did not return are marked as deleted, whatever their number. This can not be undone.',
+      yes: 'Start over',
+    },
+  })
+
 /** @param {string} id @param {string} name */
 export const cancelButton = (id, name) =>
   actionButton({

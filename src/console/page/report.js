@@ -1,5 +1,5 @@
 /** One report: its state in words, actions, lag and rows over time, covered time, and its last runs. */
-import { pauseButton, reconcileButton, resumeButton, retryButton, syncButton } from './actions.js'
+import { pauseButton, reconcileButton, resetButton, resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { lagChart, rowsChart } from './charts.js'
 import { facts, needCard, pill, runningSection, section } from './components.js'
@@ -53,7 +53,7 @@ const heading = (standing, isRunning) => html`
 const buttons = ({ report, state: now, rejected }) => html`
   <div class="row">
     ${now === 'paused' ? resumeButton(report, '') : [syncButton(report, ''), pauseButton(report)]}
-    ${reconcileButton(report)}
+    ${reconcileButton(report)} ${resetButton(report)}
     <a href="#/backfills?report=${report}">Backfill …</a>
     ${rejected > 0 && retryButton(report)}
   </div>

@@ -38,7 +38,7 @@ function timeline({ scope, asked, covered, gaps, reading_again: again }, start) 
       <small class="row spread"><span>${moment(new Date(from).toISOString())}</span><span>now</span></small>
       <p>${words}</p>
       ${!asked && html`<p>No longer requested: the configuration does not name it any more.</p>`}
-      ${again && html`<p>Being read again up to ${moment(again.until)}, because ${again.because.join(' and ')} changed.</p>`}
+      ${again && html`<p>Being read again up to ${moment(again.until)}, ${again.because.includes('reset') ? 'after a reset' : `because ${again.because.join(' and ')} changed`}.</p>`}
       ${gaps.length > 0 && gapList(gaps)}
     </div>
   `

@@ -38,7 +38,7 @@ export async function recordChangedRecords(
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE touched AS
       SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
-        max(s."~observed_at") AS seen_at, bool_or(${won}) AS changed
+        max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM win WHERE is_changed)) AS changed
       FROM staged s ${rereads ? `WHERE ${won}` : ''} GROUP BY ALL;
       CREATE OR REPLACE TEMP TABLE noted AS
       SELECT n.scope, f.asked_at, greatest(n.ask_after, f.ask_after,

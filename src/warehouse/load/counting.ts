@@ -8,7 +8,7 @@ import { nextLoadId } from '../books/books.ts'
 import type { Fence } from '../books/fences.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { goneKeysSql } from './inputTables.ts'
-import { checkBrake, keyColumn, markAbsent, placeSql } from './reconcile.ts'
+import { checkBrake, keyColumn, markAbsent, placeSql, recordDeletions } from './reconcile.ts'
 
 export interface CountPlace {
   readonly report: Declaration
@@ -119,7 +119,7 @@ export interface RangeEnd extends CountPlace {
 
 /** If two reads did not return a row of the range, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
-  const { report, scope, range, isWhole, runId, startedAt, now, settleMs } = end
+  const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
   const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`
   const isInside = isWhole ? 'true' : `${isLater} AND c.until <= ${time(range.until)}`
   await sql.run(`
@@ -143,8 +143,7 @@ async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; dele
   if (deleted === 0) return counts
   const loadId = await nextLoadId(sql)
   await markAbsent(sql, { report, loadId, startedAt })
-  await sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
-    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
+  await recordDeletions(sql, { ...end, loadId, deleted })
   return counts
 }
 

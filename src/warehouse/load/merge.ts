@@ -136,7 +136,8 @@ function createWinSql(parts: RowMerge, target: string): string {
   const deletedNow = deletedSql({ ...parts, columns: staged.columns }, STAYS_DELETED)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
-    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted
+    SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted,
+      t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed
     FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
       ${stagedWinsSql(parts)}

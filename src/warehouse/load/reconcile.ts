@@ -165,9 +165,8 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
     SELECT ${text(report.name)}, ${text(scope)}, key, ${text(ending.reconcileId)} FROM absent WHERE NOT again;
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)};
     UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
-    WHERE reconcile_id = ${text(ending.reconcileId)};
-    INSERT INTO tidemark.loads VALUES (${loadId}, ${text(ending.runId)}, ${text(report.name)}, ${time(ending.now)},
-      0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(ending.startedAt)}, NULL, 0)`)
+    WHERE reconcile_id = ${text(ending.reconcileId)}`)
+  await recordDeletions(sql, { ...ending, loadId, deleted })
   const [found = { missed: 0, differed: 0 }] = await sql.rows<Pick<ReconcileResult, 'missed' | 'differed'>>(
     'SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = $1',
     [ending.reconcileId],
@@ -207,6 +206,16 @@ export async function markAbsent(
     INSERT INTO ${target} BY NAME SELECT * FROM gone_rows;
     DROP TABLE gone_rows`)
 }
+
+export interface Deletions extends Pick<ReconcileEnd, 'report' | 'runId' | 'startedAt' | 'now'> {
+  readonly loadId: number
+  readonly deleted: number
+}
+
+/** Records a load that has deleted rows, or marked rows as deleted, and has stored no row. */
+export const recordDeletions = (sql: Sql, { report, runId, startedAt, now, loadId, deleted }: Deletions) =>
+  sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
+    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
 
 /** Throws MASS_DELETE_STOPPED if too many of the `live` rows (rows not deleted) would be marked as deleted at once. */
 export function checkBrake(report: string, deleted: number, live: number): void {

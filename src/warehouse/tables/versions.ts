@@ -65,12 +65,20 @@ export async function closeVersions(sql: Sql, history: History | undefined, clos
   await sql.run('DROP TABLE closing')
 }
 
+/** Ends all open versions of a report. A version that begins later than `now` ends at its beginning. */
+export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
+  const history = await historyOf(sql, report)
+  for (const table of history === undefined ? [] : tablesOf(report)) {
+    const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
+    await closeVersions(sql, history, { table, key: [], rows: ended })
+  }
+}
+
 /** Switches a report's history on or off. On: each current row begins a version. Off: all open versions end. */
 export async function switchHistory(
   sql: Sql,
   { report, on, now }: { report: ReportName; on: boolean; now: Instant },
 ): Promise<void> {
-  const history = on ? undefined : await historyOf(sql, report)
   const tables = tablesOf(report)
   if (on) {
     await sql.run(`INSERT INTO tidemark.histories VALUES (${text(report)}, ${time(now)}, NULL)`)
@@ -81,11 +89,7 @@ export async function switchHistory(
         COMMENT ON TABLE history.${name(closedName(table))} IS ${text(`Versions that have ended; history.${table} shows them beside the open ones`)}`)
     }
   } else {
-    // If a version begins in the future, it ends at its beginning, because no version can end before it begins.
-    for (const table of tables) {
-      const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
-      await closeVersions(sql, history, { table, key: [], rows: ended })
-    }
+    await closeOpenVersions(sql, report, now)
     await sql.run(
       `UPDATE tidemark.histories SET ended_at = ${time(now)} WHERE report = ${text(report)} AND ended_at IS NULL`,
     )
@@ -106,7 +110,7 @@ export async function remakeHistoryView(sql: Sql, report: string, table: string)
     COMMENT ON VIEW history.${name(table)} IS ${text(`Every version of ${table}; ${says}`)}`)
 }
 
-function tablesOf(report: ReportName): string[] {
+export function tablesOf(report: ReportName): string[] {
   const table = tableOf(reportOf(report))
   return [table.name, ...table.children.map((child) => child.name)]
 }

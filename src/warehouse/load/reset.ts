@@ -1,0 +1,81 @@
+/** Starts over with a report (`tidemark reset`). All rows are read again, and rows that the service lacks are marked. */
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import type { Instant } from '../../instant.ts'
+import { nextLoadId } from '../books/books.ts'
+import { countOf, name, type Sql, text } from '../database/sql.ts'
+import { closeOpenVersions, tablesOf } from '../tables/versions.ts'
+import { type Deletions, keyColumn, markAbsent, recordDeletions } from './reconcile.ts'
+
+/** The name of a reset in the columns of the books that name a run. */
+export const RESET = 'tidemark reset'
+
+export interface ResetRequest {
+  readonly report: ReportName
+  /** True deletes the rows at once. False keeps each row until the runs after the reset have read all rows. */
+  readonly empty: boolean
+  readonly now: Instant
+  /** The service's clock, at which the open versions of deleted rows end. */
+  readonly serviceNow: Instant
+}
+
+/** The books that describe stored rows and their requests. An emptied report has no entry in these books. */
+const BOOKS_OF_ROWS =
+  'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'.split(' ')
+
+/** Deletes all rows, or marks them as unread. Call it in one transaction. Returns the number of stored rows. */
+export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
+  const { report: named, empty, now, serviceNow } = request
+  const report = reportOf(named)
+  const rows = await countOf(sql, `main.${name(named)}`)
+  const ofReport = `WHERE report = ${text(named)}`
+  const tables = tablesOf(named).map((table) => `main.${name(table)}`)
+  if (empty) {
+    await closeOpenVersions(sql, named, serviceNow)
+    for (const table of [
+      ...tables.map((each) => `${each} WHERE true`),
+      ...BOOKS_OF_ROWS.map((each) => `tidemark.${each} ${ofReport}`),
+    ])
+      await sql.run(`DELETE FROM ${table}`)
+  } else {
+    // A row without a fingerprint was not read since the reset. Audit entries need no mark: each trail is replaced whole.
+    if (report.perRecord === undefined)
+      for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
+    await sql.run(`
+      UPDATE tidemark.coverage SET because = 'reset', refill_until = coalesce(
+        (SELECT max(m.value) FROM tidemark.marks m WHERE m.report = coverage.report AND m.scope = coverage.scope AND m.mark = 'modified_since'),
+        (SELECT max(f.asked_at) FROM tidemark.followed f WHERE f.report = coverage.report AND starts_with(f.scope, coverage.scope)))
+      ${ofReport}`)
+  }
+  await sql.run(`
+    DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL);
+    DELETE FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL`)
+  const loadId = await nextLoadId(sql)
+  await recordDeletions(sql, { report, runId: RESET, startedAt: serviceNow, now, loadId, deleted: empty ? rows : 0 })
+  return rows
+}
+
+export interface ResetEnd extends Omit<Deletions, 'loadId' | 'deleted'> {
+  readonly scope: string
+  /** The configured currencies. No run reads rows of other currencies, so those rows are marked too. */
+  readonly currencies: readonly string[]
+}
+
+/** Marks rows as deleted that were not read since the reset, and ends the reset. Returns the number of these rows. */
+export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
+  const { report, scope, startedAt, currencies } = end
+  const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`
+  const inScope = scope === '' ? 'true' : `(t.target_currency = ${text(scope)} OR ${others})`
+  // The service has returned the rejected rows too, so they are not absent.
+  await sql.run(`
+    UPDATE tidemark.coverage SET refill_until = NULL, because = NULL WHERE report = ${text(report.name)} AND scope = ${text(scope)};
+    CREATE OR REPLACE TEMP TABLE absent AS
+    SELECT t.rowid AS tid, true AS again FROM main.${name(report.name)} t
+    WHERE NOT t.is_deleted AND t._row_hash IS NULL AND ${inScope} AND t.${name(keyColumn(report))}::VARCHAR NOT IN (
+      SELECT key FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND key IS NOT NULL)`)
+  const deleted = await countOf(sql, 'absent')
+  if (deleted === 0) return 0
+  const loadId = await nextLoadId(sql)
+  await markAbsent(sql, { ...end, loadId })
+  await recordDeletions(sql, { ...end, loadId, deleted })
+  return deleted
+}
