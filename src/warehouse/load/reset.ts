@@ -20,7 +20,9 @@ export interface ResetRequest {
 
 /** The books that describe stored rows and their requests. An emptied report has no entry in these books. */
 const BOOKS_OF_ROWS =
-  'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'.split(' ')
+  'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'.split(
+    ' ',
+  )
 
 /** Deletes all rows, or marks them as unread. Call it in one transaction. Returns the number of stored rows. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
@@ -62,7 +64,7 @@ export interface ResetEnd extends Omit<Deletions, 'loadId' | 'deleted'> {
 
 /** Marks rows as deleted that were not read since the reset, and ends the reset. Returns the number of these rows. */
 export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
-  const { report, scope, startedAt, currencies } = end
+  const { report, scope, currencies } = end
   const others = `t.target_currency NOT IN (${currencies.map(text).join(', ')})`
   const inScope = scope === '' ? 'true' : `(t.target_currency = ${text(scope)} OR ${others})`
   // The service has returned the rejected rows too, so they are not absent.
