@@ -1,0 +1,39 @@
+/**
+ * Cursors of the change feed. A cursor names the state of all tables after one load. The hash in it distinguishes the
+ * load from a load with the same number, in another warehouse or after a backup was restored.
+ */
+import { SyncError } from '../../errors.ts'
+import type { Sql } from '../database/sql.ts'
+
+/** The state before the first load. */
+export const START = 'start'
+
+/** Example: `184-9f3a2c11d0b7` for the state after load 184. */
+export type Cursor = typeof START | `${number}-${string}`
+
+const SHAPE = /^(\d{1,15})-[\da-f]{12}$/
+
+/** SQL for the cursor of a row of `tidemark.loads`. */
+export const CURSOR_SQL = `(load_id || '-' || left(md5(concat_ws('/', load_id, run_id, epoch_us(committed_at))), 12))`
+
+/** Returns the cursor of the newest state. For a published copy, that is the state of the publication. */
+export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
+  const [row] = await sql.rows<{ cursor: Cursor | null }>(
+    `SELECT arg_max(${CURSOR_SQL}, load_id) AS cursor FROM tidemark.loads`,
+  )
+  return row?.cursor ?? START
+}
+
+/** Checks the text of a cursor. Throws USAGE_INVALID. */
+export function parseCursor(text: string): Cursor {
+  if (text === START || SHAPE.test(text)) return text as Cursor
+  throw new SyncError('USAGE_INVALID', `"${text.slice(0, 80)}" is no cursor`, {
+    cure: `Pass the cursor of the last answer unchanged, or "${START}" to begin with all rows.`,
+  })
+}
+
+/** Returns the number of the last load that the cursor includes; 0 for `start`. */
+export const loadOf = (cursor: Cursor): number => Number(SHAPE.exec(cursor)?.[1] ?? 0)
+
+/** Sorts cursors of one warehouse: negative if `a` is older than `b`. */
+export const compareCursors = (a: Cursor, b: Cursor): number => loadOf(a) - loadOf(b)
