@@ -11,6 +11,7 @@ import { aWorld, type World } from '../cli/support.ts'
 import { aProject, dbt } from './project.ts'
 import { aPython, type Python } from './python.ts'
 import { readWithCli, readWithNode, readWithPython } from './readers.ts'
+import { readInNotebook, readWithVersions } from './versions.ts'
 
 const READING_SECONDS = 20
 const CLI_TIMES = 25
@@ -43,6 +44,8 @@ async function everything(having: Python): Promise<void> {
     say(code === 0, `dbt ${command.join(' ')}: ${last}`, output)
   }
   await versionsAreRead(project)
+  say(true, await readWithVersions(having, published), '')
+  await notebookIsRight(having, { world, published })
   await brokenIsFound(having, { world, sources, published })
   await readWhileItChanges(having, { world, project, published })
 }
@@ -55,6 +58,19 @@ async function versionsAreRead(project: string): Promise<void> {
     FROM event_versions`)
   const told = `dbt counts ${found?.events} events with ${found?.open} open versions, ${found?.twice} of them were edited`
   say(found?.twice === VERSIONS && found.open === found.events, told, '')
+}
+
+async function notebookIsRight(having: Python, { world, published }: { world: World; published: string }) {
+  const [older, newer] = ['older.duckdb', 'newer.duckdb'].map((name) => path.join(world.folder, name)) as [
+    string,
+    string,
+  ]
+  await copyFile(published, older)
+  world.sandbox.world.edit('events', Number(world.sandbox.world.liveKeys('events')[0]))
+  await synced(world, 'events')
+  await copyFile(published, newer)
+  await readInNotebook(having, { published: older, newer })
+  say(true, 'the notebook runs, and each trap that it names is there', '')
 }
 
 /** The tests bite: a doubled row and a child without its parent are found. */
