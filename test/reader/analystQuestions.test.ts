@@ -64,7 +64,9 @@ describe('the five questions of an analyst', () => {
     const answer = await ask(1)
     const sum = (rows: readonly number[]) => rows.reduce((total, each) => total + each, 0)
     expect(sum(answer.map((row) => Number(row['cancelled'])))).toBe(cancelled.length)
-    expect(sum(answer.map((row) => cents(row['fees'])))).toBe(sum(fees.map((record) => cents(record?.fee?.amount ?? 0))))
+    expect(sum(answer.map((row) => cents(row['fees'])))).toBe(
+      sum(fees.map((record) => cents(record?.fee?.amount ?? 0))),
+    )
     expect(sum(fees.map((record) => cents(record?.fee?.amount ?? 0)))).toBeGreaterThan(0)
   })
 
