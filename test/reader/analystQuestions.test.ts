@@ -17,6 +17,8 @@ const statements = documents()
   .map(({ text }) => text)
 
 const monthOf = (row: Row): string => String(row['startDate']).slice(0, 7)
+const roomsOf = (event: Row) => event['meetingRooms'] as Room[]
+const sum = (amounts: readonly number[]) => amounts.reduce((total, each) => total + each, 0)
 const cents = (amount: unknown): number => Math.round(Number(amount) * 100)
 
 function addTo(sums: Map<string, number>, name: string, amount: number): void {
@@ -28,7 +30,6 @@ describe('the five questions of an analyst', () => {
   const ask = (number: number) => tide.warehouse.rows<Row>(statements[number] ?? 'missing')
   const served = (report: 'events' | 'budgets'): Row[] =>
     tide.sandbox.world.liveKeys(report).map((key) => tide.sandbox.world.row(report, key) as Row)
-  const roomsOf = (event: Row) => event['meetingRooms'] as Room[]
 
   beforeAll(async () => {
     const audited = { entities: [{ entity_id: 3, follows: 'events' }] }
@@ -62,7 +63,6 @@ describe('the five questions of an analyst', () => {
     const cancelled = served('events').filter(({ status }) => status === 'Cancelled')
     const fees = cancelled.map((event) => event['cancellationRecord'] as { fee?: { amount: number } } | null)
     const answer = await ask(1)
-    const sum = (rows: readonly number[]) => rows.reduce((total, each) => total + each, 0)
     expect(sum(answer.map((row) => Number(row['cancelled'])))).toBe(cancelled.length)
     expect(sum(answer.map((row) => cents(row['fees'])))).toBe(
       sum(fees.map((record) => cents(record?.fee?.amount ?? 0))),
@@ -75,7 +75,8 @@ describe('the five questions of an analyst', () => {
       (event) => event['status'] === 'Completed' && event['inPersonAttendees'] !== null && roomsOf(event).length > 0,
     )
     const expected = new Map<string, number>()
-    for (const event of used) addTo(expected, String(event['town'] ?? 'unknown'), Number(event['inPersonAttendees']))
+    for (const event of used)
+      addTo(expected, (event['town'] as string | null) ?? 'unknown', Number(event['inPersonAttendees']))
     expect(used.some((event) => roomsOf(event).length > 1)).toBe(true)
     const answer = await ask(2)
     expect(new Map(answer.map((row) => [String(row['town']), Number(row['attendees'])]))).toEqual(expected)
