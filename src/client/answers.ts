@@ -1,4 +1,4 @@
-/** Chooses the error for a response from its status and its first bytes (spec §7). Errors quote no secret. */
+/** Chooses the error for a response from its status and its first bytes (spec §7). No error quotes a secret. */
 import { type ErrorCode, type ErrorDetails, SyncError } from '../errors.ts'
 import { SHOWN_CHARS_MAX, SHOWN_START_CHARS_MAX } from './limits.ts'
 import { problemsIn } from './problems.ts'
@@ -7,7 +7,7 @@ import type { RawAnswer } from './transport.ts'
 
 export interface RequestContext {
   report: string | undefined
-  /** The OAuth scope that grants access to the report; undefined if the specification names none (spec §5, rule 3). */
+  /** Undefined if the specification names no scope for the report (spec §5, rule 3). */
   scope?: string | undefined
   redactor: Redactor
 }
@@ -30,7 +30,6 @@ export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncE
   return otherRefusal(answer, request)
 }
 
-/** Returns the error for a status that needs no special treatment at any endpoint. Examples: 302, 404, 503. */
 export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncError {
   const { status } = answer
   if (isTransient(status)) {
@@ -107,7 +106,6 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-/** Returns the problems in the body of an error response, as a list and as one text. Secrets are masked. */
 export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),
@@ -117,13 +115,11 @@ export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext
   return { text: redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX), problems }
 }
 
-/** Returns a response's status and Retry-After, for the field `data` of an error. */
 export const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
   status,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })
 
-/** Returns an error of a report's request or, if `report` is undefined, of a token request. */
 export function failure(
   code: ErrorCode,
   { report }: Pick<RequestContext, 'report'>,

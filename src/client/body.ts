@@ -1,4 +1,7 @@
-/** Reads and decompresses a response's body. Both steps have a size limit: a small body may expand to gigabytes. */
+/**
+ * Reads and decompresses the body of a response. Both steps have a size limit, because a small body may expand to
+ * gigabytes.
+ */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'
@@ -16,12 +19,11 @@ const UNPACKERS = new Map([
   ['br', promisify(brotliDecompress)],
 ])
 
-/** Maximum number of compressions of one body. Only an attacker or a loop of proxies compresses a body more often. */
+/** Only an attacker or a loop of proxies compresses a body more than three times. */
 const ENCODINGS_MAX = 3
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Reads the bytes as they were sent, still compressed. Throws ANSWER_TOO_LARGE. */
 export async function readBytes({ body, headers }: Dispatcher.ResponseData, source: BodySource): Promise<Buffer> {
   // Without this listener, Node would end the process if an abort destroys the stream.
   body.on('error', () => undefined)
@@ -39,7 +41,6 @@ export async function readBytes({ body, headers }: Dispatcher.ResponseData, sour
   return Buffer.concat(pieces, bytes)
 }
 
-/** Returns the decompressed bytes without a byte order mark, which `JSON.parse` refuses. */
 export async function bodyOf(sent: Buffer, source: BodySource): Promise<Buffer> {
   let bytes = sent
   // The header names the encodings in the order in which they were applied (RFC 9110 §8.4).

@@ -1,4 +1,7 @@
-/** Cancels calls with AbortSignals. `AbortSignal.any` is not used: its signals stay attached to long-lived parents. */
+/**
+ * Cancels calls by AbortSignals. `AbortSignal.any` is not used, because its signals stay attached to long-lived
+ * parents.
+ */
 import { cancelled } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 

@@ -1,18 +1,17 @@
-/** Decides when a request can be sent: limits rate and concurrency, orders by priority, and waits during pauses. */
+/** Decides when a request can be sent. Limits rate and concurrency, orders by priority, and waits during pauses. */
 import type { Clock } from '../clock.ts'
 import { assert, SyncError } from '../errors.ts'
 import { formatInstant, type Instant, plusMs } from '../instant.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
-  /** The maximum number of concurrent requests. The limiter begins with 2 and allows more after successes. */
+  /** Maximum number of concurrent requests. The limiter begins with 2, and allows more after successes. */
   concurrency: number
   requestsPerSecond?: number | undefined
-  /** The longest pause (ms) that requests wait for. During a longer pause, requests fail with RATE_LIMITED. */
+  /** Requests wait during a pause of at most this length (ms). During a longer pause, they fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
 }
 
-/** The right to send one request. Disposing of the permit allows the next request to begin. */
 export interface Permit extends Disposable {
   succeeded(): void
   /** Reports an overload (429, 5xx, timeout). The limiter then allows fewer concurrent requests. */
@@ -31,7 +30,6 @@ export class Limiter {
   readonly #pauseMsMax: number
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
-  /** Earliest start of the next request (ms, monotonic clock). */
   #nextStartMs = Number.NEGATIVE_INFINITY
   #pausedUntilMs = Number.NEGATIVE_INFINITY
   #alarm: AbortController | undefined
@@ -45,7 +43,10 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /** Returns a permit. Of equal priority, the first caller is served first. Throws RATE_LIMITED during a long pause. */
+  /**
+   * Returns a permit. Callers of equal priority are served in the order of their calls. Throws RATE_LIMITED during a
+   * long pause.
+   */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
@@ -63,7 +64,6 @@ export class Limiter {
     }
   }
 
-  /** Blocks new requests for `ms` milliseconds. A pause that is already longer is not shortened. */
   pause(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
@@ -137,7 +137,6 @@ export interface LongPause {
   readonly now: Instant
 }
 
-/** Returns the time at which a pause ends, as text without fractions of a second. */
 export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
 
 const longPauseError = (pause: LongPause): SyncError =>
@@ -146,10 +145,10 @@ const longPauseError = (pause: LongPause): SyncError =>
     data: { retryAfterMs: pause.waitMs },
   })
 
-/** `first`: incremental runs. `behind`: backfills, which wait for incremental runs. */
+/** Incremental runs are `first`. Backfills are `behind`, because they wait for incremental runs. */
 export type Priority = 'first' | 'behind'
 
-/** After 7 `first` requests in a row, one waiting `behind` request is sent, so that backfills continue. */
+/** After this number of `first` requests in a row, one waiting `behind` request is sent, so that backfills continue. */
 const FIRST_IN_A_ROW_MAX = 7
 
 export class FairQueue<T> {
@@ -180,23 +179,32 @@ export class FairQueue<T> {
   }
 }
 
-/** The first limit is low, because the service has not shown its capacity yet. */
+/** The service has not shown its capacity yet, so the first limit is low. */
 const INITIAL_LIMIT = 2
-/** Slower responses lower a limit that is above this value. Only an overload lowers a limit up to this value. */
+/**
+ * A limit above this value is lowered when responses become slower. At or below this value, only an overload lowers the
+ * limit.
+ */
 const STEADY_LIMIT = 4
-/** Responses are slower if they take on average this many times the usual time. */
+/** Responses count as slower if they take on average this many times the usual time. */
 const SLOWER = 1.5
 /** New average time = 0.75 × the earlier average + 0.25 × the time of the last response. */
 const TIME_MEMORY = 0.75
 
-/** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
+/**
+ * Limits the number of concurrent requests. Successes raise the limit, slower responses lower it, and an overload
+ * halves it.
+ */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
-  /** If the limit is below this value, each success adds 1 to the limit. Otherwise, each success adds 1 / limit. */
+  /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
-  /** `#recentMs`: average time of recent responses (ms). `#usualMs`: the same at a limit of at most `STEADY_LIMIT`. */
+  /**
+   * `#recentMs` is the average time of recent responses. `#usualMs` is this average while the limit is at most
+   * `STEADY_LIMIT`.
+   */
   #recentMs: number | undefined
   #usualMs = 0
 
@@ -211,12 +219,12 @@ export class AdaptiveConcurrency {
     return Math.floor(this.#limit)
   }
 
-  /** The number of times that the limit was halved. A request remembers this number for its call of `overloaded`. */
+  /** The number of halvings so far. A request remembers the number at its start and passes it to `overloaded`. */
   get halvings(): number {
     return this.#halvings
   }
 
-  /** Raises the limit, but only if all permits were in use: otherwise the current limit is enough. */
+  /** Raises the limit if all permits were in use. If a permit was free, the current limit is enough. */
   succeeded(wasFull: boolean, ms: number, limitAtStart: number): void {
     // A request that began at a higher limit shows the response time of that limit, not of the current limit.
     if (!wasFull || limitAtStart > this.limit) return
@@ -233,7 +241,7 @@ export class AdaptiveConcurrency {
     this.#limit = Math.min(this.#max, this.#limit + step)
   }
 
-  /** Halves the limit once per overload: requests that began before the last halving have no effect. */
+  /** Halves the limit once per overload. Requests that began before the last halving have no effect. */
   overloaded(halvingsAtStart: number): void {
     if (halvingsAtStart !== this.#halvings) return
     this.#halvings += 1

@@ -14,10 +14,10 @@ const MESSAGES = ['errormessage', 'message', 'description', 'detail', 'error', '
 
 type Plain = Record<string, unknown>
 
-/** Returns the problems in a body. A body whose layout is unknown becomes one problem without a property. */
+/** Returns the problems in a body. A body with an unknown layout becomes one problem without a property. */
 export function problemsIn(bytes: Buffer): Problem[] {
   const text = bytes.toString('utf8')
-  const body = parsed(text)
+  const body = parsedJson(text)
   if (body === undefined) return text.trim() === '' ? [] : [{ property: undefined, message: text }]
   const list = isPlain(body) ? field(body, LISTS) : body
   const problems = list === undefined ? [] : problemsOf(list)
@@ -52,7 +52,7 @@ const asText = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the first property with one of these names. Ignores case: services use camelCase or PascalCase. */
+/** Ignores the case of names, because services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const entries = Object.entries(body).map(([name, value]) => [name.toLowerCase(), value] as const)
   for (const name of names) {
@@ -62,5 +62,4 @@ function field(body: Plain, names: readonly string[]): unknown {
   return undefined
 }
 
-/** Returns the value of a JSON text, or undefined for any other text. */
-export const parsed = (text: string): unknown => attempt(() => JSON.parse(text), undefined)
+export const parsedJson = (text: string): unknown => attempt(() => JSON.parse(text), undefined)

@@ -22,26 +22,23 @@ export type { ClientLimits } from './limits.ts'
 export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
-/** An event for logs and metrics. It contains no secret, no header and no body. */
+/** Events contain no secret, no header and no body. */
 export type ClientEvent =
   | { kind: 'retry'; report: string | undefined; code: ErrorCode; attempt: number; delayMs: number }
-  /** The service responded with 429. For `pauseMs`, this client sends no request. */
   | { kind: 'throttled'; report: string | undefined; pauseMs: number }
-  /** Another response, such as a 503, had a Retry-After. For `pauseMs`, this client sends no request. */
   | { kind: 'wait requested'; report: string | undefined; pauseMs: number }
-  /** The service refused the cached token for this report. A new token is requested (spec §5, rule 4). */
   | { kind: 'token refused'; report: string }
   | { kind: 'token refreshed'; expiresAt: Instant }
   | { kind: 'secret changed' }
-  /** Responses have no Date header, so this machine's clock is used. This event is emitted once. */
+  /** No response has a Date header, so this machine's clock is used. The event is emitted once. */
   | { kind: 'clock is ours' }
 
 export interface ClientSettings {
-  /** URL of the service's root. If it has a path, each request's path is appended to that path. */
+  /** The root of the service. If the URL has a path, the path of each request is appended to it. */
   baseUrl: URL
   clientId: string
   clientSecret: Secret
-  /** OAuth scopes to request. Undefined or empty: the client's default scopes apply (spec §4). */
+  /** If no scopes are requested, the client's default scopes apply (spec §4). */
   scopes?: readonly string[] | undefined
   concurrency: number
   requestsPerSecond?: number | undefined
@@ -50,10 +47,10 @@ export interface ClientSettings {
 
 export interface ClientDependencies {
   clock: Clock
-  /** Receives events for logs and metrics; must not throw. */
+  /** Must not throw. */
   onEvent?: ((event: ClientEvent) => void) | undefined
   observe?: Observe | undefined
-  /** The caller's connection pool, which the caller closes; undefined: the client opens its own. */
+  /** A connection pool of the caller, which the caller closes. If undefined, the client opens a pool. */
   dispatcher?: Dispatcher | undefined
   tokenStore?: TokenStore | undefined
   sharedPauses?: SharedPauses | undefined
@@ -64,33 +61,32 @@ export interface ReportRequest<T> {
   /** The path after base URL and `/reportingapi`. Example: `/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
-  /** The OAuth scope that grants access to this report; undefined if the specification names none. */
   scope?: string | undefined
-  /** `report` (the default): a 403 stops all later reads of this report. `request`: only this read fails (spec §7). */
+  /**
+   * After a 403, all later reads of this report fail (`report`, the default), or only this read (`request`; spec §7).
+   */
   forbids?: 'report' | 'request' | undefined
-  /** `first` (the default): incremental runs. `behind`: backfills, which get at least one of eight requests. */
+  /** Incremental runs are `first` (the default). Backfills are `behind`. They get at least one of eight requests. */
   priority?: Priority | undefined
-  /** Parses the body. If `parse` throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
+  /** Parses the body. If this function throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
 }
 
 export interface Answer<T> {
   value: T
-  /** The response's Date header (whole seconds). Without Date: an estimate from earlier headers, or our time. */
+  /** The Date header of the response, in whole seconds. Without it, an estimate from earlier headers, or our time. */
   servedAt: Instant
   /** The earliest time that the service's clock can have shown when the request was sent. */
   askedAt: Instant
-  /** The decompressed size of the body. */
   bytes: number
 }
 
-/** The public methods of the client, as a type that tests can implement. */
 export type ReportingClient = Pick<Client, keyof Client>
 
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-/** A token request needs no permit: the request that waits for the token already has one. */
+/** The request that waits for the token already has a permit, so the token request needs none. */
 const noPermit = async (): Promise<Permit> => ({
   succeeded: doNothing,
   overloaded: doNothing,
@@ -99,7 +95,7 @@ const noPermit = async (): Promise<Permit> => ({
 
 function doNothing(): void {}
 
-/** Opens a client. Sends nothing before the first call. The caller closes it. */
+/** Opens a client, which the caller must close. No request is sent before the first call. */
 export function openClient(settings: ClientSettings, dependencies: ClientDependencies): ReportingClient {
   return new Client(settings, dependencies)
 }
@@ -119,7 +115,10 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /** The error (401 or 403) of each refused report. Later reads throw this error until an operator ends the refusal. */
+  /**
+   * The last 401 or 403 of each refused report. Later reads of the report throw this error until an operator ends the
+   * refusal.
+   */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -157,17 +156,21 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /** Returns the service's earliest possible time. Without Date headers: our time. Without responses: undefined. */
+  /**
+   * Returns the earliest time that the service's clock can show. Without Date headers, returns our time. Before the
+   * first response, returns undefined.
+   */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }
 
-  /** True if responses have no Date header, so that our own clock is used. */
   get clockIsOurs(): boolean {
     return this.#serviceClock.isOurs
   }
 
-  /** Forgets refusals of the credentials and of `report` (undefined: all reports), because an operator has acted. */
+  /**
+   * Forgets refusals after an operator has acted: of the credentials, and of `report` or, if undefined, of all reports.
+   */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
@@ -175,7 +178,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Forgets the refusal of the report, because another process has ended the report's pause. */
+  /** Forgets that the report was refused, because another process has ended the report's pause. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
   }
@@ -266,7 +269,7 @@ class Client implements AsyncDisposable {
     return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
 
-  /** Waits for a permit. If another process has stored a pause, also waits until the pause ends. */
+  /** Waits for a permit and for the end of a pause that another process has stored. */
   async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
     for (;;) {
       const permit = await this.#limiter.acquire(signal, priority)
@@ -277,7 +280,6 @@ class Client implements AsyncDisposable {
     }
   }
 
-  /** Returns the options for retries. A 429 or a Retry-After pauses this client and all other processes. */
   #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
     return {
       permit,

@@ -8,7 +8,6 @@ import type { ClientLimits } from './limits.ts'
 const isFinal = (error: SyncError, attempt: number, rules: ClientLimits): boolean =>
   error.retry === 'never' || error.code === 'CANCELLED' || error.code === 'UNEXPECTED' || attempt >= rules.attemptsMax
 
-/** Returns whether the service limits the number of requests (429). Then all requests of this client must wait. */
 export const isThrottled = (error: SyncError): boolean =>
   error.code === 'RATE_LIMITED' || error.code === 'TOKEN_RATE_LIMITED'
 
@@ -20,7 +19,10 @@ const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefin
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/** Returns how long (ms) to wait after an attempt: the Retry-After within limits. Without Retry-After: the backoff. */
+/**
+ * Returns how long (ms) to wait after an attempt. This is the Retry-After within limits or, without a Retry-After, the
+ * backoff.
+ */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
@@ -32,7 +34,10 @@ export function delayMsAfter(
   return Math.min(Math.max(requestedMs, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
-/** Returns an exponential backoff with full jitter: uniform between zero and a bound that doubles with each attempt. */
+/**
+ * Returns a random delay between zero and a bound that doubles with each attempt (exponential backoff with full
+ * jitter).
+ */
 export function backoffMs(attempt: number, rules: ClientLimits, random: () => number): number {
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
@@ -51,23 +56,28 @@ function extend({ code, message, cure, data, cause, report }: SyncError, additio
   return new SyncError(code, message + addition, { cure, data: { ...data, ...more }, cause, report })
 }
 
-/** True for an error of the token request, which has its own retries. */
+/** Returns true for an error of the token request, which has its own retries. */
 const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {
   clock: Clock
   rules: ClientLimits
   signal: AbortSignal
-  /** Waits for a permit. The permit is released after `onPause`, so that no request is sent before the pause begins. */
+  /**
+   * Waits for a permit. The permit is released only after `onPause`, so that no request is sent before the pause
+   * begins.
+   */
   permit: () => Promise<Permit>
-  /** Called with each pause that the service requests, even after the last attempt. */
+  /** Called for each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
   onRetry: (failed: SyncError, attempt: number, delayMs: number) => void
 }
 
 type AttemptResult<T> = { value: T } | { retryInMs: number }
 
-/** Calls `attempt` at most `attemptsMax` times. An error that is no SyncError is a defect and thrown at once. */
+/**
+ * Calls `attempt` at most `attemptsMax` times. Any error that is not a SyncError is a defect, and is thrown at once.
+ */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, rules, signal } = options
   for (let number = 1; ; number += 1) {

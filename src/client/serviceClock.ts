@@ -10,7 +10,9 @@ import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 
 export interface Observation {
   date: Instant | undefined
-  /** Times on our monotonic clock: when the request was sent, and when the response's status and headers arrived. */
+  /**
+   * Times of our monotonic clock, when the request was sent and when the status and headers of the response arrived.
+   */
   sentMs: number
   arrivedMs: number
 }
@@ -24,24 +26,26 @@ export class ServiceClock {
     this.#clock = clock
   }
 
-  /** True if there were responses, but none with a Date header. */
   get isOurs(): boolean {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /** Returns the service's earliest possible time. Without Date headers: our time. Without responses: undefined. */
+  /**
+   * Returns the earliest time that the service's clock can show. Without Date headers, returns our time. Before the
+   * first response, returns undefined.
+   */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())
   }
 
-  /** Returns the result of `now()` for the moment when our monotonic clock showed `monotonicMs`. */
+  /** Returns the time that `now()` would have returned when our monotonic clock showed `monotonicMs`. */
   at(monotonicMs: number): Instant {
     if (this.#offsetMs !== undefined) return fromMillis(monotonicMs + this.#offsetMs)
     return minusMs(this.#clock.now(), this.#clock.monotonicMs() - monotonicMs)
   }
 
-  /** Records a response and returns its Date. Without a Date, returns `now()` or, before any Date, our time. */
+  /** Records a response and returns its Date. Without a Date, returns `now()` or, before the first Date, our time. */
   observe({ date, sentMs, arrivedMs }: Observation): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)

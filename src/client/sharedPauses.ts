@@ -1,4 +1,4 @@
-/** Shares pauses after a 429 or a Retry-After through a store. If the store fails, requests are sent all the same. */
+/** Shares pauses after a 429 or a Retry-After through a store. If the store fails, requests are sent without it. */
 import { type Clock, within } from '../clock.ts'
 
 export interface SharedPauses {
@@ -7,9 +7,11 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/** Milliseconds between reads of the store. A pause of another process takes effect here at most this much later. */
+/**
+ * The store is read at most once in this time. A pause of another process takes effect here at most this much later.
+ */
 const CHECK_EVERY_MS = 250
-/** Milliseconds that a request waits for the store. If the store does not respond by then, the request is sent. */
+/** A request waits this long for the store, and is then sent without the store's answer. */
 const CHECK_MS_MAX = 500
 
 export class PauseWatch {
@@ -23,12 +25,15 @@ export class PauseWatch {
     this.#clock = clock
   }
 
-  /** Stores a pause for the other processes. Ignores errors of the store. */
+  /** Stores a pause for the other processes, and ignores errors of the store. */
   share(ms: number): void {
     this.#pauses?.pause(ms).catch(() => undefined)
   }
 
-  /** Returns the milliseconds until the shared pause ends; 0 if the store was read less than 250 ms ago. */
+  /**
+   * Returns the milliseconds until the shared pause ends. Returns 0 without reading the store if it was read less than
+   * 250 ms ago.
+   */
   async remainingMs(): Promise<number> {
     const pauses = this.#pauses
     if (pauses === undefined) return 0

@@ -4,15 +4,15 @@ import { SyncError } from '../errors.ts'
 import { Secret } from '../secret.ts'
 import { failure, otherRefusal, type RequestContext, shownProblems, statusData, unusableBody } from './answers.ts'
 import { TOKEN_LIFETIME_MS_MAX } from './limits.ts'
-import { parsed } from './problems.ts'
+import { parsedJson } from './problems.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface IssuedToken {
   secret: Secret
   lifetimeMs: number
-  /** Time on our monotonic clock when the successful request was sent. */
+  /** Time of our monotonic clock when the successful request was sent. */
   sentMs: number
-  /** The scopes in the JWT; undefined if there are none, or if the token is no JWT. */
+  /** The scopes in the JWT. Undefined if the token is no JWT or contains no scopes. */
   scopes: readonly string[] | undefined
 }
 
@@ -24,25 +24,24 @@ const TokenAnswer = z.object({
   tokenType: z.string().regex(/^bearer$/i),
 })
 
-/** Authorisation servers use one of these names for the scopes in a JWT. */
+/** Servers use different names for the scopes in a JWT. */
 const Claims = z.object({
   scope: z.union([z.string(), z.array(z.string())]).optional(),
   scp: z.union([z.string(), z.array(z.string())]).optional(),
   scopes: z.union([z.string(), z.array(z.string())]).optional(),
 })
 
-/** Returns the token in a response. Throws a SyncError if there is none. */
 export function issuedToken(answer: RawAnswer, request: RequestContext): IssuedToken {
   const refusal = tokenRefusal(answer, request)
   if (refusal !== undefined) throw refusal
-  const checked = TokenAnswer.safeParse(parsed(answer.bytes.toString('utf8')))
+  const checked = TokenAnswer.safeParse(parsedJson(answer.bytes.toString('utf8')))
   if (!checked.success) throw unusable(checked.error, request)
   const { accessToken, expiresIn } = checked.data
   const lifetimeMs = Math.min(expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
   return { secret: new Secret(accessToken), lifetimeMs, sentMs: answer.sentMs, scopes: scopesIn(accessToken) }
 }
 
-/** Returns the error for wrong credentials. After it, the client sends no further token request. */
+/** Returns the error for wrong credentials. After this error, the client sends no token request. */
 export function credentialsRefused(): SyncError {
   return new SyncError(
     'CREDENTIALS_REFUSED',
@@ -95,11 +94,11 @@ function unusable(error: z.ZodError, request: RequestContext): SyncError {
   })
 }
 
-/** Reads a token's scopes without a check of its signature, because the scopes are only shown in messages. */
+/** Reads the scopes without checking the token's signature, because the scopes are only shown in messages. */
 function scopesIn(accessToken: string): readonly string[] | undefined {
   const payload = accessToken.split('.')[1]
   if (payload === undefined) return undefined
-  const claims = Claims.safeParse(parsed(Buffer.from(payload, 'base64url').toString('utf8')))
+  const claims = Claims.safeParse(parsedJson(Buffer.from(payload, 'base64url').toString('utf8')))
   const granted = claims.data?.scope ?? claims.data?.scp ?? claims.data?.scopes
   return typeof granted === 'string' ? granted.split(' ').filter((scope) => scope !== '') : granted
 }

@@ -10,18 +10,16 @@ import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** Milliseconds until the token expires, by the store's clock, because processes share no monotonic clock. */
+  /** Measured by the store's clock, because processes share no monotonic clock. */
   remainingMs: number
   scopes: readonly string[] | undefined
 }
 
-/** A store in which several processes share one token. */
 export interface TokenStore {
   read(): Promise<StoredToken | undefined>
   write(token: StoredToken): Promise<void>
-  /** Deletes this token from the store. A newer token in the store is not deleted. */
+  /** Deletes the stored token only if it is this one, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
-  /** Runs `refresh` while this process has the store's token lock. */
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
@@ -34,9 +32,9 @@ export interface Token {
   readonly secret: Secret
   readonly scopes: readonly string[] | undefined
   readonly expiresAt: Instant
-  /** The token is renewed from this time on (our monotonic clock). */
+  /** From this time of our monotonic clock on, the token is renewed. */
   readonly renewAtMs: number
-  /** 1 for the first token that this client requested, 2 for the second; 0 if another process requested the token. */
+  /** 1 for the first token that this client requested, 2 for the second. 0 if another process requested the token. */
   readonly issue: number
 }
 
@@ -47,7 +45,7 @@ export interface TokenDependencies {
   onRefreshed: (token: Token) => void
 }
 
-/** A token request and the number of its callers. The request is cancelled if no caller waits any more. */
+/** A token request with the number of its callers. It is cancelled when no caller waits any more. */
 interface Refresh {
   token: Promise<Token>
   linked: LinkedSignal
@@ -59,7 +57,10 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /** True if the refusal of the credentials is in the store, where it can expire or another process can delete it. */
+  /**
+   * True if the refusal of the credentials is also in the store. It can expire there, and other processes can delete
+   * it.
+   */
   #refusalIsShared = false
   #issued = 0
 
@@ -67,32 +68,30 @@ export class TokenCache {
     this.#dependencies = dependencies
   }
 
-  /** The number of tokens that were issued to this client. The newest token has this number as its `issue`. */
   get issued(): number {
     return this.#issued
   }
 
-  /** Returns a token that does not expire soon. Callers during a token request share its result. */
+  /** Returns a token that does not expire soon. Callers that come during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
     return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }
 
-  /** Drops a token that the service refused. A newer token in the cache is not dropped. */
   async drop(token: Token): Promise<void> {
     if (this.#cached === token) this.#cached = undefined
     await this.#dependencies.store?.drop(token.secret)
   }
 
-  /** Drops the token. Also forgets that the service refused the credentials, because an operator has acted. */
+  /** Drops the token, and forgets that the service refused the credentials, because an operator has acted. */
   async forget(): Promise<void> {
     this.#refused = false
     await this.#dependencies.store?.forgive?.()
     if (this.#cached !== undefined) await this.drop(this.#cached)
   }
 
-  /** Returns whether the refusal has left the store: it has expired, or another process has deleted it. */
+  /** Returns whether the refusal is no longer in the store. It has expired, or another process has deleted it. */
   async #isForgiven(): Promise<boolean> {
     if (!this.#refusalIsShared) return false
     this.#refused = (await this.#dependencies.store?.refused?.()) ?? true
@@ -115,7 +114,7 @@ export class TokenCache {
     return { token: this.#renew(linked.signal), linked, waiting: 0 }
   }
 
-  /** Cancels a token request that no caller waits for. If the request has already ended, only forgets the request. */
+  /** Cancels a token request that no caller waits for. A request that has already ended is only forgotten. */
   #end(refresh: Refresh): void {
     refresh.linked.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
@@ -202,6 +201,6 @@ export class TokenCache {
   }
 }
 
-/** Returns the time (ms) from a token's renewal to its end: a minute, or a fifth of a lifetime below five minutes. */
+/** Returns how long before its end (ms) a token is renewed: a minute, or a fifth of a lifetime below five minutes. */
 export const tokenMarginMs = (lifetimeMs: number): number =>
   Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

@@ -1,4 +1,4 @@
-/** Sends one POST without redirects or retries. A deadline also ends a response whose body arrives very slowly. */
+/** Sends one POST without redirects or retries. A deadline also ends responses whose body arrives very slowly. */
 import type { Socket } from 'node:net'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -10,11 +10,9 @@ import { linkedSignal, raced, throwIfAborted } from './cancellation.ts'
 import { type ClientLimits, REFUSAL_BODY_BYTES_MAX } from './limits.ts'
 
 export interface Post {
-  /** Path below the base URL. Example: `/reportingapi/v1/EventReport/GetEventsReport`. */
   path: string
   body: Readonly<Record<string, unknown>>
   bearer?: Secret
-  /** The report, for errors; undefined for a token request. */
   report: string | undefined
   answerBytesMax: number
 }
@@ -26,7 +24,9 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** Times on our monotonic clock: when the request was sent, and when the response's status and headers arrived. */
+  /**
+   * Times of our monotonic clock, when the request was sent and when the status and headers of the response arrived.
+   */
   sentMs: number
   arrivedMs: number
 }
@@ -36,7 +36,7 @@ export interface TransportSettings {
   connections: number
   limits: ClientLimits
   clock: Clock
-  /** The caller's pool, agent or proxy, which the caller closes; undefined: the transport opens a pool. */
+  /** A pool, agent or proxy of the caller, which the caller closes. If undefined, the transport opens a pool. */
   dispatcher?: Dispatcher | undefined
 }
 
@@ -53,7 +53,7 @@ export class Transport {
     this.#prefix = settings.baseUrl.pathname.replace(/\/+$/, '')
   }
 
-  /** Rejects with SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the abort's reason. */
+  /** Throws SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the reason of the abort. */
   async post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings
@@ -97,7 +97,7 @@ export class Transport {
     })
   }
 
-  /** If the body of an error response can't be read, returns no bytes: the status is enough for the error. */
+  /** If the body of an error response can't be read, returns no bytes, because the status is enough for the error. */
   async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
     const isAnswer = head.statusCode === 200
     const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
@@ -146,7 +146,10 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 /** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/** Changes the response 100 to 102: undici closes the connection after an unsolicited 100 (RFC 9110 §15.2). */
+/**
+ * Changes an interim response 100 to 102, because undici closes the connection after an unsolicited 100 (RFC 9110
+ * §15.2).
+ */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {
@@ -160,14 +163,16 @@ function readPastContinue(socket: Socket): void {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
+/**
+ * Returns only the host, because the path and the query of a Location may contain a session or parts of the request.
+ */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
-/** Later dates are errors of the sender. An Instant can't represent times after 2255. */
+/** A later date is an error of the sender, and an Instant can't represent times after 2255. */
 const MS_MAX = Date.UTC(2200, 0)
 
 /** Reads an HTTP date (RFC 9110 §5.6.7). Returns undefined for obsolete forms and other text. */
@@ -177,7 +182,10 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Reads `Retry-After` (RFC 9110 §10.2.3). Returns the time to wait, in milliseconds; undefined for invalid text. */
+/**
+ * Reads `Retry-After` (RFC 9110 §10.2.3) and returns the time to wait in milliseconds. Returns undefined for invalid
+ * text.
+ */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined
@@ -188,7 +196,7 @@ export function parseRetryAfter(text: string | undefined, now: Instant): number 
 
 const CLOSED = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED'])
 const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
-/** Error codes of undici for a wrong call, which is a defect of Tidemark and not of the network. */
+/** With these codes, undici reports a wrong call. This is a defect of Tidemark, not of the network. */
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
@@ -231,7 +239,7 @@ function cureOf(reason: string): string {
   return 'Check service.base_url and the network between this machine and the service; then start it again.'
 }
 
-/** Returns the error's code. If all addresses of a host fail, returns the code of the first error. */
+/** Returns the error's code. If all addresses of a host failed, returns the code of the first error. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code

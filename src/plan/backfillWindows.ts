@@ -2,13 +2,13 @@
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** Maximum number of windows of a backfill. Each window is a job in the queue and a row in the warehouse. */
+/** Each window is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** Number of windows to plan if there are enough rows. With 32 windows, several workers end at about the same time. */
+/** With 32 windows, several workers end at about the same time. Fewer windows are planned if there are few rows. */
 const WINDOWS_WANTED = 32
-/** Minimum number of pages per window. The last page is rarely full, so small windows need more requests. */
+/** The last page of a window is rarely full, so smaller windows would need more requests. */
 const PAGES_A_WINDOW_MIN = 4
-/** Days per window if the number of rows is unknown. A range of more than 960 days gets 32 longer windows. */
+/** Used if the number of rows is unknown. A range of more than 960 days gets 32 longer windows. */
 const DAYS_A_WINDOW = 30
 
 const MICROS_A_DAY = DAY_MS * MICROS_PER_MS
@@ -17,12 +17,13 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/** `rows[0]`: number of rows modified in this range. `rows[1]`, if present: number of rows created in this range. */
+/**
+ * `rows[0]` is the number of rows modified in this range. `rows[1]`, if present, is the number of rows created in it.
+ */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }
 
-/** `rows` is as in `CountedRange`, or undefined if the number of rows is unknown. */
 export interface WindowRange extends Range {
   readonly rows: readonly number[] | undefined
 }
@@ -34,7 +35,6 @@ export interface WindowSizes {
 
 export const rowsIn = ({ rows }: Pick<CountedRange, 'rows'>): number => rows.reduce((sum, each) => sum + each, 0)
 
-/** Returns how many rows a window should have: at least `PAGES_A_WINDOW_MIN` pages, at most the rows of one load. */
 export function rowsAWindow(total: number, { pageRows, loadRowsMax }: WindowSizes): number {
   const least = Math.min(PAGES_A_WINDOW_MIN * pageRows, loadRowsMax)
   const wanted = Math.ceil(total / WINDOWS_WANTED)
@@ -53,7 +53,6 @@ export function windowsByRows(parts: readonly CountedRange[], rowsEach: number):
   return joinToLimit(merged, joinRanges)
 }
 
-/** Returns windows of equal length, for a range whose number of rows is unknown. */
 export function windowsByTime({ since, until }: Range): WindowRange[] {
   const wanted = Math.ceil((until - since) / (DAYS_A_WINDOW * MICROS_A_DAY))
   return even({ since, until }, Math.min(WINDOWS_WANTED, wanted)).map((part) => ({ ...part, rows: undefined }))
@@ -66,11 +65,10 @@ export interface RequestCosts {
   readonly readsTwice: boolean
 }
 
-/** If a window has twice as many pages, a search for its last page needs this many more requests. */
+/** A window with twice as many pages needs this many more requests to find its last page. */
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 
-/** Returns the estimated number of requests for a window. An unknown number of rows counts as one page. */
 export function requestsFor(
   rows: readonly number[] | undefined,
   { pageRows, answer, readsTwice }: RequestCosts,

@@ -8,21 +8,18 @@ import type { Walk } from './walk.ts'
 
 /** If a span that was planned as one load fills more loads than this, the plan was wrong, and the span is cut again. */
 const PLANNED_LOADS_MAX = 2
-/** The largest page size that walks request, as a multiple of `page_size`. A service may fail for larger responses. */
+/** Walks request at most this many times `page_size` rows per page. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
-/** The largest `page_size` that the specification allows. */
-const ROWS_A_PAGE_MAX = 10_000
+const SPEC_PAGE_SIZE_MAX = 10_000
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
 const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-/** Returns whether only page 1 of the first walk was read, and its response has a total (spec §2: an envelope). */
 export const isEnvelopePage1 = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
-/** Returns whether the first walk over a bare array has read no page after page 2. */
-export const isArrayStart = ({ seen }: Case): boolean =>
+export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
-export const isPage2 = (given: Case): boolean => isArrayStart(given) && given.seen.stage === 'page 2'
+export const isPage2 = (given: Case): boolean => isArrayUpToPage2(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /** Cuts a span that has no lower bound into two parts at `start`, or at 1970 if `start` is not inside the span. */
@@ -31,14 +28,16 @@ export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] 
     ? (splitAt(span, terms.floor) ?? splitAt(span, 0 as Instant))
     : undefined
 
-/** Returns whether page 1 of an envelope has fewer rows than its `totalCount`, and the policy allows cuts. */
 export const isOverfull = (given: Case): boolean => {
   const { slice, seen } = given
   const { firstRows, totalCount = 0 } = seen.walk
   return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
 
-/** Returns the parts before and after `youngFrom`. Undefined if a part is empty or the first one may fit one page. */
+/**
+ * Returns the parts before and after `youngFrom`. Returns undefined if a part is empty, or if the rows of the first
+ * part may fit one page.
+ */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -48,7 +47,10 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Returns the parts before and after `youngFrom`. Undefined if the first is shorter or its rows can't be counted. */
+/**
+ * Returns the parts before and after `youngFrom`. Returns undefined if the first part is shorter than the second, or if
+ * its rows can't be counted.
+ */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -58,11 +60,13 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
   return isWorthIt ? parts : undefined
 }
 
-/** Returns whether the slice can be cut. Rows of one instant (`heap`) can't be divided, so such a slice is not cut. */
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns whether page 2 has new rows. False if page 2 also repeats page 1: the service then ignores page numbers. */
+/**
+ * Returns whether the report continues after page 1. If page 2 has new rows but also repeats all rows of page 1, the
+ * service ignores page numbers.
+ */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -91,13 +95,12 @@ export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
-  const isOnly = isArrayStart(given) && (hasNothingNewOnPage2 || countOf(given)?.number === 1)
+  const isOnly = isArrayUpToPage2(given) && (hasNothingNewOnPage2 || lastPageFound(given)?.number === 1)
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
 }
 
-/** Returns smaller parts if many rows have one time (`heap`). Otherwise undefined: `SpanQueue` chooses parts. */
 export const hiddenParts = (given: Case): readonly Span[] | undefined =>
   given.slice.heap === undefined ? undefined : finerParts(given)
 
@@ -109,7 +112,9 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/** Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was full. */
+/**
+ * Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was a full page.
+ */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -123,25 +128,25 @@ export function learnAgreed({ profile, seen: { walk } }: Case): PagingProfile {
   return isOutdated ? sawLastPage({ ...profile, fullPageRows: longestOfRun }, longestOfRun) : profile
 }
 
-/** Returns the last page's number, and `total`: the maximum number of rows. Undefined if no last page was found. */
-export const countOf = ({ seen }: Case) =>
+export const lastPageFound = ({ seen }: Case) =>
   typeof seen.found.lastPage === 'object' && 'total' in seen.found.lastPage ? seen.found.lastPage : undefined
 
 export function learnCounted(given: Case): PagingProfile {
   const { profile, terms, seen } = given
   const rows = seen.walk.firstRowsSent
-  if ((countOf(given)?.number ?? 1) > 1) return sawFullPage(profile, rows)
+  if ((lastPageFound(given)?.number ?? 1) > 1) return sawFullPage(profile, rows)
   return sawLastPage(profile, Math.min(rows, terms.pageSize))
 }
 
-/** Returns the maximum number of rows in a slice: one load, or two loads if the slice was planned from an estimate. */
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk from the last page to page 1 has `total` rows: the maximum, so no row is missing. */
+/**
+ * Returns whether the walk from the last page to page 1 has as many rows as its pages can have. Then no row is missing.
+ */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
-  const total = countOf(given)?.total
+  const total = lastPageFound(given)?.total
   return (
     counted !== undefined &&
     total !== undefined &&
@@ -157,7 +162,6 @@ const areAlike = ({ profile, seen: { walk, previous, found } }: Case): boolean =
   previous.isWhole(profile) &&
   walk.agreesWith(previous)
 
-/** Returns whether page 0 was never read, and two walks returned equally many rows but fewer than the total. */
 export const mayLackPageZero = (given: Case): boolean => {
   const { walk, previous, found } = given.seen
   const isUnread = given.profile.firstNumber === undefined && found.pageZero === undefined
@@ -170,8 +174,7 @@ export const isShort = (given: Case): boolean => {
   return isEnd(given) && areAlike(given) && walk.leastTotal > walk.distinct
 }
 
-/** Returns whether each page seems to repeat page 1: two walks have the same rows, and a row is on several pages. */
-const isSamePage = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
+const everyPageIsPage1 = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
 /** Returns whether the service may have more rows, but no other request can return these rows. */
 export const isLacking = (given: Case): boolean =>
@@ -186,13 +189,12 @@ export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): bo
   walk.rowsAsked < previous.firstRows &&
   (walk.page2Repeats || walk.distinct < previous.distinct)
 
-/** Returns whether page 2 of a bare array (a response without a total) repeats page 1, which may be the only page. */
 const mayBeOnlyPage = ({ firstTotal, page2Repeats, firstRows }: Walk): boolean =>
   firstTotal === undefined && page2Repeats && firstRows > 1
 
 /** Returns whether two walks agree. If each page repeats page 1, requests for smaller spans must find no new row. */
 export const isAgreed = (given: Case): boolean =>
-  areAlike(given) && (!isSamePage(given) || given.seen.found.narrower === 'nothing new')
+  areAlike(given) && (!everyPageIsPage1(given) || given.seen.found.narrower === 'nothing new')
 
 const isWide = (given: Case): boolean => given.terms.keyed && mayCut(given) && canSplit(given.slice.span)
 
@@ -202,11 +204,10 @@ export const alwaysFills = ({ profile, terms, seen }: Case): boolean =>
   seen.walk.cutOff(profile) !== undefined &&
   seen.walk.totalCount === undefined
 
-/** Returns the next probe if two walks have fewer rows than the total; undefined if all probes were made. */
 export function probeOfParts(given: Case): ProbeName | undefined {
   const { partTotals, narrower } = given.seen.found
   if (!isShort(given)) return undefined
-  if (isSamePage(given)) return isWide(given) && narrower === undefined ? 'narrower spans' : undefined
+  if (everyPageIsPage1(given)) return isWide(given) && narrower === undefined ? 'narrower spans' : undefined
   return partTotals === undefined && countedParts(given).length > 0 ? 'totals of parts' : undefined
 }
 
@@ -249,22 +250,23 @@ export function nextSize(given: Case): number {
   const fewer = Math.min(size, walk.firstRows) - 1
   if (mayBeLast && size === terms.pageSize && fewer > 0) return fewer
   if (!isCutOff && (slice.span === undefined || isWhole || walk.repeats === 0)) return size
-  const most = Math.min(ROWS_A_PAGE_MAX, terms.pageSize * USUAL_PAGES_MAX)
+  const most = Math.min(SPEC_PAGE_SIZE_MAX, terms.pageSize * USUAL_PAGES_MAX)
   const rows = walk.page2Repeats ? most : Math.min(most, 2 * Math.max(walk.distinct, walk.totalCount ?? 0))
   return Math.max(size, rows)
 }
 
-/** Returns whether the span can be cut by its total. False if page 1 is not full: an earlier page had more rows. */
+/**
+ * Returns whether the total can be used to cut the span. If an earlier page had more rows than page 1, the total may be
+ * too low.
+ */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-/** Cuts the span into parts of about one load each; undefined if the span is one instant or has no lower bound. */
-export const loadsOf = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
+export const splitIntoLoads = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined
 
-/** Returns whether the last page was found, but the pages from it back to page 1 were not read yet. */
 export const isUncounted = (given: Case): boolean =>
-  countOf(given) !== undefined && given.seen.found.counted === undefined
+  lastPageFound(given) !== undefined && given.seen.found.counted === undefined
 
 /** Returns parts with fewer rows than the latest walk. Some services return no page after, for example, page 100. */
 export function deepParts(given: Case): readonly Span[] | undefined {

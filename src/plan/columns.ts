@@ -6,7 +6,10 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/** Names that discovered columns can't have: DuckDB's row identifier, and the columns that `history: true` adds. */
+/**
+ * Discovered columns can't have DuckDB's row identifier as name, nor the names of the columns that `history: true`
+ * adds.
+ */
 const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {
@@ -25,7 +28,6 @@ export interface SeenField {
 export type ColumnChange =
   | { readonly change: 'added'; readonly column: DiscoveredColumn }
   | { readonly change: 'widened' | 'retyped'; readonly column: DiscoveredColumn; readonly from: DuckType }
-  /** `limit`: the table has its maximum number of columns. `frozen`: `contract: freeze` forbids new columns. */
   | { readonly change: 'limit' | 'frozen'; readonly field: string }
 
 /** The effect of a new field or type: `evolve` changes columns, `freeze` stores JSON only, `reject` rejects the row. */
@@ -34,7 +36,6 @@ export type SchemaContract = 'evolve' | 'freeze' | 'reject'
 /** Where arrays and objects are stored: in a JSON column (child tables), or in `_extra` (a report's table). */
 export type NestedValues = 'column' | 'extra'
 
-/** Returns the type of a new column for values of these kinds; undefined if no value needs a column. */
 export function typeFor(kinds: Kinds, nested: NestedValues = 'extra'): DuckType | undefined {
   if (nested === 'column' && has(kinds, NESTED)) return 'JSON'
   const seen = kinds & SCALARS
@@ -60,7 +61,6 @@ export interface ColumnContext {
   readonly contract?: SchemaContract
 }
 
-/** Returns columns to add or widen, and fields that get no column because of the limit or `contract: freeze`. */
 export function changesFor(fields: readonly SeenField[], known: ColumnContext): ColumnChange[] {
   const byField = new Map(known.columns.map((column) => [column.field, column]))
   const taken = takenNames(known)
@@ -104,7 +104,6 @@ export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>): Col
     .map((column) => ({ from: column.name, column: { ...column, name: freeName(column.field, taken) } }))
 }
 
-/** Returns the column name for a field. The caller adds a number if the name is already used. */
 export function columnName(field: string): string {
   const snake = snakeCase(field).slice(0, NAME_LENGTH_MAX)
   return /^[a-z_]/.test(snake) ? snake : `field_${snake}`

@@ -1,15 +1,16 @@
 /** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
-/** A requested range of creation time. `rows`: the number of stored rows that the service returned for this range. */
+/**
+ * A range of creation time that was requested. `rows` is the number of stored rows that the service returned for it.
+ */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant
   readonly rows: number
 }
 
-/** Joins ranges that overlap, and sorts them, earliest first. */
-export function rangesOf(notes: readonly CreationRange[]): readonly CreationRange[] {
+export function mergedRanges(notes: readonly CreationRange[]): readonly CreationRange[] {
   const ranges: CreationRange[] = []
   const from = ({ since }: CreationRange): number => since ?? Number.NEGATIVE_INFINITY
   for (const note of notes.toSorted((a, b) => from(a) - from(b) || a.until - b.until)) {
@@ -34,8 +35,7 @@ interface RangeGroup {
 
 /** `next()` returns a time. The caller requests the number of rows up to this time and passes the number to `saw`. */
 export class CountSearch {
-  /** Ranges whose number of stored rows differs from the service's number. */
-  readonly wrong: CreationRange[] = []
+  readonly differingRanges: CreationRange[] = []
   readonly #ranges: readonly CreationRange[]
   readonly #storedBefore: readonly number[]
   readonly #rangesMax: number
@@ -51,7 +51,6 @@ export class CountSearch {
     this.#settle()
   }
 
-  /** Returns the time up to which the service's total is needed next; undefined when the search has ended. */
   next(): Instant | undefined {
     const group = this.#open.at(-1)
     return group && this.#ranges[this.#middleOf(group) - 1]?.until
@@ -69,7 +68,10 @@ export class CountSearch {
     return from + Math.ceil((to - from) / 2)
   }
 
-  /** Drops groups whose number of stored rows is right. Moves a single range with a wrong number to `wrong`. */
+  /**
+   * Drops groups whose number of stored rows is right. If one range of a group is left and its number is wrong, the
+   * range is added to the result.
+   */
   #settle(): void {
     for (let group = this.#open.at(-1); group !== undefined; group = this.#open.at(-1)) {
       const { from, to, before, total } = group
@@ -77,8 +79,8 @@ export class CountSearch {
       const range = this.#ranges[from]
       if (stored !== total - before && to - from > 1) return
       this.#open.pop()
-      if (stored !== total - before && range !== undefined) this.wrong.push(range)
-      if (this.wrong.length === this.#rangesMax) this.#open = []
+      if (stored !== total - before && range !== undefined) this.differingRanges.push(range)
+      if (this.differingRanges.length === this.#rangesMax) this.#open = []
     }
   }
 }

@@ -30,12 +30,10 @@ export interface Coverage {
   readonly asked: ReadSettings
   /** Rows that were modified up to this time must be read again; undefined: no row must be read again. */
   readonly refillUntil: Instant | undefined
-  /** The changed settings that make it necessary to read rows up to `refillUntil` again. */
   readonly because: readonly Change[]
 }
 
-/** Returns the settings whose change from `earlier` to `wanted` makes it necessary to read rows again. */
-export function changesThatNeedMore(earlier: ReadSettings, wanted: ReadSettings): Change[] {
+export function changesThatNeedReread(earlier: ReadSettings, wanted: ReadSettings): Change[] {
   return [
     ...(wanted.start < earlier.start ? (['start'] as const) : []),
     ...(canonical(earlier.filters) === canonical(wanted.filters) ? [] : (['filters'] as const)),
@@ -51,7 +49,7 @@ export function nextCoverage(
   readUntil: Instant | undefined,
 ): Coverage {
   if (earlier === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
-  const changes = changesThatNeedMore(earlier.asked, wanted)
+  const changes = changesThatNeedReread(earlier.asked, wanted)
   if (changes.length > 0) {
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
@@ -68,7 +66,6 @@ const canonical = (filters: ReadSettings['filters']): string =>
 /** Lengths in days of the parts that are read again, newest first. One more part has all older time. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
-/** Divides the time from `start` to `until` into parts, newest first. Each part begins where the next one ends. */
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {
   const parts: Span[] = []
   let end = until

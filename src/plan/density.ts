@@ -4,7 +4,10 @@
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/** With each slice, earlier slices count half: `rows = 0.5 × earlier rows + new rows`. Lengths are added likewise. */
+/**
+ * With each new slice, the rows and lengths of all earlier slices count half. Example: `rows = 0.5 × earlier rows + new
+ * rows`.
+ */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */

@@ -17,7 +17,7 @@ interface Stamp {
   readonly row: number
 }
 
-/** Offsets to two neighbours on each side in a sorted list. The nearest one may be another time of the same row. */
+/** A time is compared with two neighbours on each side, because the nearest one may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
 /** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */

@@ -4,7 +4,7 @@ import {
   alwaysFills,
   splitAtFloor,
   countMax,
-  countOf,
+  lastPageFound,
   deepParts,
   finerParts,
   hiddenParts,
@@ -22,7 +22,7 @@ import {
   isOverfull,
   isTotalBelieved,
   isUncounted,
-  isArrayStart,
+  isArrayUpToPage2,
   learnAgreed,
   learnCounted,
   learnFollowed,
@@ -30,7 +30,7 @@ import {
   learnSingle,
   learnWalked,
   learnWhole,
-  loadsOf,
+  splitIntoLoads,
   mayHideRows,
   mayLackPageZero,
   probeOfParts,
@@ -69,7 +69,7 @@ const NUMBERING: readonly Rule[] = [
     argued: ODD,
     apply: (c) => {
       const isUnknown = c.profile.firstNumber === undefined && c.seen.found.firstNumber === undefined
-      return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
+      return isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown && probe('first number')
     },
   },
 ]
@@ -126,7 +126,7 @@ const ENVELOPE: readonly Rule[] = [
     apply: (c) => {
       const { totalCount: total = 0 } = c.seen.walk
       const isOldLoad = isOverfull(c) && isTotalBelieved(c) && isOld(c) && total > c.terms.loadRowsMax
-      return isOldLoad && cut({ total, parts: loadsOf(c, total) })
+      return isOldLoad && cut({ total, parts: splitIntoLoads(c, total) })
     },
   },
   {
@@ -142,14 +142,14 @@ const BARE_ARRAY: readonly Rule[] = [
     name: 'Page 1 is empty; or it is below the limit, and the limit is confirmed',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    apply: (c) => isArrayStart(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
+    apply: (c) => isArrayUpToPage2(c) && c.seen.claim === 'all' && proven('single', c.seen.walk),
     learns: learnSingle,
   },
   {
     name: 'Page 1 is below a limit that is not confirmed; or it is longer than requested and than any page before',
     verdict: 'read page 2',
     argued: ODD,
-    apply: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
+    apply: (c) => isArrayUpToPage2(c) && c.seen.stage === 'page 1' && c.seen.claim !== 'unknown' && READ_PAGE_2,
   },
   {
     name: 'Page 1 of several rows seems to be the only page, page 2 was read or no whole response was longer, and the span is divisible',
@@ -161,21 +161,21 @@ const BARE_ARRAY: readonly Rule[] = [
     name: 'The narrower spans have no other row',
     verdict: 'proven by `single`',
     argued: SINGLE,
-    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
+    apply: (c) => isArrayUpToPage2(c) && c.seen.found.narrower === 'nothing new' && proven('single', c.seen.walk),
     learns: learnWhole,
   },
   {
     name: 'The narrower spans have another row',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
+    apply: (c) => isArrayUpToPage2(c) && c.seen.found.narrower === 'hidden' && cut({ parts: hiddenParts(c) }),
     learns: learnFull,
   },
   {
     name: 'The narrower spans have rows that were added later, or need too many requests',
     verdict: 'cut by the stamps of page 1',
     argued: SINGLE,
-    apply: (c) => isArrayStart(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
+    apply: (c) => isArrayUpToPage2(c) && c.seen.found.narrower === 'moved' && cut({ parts: hiddenParts(c) }),
   },
   {
     name: 'Page 2 was read by rule 11, and is page 1 again; or the limit is not confirmed, and it is empty or refused',
@@ -196,7 +196,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'probe the place of the last page',
     argued: TOTAL,
     apply: (c) => {
-      const mayCount = isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
+      const mayCount = isArrayUpToPage2(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true
       return mayCount && c.seen.walk.repeats === 0 && c.seen.found.lastPage === undefined && probe('last page')
     },
   },
@@ -212,8 +212,8 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'cut into loads',
     argued: COST,
     apply: (c) => {
-      const total = countOf(c)?.total ?? 0
-      const parts = loadsOf(c, total)
+      const total = lastPageFound(c)?.total ?? 0
+      const parts = splitIntoLoads(c, total)
       return isUncounted(c) && total > countMax(c) && parts !== undefined && cut({ total, parts })
     },
     learns: learnCounted,
@@ -230,7 +230,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'probe rows that were not counted',
     argued: TOTAL,
     apply: (c) =>
-      isArrayStart(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows that were not counted'),
+      isArrayUpToPage2(c) && isCountMet(c) && c.seen.found.hidden === undefined && probe('rows that were not counted'),
   },
   {
     name: 'As rule 22, and its probe found no other row',
@@ -238,7 +238,9 @@ const BARE_ARRAY: readonly Rule[] = [
     argued: TOTAL,
     apply: (c) => {
       const { counted, hidden } = c.seen.found
-      return isArrayStart(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
+      return (
+        isArrayUpToPage2(c) && isCountMet(c) && hidden === false && counted !== undefined && proven('total', counted)
+      )
     },
   },
   {
@@ -246,7 +248,7 @@ const BARE_ARRAY: readonly Rule[] = [
     verdict: 'cut by its stamps',
     argued: COST,
     apply: (c) => {
-      const isUnread = isArrayStart(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
+      const isUnread = isArrayUpToPage2(c) && c.seen.stage === 'page 1' && c.seen.claim === 'unknown'
       return isUnread && isCuttable(c) && isFullPage(c.profile, c.seen.walk.firstRows) && cut({ parts: splitOffOld(c) })
     },
   },
@@ -254,7 +256,7 @@ const BARE_ARRAY: readonly Rule[] = [
     name: 'Page 1 of any other bare array',
     verdict: 'read page 2',
     argued: SINGLE,
-    apply: (c) => isArrayStart(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
+    apply: (c) => isArrayUpToPage2(c) && c.seen.stage === 'page 1' && READ_PAGE_2,
   },
   {
     name: 'Page 2 has new rows, and the span can be cut',
@@ -378,11 +380,9 @@ export const RULES: readonly Rule[] = [...NUMBERING, ...ENVELOPE, ...BARE_ARRAY,
 
 export interface Judgement {
   readonly verdict: Verdict
-  /** The paging profile with everything that the responses for this slice have shown. */
   readonly profile: PagingProfile
 }
 
-/** Returns the verdict of the first rule that fits. The last rule fits every case. */
 export function judge(given: Case): Judgement {
   for (const rule of RULES) {
     const verdict = rule.apply(given)

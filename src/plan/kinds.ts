@@ -31,7 +31,6 @@ export const Kind = {
 export type Kinds = number
 
 export const has = (kinds: Kinds, mask: number): boolean => (kinds & mask) !== 0
-/** Returns whether all of the kinds are in `mask`. */
 export const only = (kinds: Kinds, mask: number): boolean => (kinds & ~mask) === 0
 
 export const NUMBERS =

@@ -16,32 +16,32 @@ export class LastPageSearch {
   #highestPossible: number | undefined
   /** The number of a page that is shorter than page 1, until the page after it was requested. */
   #short: number | undefined
-  /** True if the service returned the rows of the last page for a higher page number, too. */
-  #isShown = false
+  #lastPageRepeats = false
   #found: LastPage | undefined
   #isOdd = false
   #leap = 1
   readonly #guess: number
   readonly #stop: number
 
-  /** Page 1 was read and is full. `guess`: probable last page. `stop`: a page to read before all higher pages. */
+  /**
+   * Begins after page 1, which must be full. `guess` is the probable last page. `stop` is a page that the search reads
+   * before any higher page.
+   */
   constructor(guess = 1, stop = Number.POSITIVE_INFINITY) {
     this.#guess = guess
     this.#stop = stop
   }
 
-  /** The last page; undefined before the search has ended, or if the pages contradict each other. */
   get found(): LastPage | undefined {
     return this.#isOdd ? undefined : this.#found
   }
 
-  /** Returns the number of the page to request next; undefined when the search has ended. */
   next(): number | undefined {
     if (this.#isOdd || this.#found !== undefined) return undefined
     if (this.#short !== undefined) return this.#short + 1
     if (this.#highestPossible === undefined)
       return this.#highestFull === 1 && this.#guess > 1 ? this.#guess : this.#leapTarget
-    const highest = this.#isShown ? this.#highestPossible - 1 : this.#highestPossible
+    const highest = this.#lastPageRepeats ? this.#highestPossible - 1 : this.#highestPossible
     if (this.#highestFull === 1 && this.#guess > 1) return Math.max(2, highest - this.#leap + 1)
     return this.#highestFull + Math.ceil((highest - this.#highestFull) / 2)
   }
@@ -57,12 +57,12 @@ export class LastPageSearch {
     if (number !== this.#guess) this.#leap *= LEAP_GROWTH
     if (sight === 'full') this.#highestFull = number
     if (sight === 'short') this.#short = number
-    if (sight === 'again') this.#isShown = true
+    if (sight === 'again') this.#lastPageRepeats = true
     if (sight === 'again') this.#highestPossible = short ?? number
     if (sight === 'empty' && short === undefined) this.#highestPossible = number - 1
     // Pages contradict each other: a page after a short page has new rows, or only some later pages repeat its rows.
     const isBroken = short !== undefined && sight !== 'empty' && sight !== 'again'
-    this.#isOdd ||= sight === 'odd' || isBroken || (this.#isShown && (sight === 'short' || sight === 'empty'))
+    this.#isOdd ||= sight === 'odd' || isBroken || (this.#lastPageRepeats && (sight === 'short' || sight === 'empty'))
     this.#found = this.#settled(sight === 'empty' ? short : undefined)
   }
 
@@ -70,7 +70,7 @@ export class LastPageSearch {
   #settled(short: number | undefined): LastPage | undefined {
     if (short !== undefined) return { number: short, isShort: true }
     if (this.#highestPossible === undefined) return undefined
-    if (this.#isShown)
+    if (this.#lastPageRepeats)
       return this.#highestPossible === this.#highestFull + 1
         ? { number: this.#highestPossible, isShort: true }
         : undefined

@@ -2,7 +2,6 @@
 import type { Declaration } from '../../schema/report.ts'
 import { earliest, type Instant, millisBetween, plusMs } from '../instant.ts'
 
-/** The time range that earlier windows have read. A row of this range that they did not return is late. */
 export interface PreviousRead {
   /** An earlier window has requested all rows with modification times up to this time. */
   readonly until: Instant
@@ -12,7 +11,7 @@ export interface PreviousRead {
 
 export interface LastWindow {
   readonly mark: Instant | undefined
-  /** The end of the window that set the mark: the service's clock when that window was read. */
+  /** The end of the window that set the mark. It is the service's clock when that window was read. */
   readonly until: Instant | undefined
   /** Our clock at the beginning of the run that read the window. */
   readonly begunAt: Instant | undefined
@@ -29,7 +28,7 @@ export function previousRead(
   return clock < at ? undefined : { until: earliest(last.mark, at), at }
 }
 
-/** Returns the minimum time (ms) from a late row's modification until the service showed the row. */
+/** Returns the minimum time (ms) between the modification of a late row and its first appearance in a response. */
 export const latenessMs = (stamp: Instant, asked: PreviousRead): number => Math.max(0, millisBetween(stamp, asked.at))
 
 /** Returns whether Tidemark counts late rows of a report: by their stamps or, without stamps, by comparing counts. */

@@ -9,7 +9,6 @@ export type MarkName = 'modified_since' | 'aggregate_record_modified' | 'since'
 /** The marks up to which all rows were read: `modified_since` for a report, `since` for an audited record. */
 export const READ_UP_TO = ['modified_since', 'since'] as const satisfies readonly MarkName[]
 
-/** Returns the names of the marks that move forward when a window of the report is proven. */
 export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 'newerBy'>): readonly MarkName[] {
   if (perRecord !== undefined) return ['since']
   return newerBy.includes('aggregate_record_modified')
@@ -17,7 +16,6 @@ export function marksOf({ perRecord, newerBy }: Pick<Declaration, 'perRecord' | 
     : ['modified_since']
 }
 
-/** The marks of one report and currency during a run. */
 export interface Marks {
   readonly before: Before
   readonly window: Window

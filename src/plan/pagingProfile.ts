@@ -22,7 +22,6 @@ export const UNKNOWN_PAGING: PagingProfile = {
   wholeRows: 0,
 }
 
-/** Returns whether both profiles have the same stored fields. */
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
@@ -38,13 +37,15 @@ export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile
   wholeRows: Math.min(profile.wholeRows, rows),
 })
 
-/** Returns the profile after a page with `rows` rows that was certainly the last one. */
 export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a page that has a next page but only `rows` rows: the service has shortened its pages. */
+/**
+ * Returns the profile after a page of `rows` rows that was expected to be the last one but has a next page. The service
+ * has shortened its pages.
+ */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -64,7 +65,7 @@ export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | unde
   firstNumber,
 })
 
-/** Combines two profiles that were learned independently, for example by two workers. */
+/** Combines two profiles that were learned separately, for example by two workers. */
 export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),
   longestPageRows: Math.max(a.longestPageRows, b.longestPageRows),
@@ -72,7 +73,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns a number of rows. A page with fewer rows is certainly the last one. Returns 0 for an empty profile. */
+/** Returns the number of rows below which a page is certainly the last one; 0 for an empty profile. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
@@ -88,7 +89,6 @@ export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, a
 export const isFullPage = ({ fullPageRows, longestPageRows }: PagingProfile, rows: number): boolean =>
   fullPageRows !== undefined && rows >= longestPageRows
 
-/** Returns the number of rows to expect on a full page. */
 export const rowsAPage = ({ fullPageRows, longestPageRows }: PagingProfile, asked: number): number =>
   fullPageRows === undefined ? asked : Math.min(Math.max(fullPageRows, longestPageRows), asked)
 
@@ -108,7 +108,10 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns what page 1 shows about other rows. `checks`: whether to consider that the service may shorten pages. */
+/**
+ * Returns what page 1 shows about other rows. With `checks`, the service may have shortened its pages since the profile
+ * was stored.
+ */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

@@ -14,7 +14,10 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** The first words of the text that replaces a rejected row with private values. Such a row can't be loaded again. */
+/**
+ * If a rejected row has private values, a text that begins with these words replaces it. Such a row can't be loaded
+ * again.
+ */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
@@ -31,7 +34,6 @@ export const NO_RULES: PrivacyRules = { columns: {}, excludePayload: false }
 const activeRules = ({ columns }: PrivacyRules): (readonly [string, ActiveRule])[] =>
   Object.entries(columns).flatMap(([name, rule]) => (rule === 'keep' ? [] : [[name, rule] as const]))
 
-/** Returns the rules for a report's rows; undefined if nothing is private. */
 export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | undefined {
   const active = activeRules(rules)
   if (active.length === 0 && !rules.excludePayload) return undefined
@@ -59,10 +61,8 @@ export const otherNames = (table: ReportTable, column: string): string[] =>
 /** Returns a child table's name without its report. Example: `taxes` for the table `budgets__taxes`. */
 export const childName = (report: string, table: string): string => table.slice(report.length + 2)
 
-/** Returns the rule for a field of the service; undefined if the field is stored in clear. */
 export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefined => rules.get(columnName(field))
 
-/** Returns the rules for the items of the collection in this field; undefined if there are none. */
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 

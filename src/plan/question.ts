@@ -11,7 +11,6 @@ export interface Bounds {
 }
 
 export interface Question {
-  /** Bounds of the modification time. */
   readonly window?: Bounds
   /** Bounds of the creation time, which are sent instead of `window`. */
   readonly created?: Bounds
@@ -29,7 +28,6 @@ export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
 
-/** Returns the body of the request for one page. `page.size`: the requested number of rows. */
 export function bodyOf(
   report: Declaration,
   question: Question,
@@ -58,7 +56,9 @@ export function bodyOf(
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }
 
-/** Returns the configured filters. Text for an integer beyond 2^53 becomes a number, which is sent without quotes. */
+/**
+ * Returns the configured filters. Integers above 2^53 are configured as text. They are sent as numbers, without quotes.
+ */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, value]) => {

@@ -1,4 +1,4 @@
-/** The type of the judge's rules, and the verdicts that many rules return. The rules are in src/plan/judge.ts. */
+/** The rules are in src/plan/judge.ts. */
 import { hidesAtOneInstant, isShort, nextSize } from './caseFacts.ts'
 import type { PagingProfile } from './pagingProfile.ts'
 import type { Case, Verdict } from './slice.ts'
@@ -9,9 +9,8 @@ export interface Rule {
   readonly verdict: string
   /** The heading in docs/PROOFS.md of the section that proves the rule. */
   readonly argued: string
-  /** Returns the verdict, or false if the condition is not met. */
   readonly apply: (given: Case) => Verdict | false
-  /** Returns the paging profile after the verdict. If a rule lacks this function, the profile stays the same. */
+  /** Returns the paging profile after the verdict. Without this function, the profile stays the same. */
   readonly learns?: (given: Case) => PagingProfile
 }
 
@@ -32,14 +31,12 @@ export const cut = (how: (Verdict & { kind: 'cut' })['how'] = {}, samples: 1 | 2
 export const proven = (by: Proof, walk: Walk): Verdict => ({ kind: 'proven', by, walk })
 export const probe = (what: (Verdict & { kind: 'probe' })['what']): Verdict => ({ kind: 'probe', what })
 
-/** Returns the verdict to read all pages of the slice once more. */
 export const readAgain = (given: Case): Verdict => ({
   kind: 'read again',
   attempt: given.seen.attempt + 1,
   rowsAsked: nextSize(given),
 })
 
-/** Returns the verdict that no proof is possible, with the reason if it is known. */
 export function giveUp(given: Case): Verdict {
   const { walk } = given.seen
   const refusal = walk.cutOff(given.profile)

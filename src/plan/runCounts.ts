@@ -1,9 +1,8 @@
-/** The counts in the record of a run: sums over its loads. */
+/** The counts in the record of a run, which are sums over its loads. */
 export type RunCounts = Readonly<typeof NO_RUN_COUNTS>
 
 export const NO_RUN_COUNTS = { pages: 0, rows: 0, inserted: 0, updated: 0, deleted: 0, rejected: 0, misfits: 0 }
 
-/** Adds the counts of loads, such as `inserted`, to the record of a run. Leaves `pages` and `rows` as they are. */
 export const addLoadCounts = <Run extends RunCounts>(run: Run, loads: Omit<RunCounts, 'pages' | 'rows'>): Run => ({
   ...run,
   inserted: run.inserted + loads.inserted,

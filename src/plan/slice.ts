@@ -6,13 +6,16 @@ import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Slice {
-  /** Undefined: the slice has no bounds and contains all rows. */
+  /** Undefined if the slice has no bounds, and so contains all rows. */
   readonly span: Span | undefined
-  /** The probable number of rows, from totals or from page numbers; undefined: unknown. */
+  /** The probable number of rows, computed from totals or page numbers. Undefined if the number is unknown. */
   readonly rowsExpected?: number | undefined
   /** Set if the slice has a heap (many rows at one instant). Its pages are then read twice, and it is not cut. */
   readonly heap?: 'somewhere' | 'at its end' | undefined
-  /** True if old rows can be counted without a total: rows of the last page + rows of all full pages before it. */
+  /**
+   * True if old rows can be counted without a total. Their number is the rows of the last page plus the rows of all
+   * full pages before it.
+   */
   readonly mayCount?: boolean
 }
 
@@ -35,7 +38,7 @@ export interface WalkPolicy {
   readonly checksProfile: boolean
 }
 
-/** The policies of walks, by the reason why rows are read. */
+/** Walk policies, keyed by the reason for reading the rows. */
 export const WALK_POLICIES = {
   changes: { cuts: 'freely', checksProfile: true },
   /** The first read of a report without bounds: it succeeds only if one response returns everything. */
@@ -52,7 +55,7 @@ export interface Findings {
   readonly firstNumber?: 'asked'
   /** `unclear`: page 0 has rows, but rows have moved since the walk. */
   readonly pageZero?: 'asked' | 'unclear'
-  /** The last page. If the pages up to it fill more than one load: parts of the span, to be read one by one. */
+  /** The last page of the slice, or parts of the span to read one by one if the pages fill more than one load. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
   /** The walk from the last page back to page 1. */
   readonly counted?: Walk

@@ -8,30 +8,37 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/** After 3 slices with too many rows, a slice of at most `#goodLength` µs seems to have many rows at one instant. */
+/**
+ * After 3 slices with too many rows, a slice that is not longer than `#goodLength` is assumed to have many rows at one
+ * instant.
+ */
 const HEAP_FAILURES = 3
-/** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
+/**
+ * After more than 3 slices with too many rows and without totals, `shorterLength` also limits the length of the next
+ * slice.
+ */
 const HINTED_FAILURES_MAX = 3
-/** If a shorter slice has over 80 % of the rows of the slice before, many rows probably have the same time (a heap). */
+/** If a slice was shortened but still has over 80 % of the rows, many rows probably have the same time (a heap). */
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice of at most this many pages is joined with the rest of its span and then cut, to avoid a short last part. */
+/**
+ * If a slice has at most this many pages, it is merged with the rest of its span and cut again. Otherwise its last part
+ * would be short.
+ */
 const FAR_OVER_PAGES = 6
 
 /** A response that lacks rows of its span, so that the span has to be cut. */
 export interface Overfull {
   readonly pageRows: number
-  /** The parts into which the span must be cut; undefined: the queue chooses them. */
+  /** The parts into which the span must be cut. If undefined, the queue chooses the parts. */
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
-  /** Modification times of the rows in the response, if they were read. */
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
 export interface QueueOptions {
-  /** Number of rows on a full page, or an estimate. */
   readonly pageRows: number
   /** Spans that end at this time or earlier are returned uncut, until `cut` is called for one of them. */
   readonly wholeUntil?: Instant | undefined
@@ -101,12 +108,10 @@ export class SpanQueue {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }
 
-  /** The probable number of rows in the current span; undefined if neither totals nor page numbers show it. */
   get rowsExpected(): number | undefined {
     return this.#current?.expected ?? this.#current?.rows
   }
 
-  /** Returns whether the last microsecond of the current span has many rows (a heap). */
   get endsInHeap(): boolean {
     return this.#current?.isHeap === true
   }
@@ -121,7 +126,7 @@ export class SpanQueue {
   /** Adjusts the plan for the next slices to a proven span. `isSingle`: one response proved the span. */
   proven(span: Span, rows: number, isSingle: boolean): void {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
-    if (this.#isHead) this.#leaveOut(rows)
+    if (this.#isHead) this.#subtractFromNext(rows)
     if (span.since === undefined) return
     const isSparse = rows < this.#pageRows * SPARSE
     if (!isSparse) this.#failures = 0
@@ -158,9 +163,9 @@ export class SpanQueue {
     this.#overfullEnd = span.until
     const hint = total === undefined ? this.#hint(span.since, span.until, overfull) : undefined
     const length = span.until - span.since
-    // Joins the span with the part after it. Otherwise, a short part would need a request of its own.
+    // Merges the span with the part after it. Otherwise, a short part would need a request of its own.
     const rest = this.#isHead && !this.#isFarOver(total) ? this.#pending.pop() : undefined
-    if (this.#isHead && rest === undefined) this.#leaveOut(total ?? 0)
+    if (this.#isHead && rest === undefined) this.#subtractFromNext(total ?? 0)
     const whole = { span: { since: span.since, until: rest?.span.until ?? span.until }, rows: rest?.rows ?? total }
     if (hint?.heapAt !== undefined) {
       this.#setHeapApart(whole, hint.heapAt)
@@ -177,7 +182,7 @@ export class SpanQueue {
 
   /** Queues the parts. The second of two parts stores the span's total until the first part's rows are counted. */
   #divide({ total, partRows }: Overfull, parts: readonly Span[]): void {
-    if (this.#isHead && total !== undefined) this.#leaveOut(total)
+    if (this.#isHead && total !== undefined) this.#subtractFromNext(total)
     const [first, ...others] = parts.map((span, n): Piece => ({ span, expected: partRows?.[n] }))
     const [second] = others
     if (first === undefined) return
@@ -192,8 +197,7 @@ export class SpanQueue {
     return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
-  /** Subtracts the rows of the current piece from the rows of the next piece, which still include them. */
-  #leaveOut(rows: number): void {
+  #subtractFromNext(rows: number): void {
     const rest = this.#pending.at(-1)
     if (rest?.rows !== undefined) rest.rows = Math.max(0, rest.rows - rows)
   }
@@ -215,7 +219,7 @@ export class SpanQueue {
     const { rate } = this.#density
     const isKnown = rate !== undefined && rate * (until - since) > pageRows / 3
     const planned = this.#density.planned(pageRows)
-    return hintOf(stamps, { since, until, pageRows, planned, isKnown, failures: this.#failures })
+    return hintOf(stamps, { since, until, pageRows, rowsPlanned: planned, isKnown, failures: this.#failures })
   }
 
   /** Returns the length (µs) for the next slice. A slice of `length` µs that begins at `since` had too many rows. */
@@ -240,14 +244,17 @@ export class SpanQueue {
     return Math.max(1, Math.min(length - 1, Math.floor(bounded)))
   }
 
-  /** Cuts the span after `at`, an instant with many rows. The first part also has the few rows before `at`. */
+  /** Cuts the span right after `at`, the instant of many rows. The first part also has the few rows before `at`. */
   #setHeapApart({ span, rows }: Piece, at: Instant): void {
     const [heap, rest] = splitAt(span, (at + 1) as Instant) ?? [span]
     if (rest !== undefined) this.#pending.push({ span: rest, rows })
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** Many rows are between `from` and `to`. Ends the next slice halfway or, after two sparse slices, once at `to`. */
+  /**
+   * Plans the next slice when many rows are between `from` and `to`. It ends halfway or, after two sparse slices, once
+   * at `to`.
+   */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

@@ -2,16 +2,17 @@
 import { type Instant, minusMs, latest } from '../instant.ts'
 
 export interface Span {
-  /** Lower bound. Undefined: requests have no lower bound. */
   readonly since: Instant | undefined
   readonly until: Instant
 }
 
 const SLICES_MAX = 1_000
-/** These factors shorten the next slice after 1, 2, … slices with too many rows, because rows may share one time. */
+/**
+ * After 1, 2, … slices with too many rows, the next slice is shortened by these factors, because rows may share one
+ * time.
+ */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
-/** Returns whether the span has a lower bound and at least one instant between its bounds. */
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
   span?.since !== undefined && span.until - span.since >= 2
 
@@ -59,7 +60,6 @@ export function merged(spans: readonly Span[]): Span[] {
   return islands
 }
 
-/** Returns the gaps between the spans, and the gap from `from` to the earliest span. */
 export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonly since: Instant })[] {
   const gaps: { since: Instant; until: Instant }[] = []
   let reached = from

@@ -19,21 +19,23 @@ export interface SampleQuestion {
   readonly since: Instant
   readonly until: Instant
   readonly pageRows: number
-  /** Number of rows that the next slice should have. */
-  readonly planned: number
+  readonly rowsPlanned: number
   /** True if earlier slices show how many rows to expect in this slice, and these are at least a third of a page. */
   readonly isKnown: boolean
-  /** Number of slices in a row that had too many rows, including this one. */
+  /** Number of slices in a row that had too many rows. This slice is included. */
   readonly failures: number
 }
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Share of `planned` for the next slice after 1, 2, 3 or more slices with too many rows, if `isKnown` is true. */
+/**
+ * After 1, 2, 3 or more slices with too many rows, the next slice should have this share of `rowsPlanned`. Used if
+ * `isKnown` is true.
+ */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
-/** These shares are used in place of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
+/** Used instead of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
-/** The share of `planned` after an unsorted response. It is small: the span may have many more rows. */
+/** Used if the rows are not sorted by time. The share is small because the span may have many more rows. */
 const UNSORTED_SHARE = 0.04
 
 /** Returns where to cut the span; undefined if less than half of the rows have a modification time in the span. */
@@ -78,18 +80,17 @@ function shareRising(values: readonly number[]): number {
   return rising / Math.max(1, values.length - 1)
 }
 
-/** Returns the instant that nearly all rows of the sample share; undefined if there is none. */
 function heapOf(sorted: readonly Instant[]): Instant | undefined {
   const middle = sorted[Math.floor(sorted.length / 2)] as Instant
   const there = sorted.filter((at) => at === middle).length
   return there >= sorted.length * HEAP_SHARE ? middle : undefined
 }
 
-function rowsFor(order: Order, { pageRows, planned, isKnown, failures }: SampleQuestion): number {
+function rowsFor(order: Order, { pageRows, rowsPlanned, isKnown, failures }: SampleQuestion): number {
   const step = <T>(shares: readonly T[]): T => shares[Math.min(failures, shares.length) - 1] as T
   if (order === 'exact' && failures === 1) return pageRows - 2
-  if (isKnown) return planned * step(KNOWN_SHARES)
-  return planned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
+  if (isKnown) return rowsPlanned * step(KNOWN_SHARES)
+  return rowsPlanned * (order === 'none' ? UNSORTED_SHARE : step(SORTED_SHARES))
 }
 
 /** Returns the latest time at which a slice with at most `wanted` of the times can end. Never separates equal times. */

@@ -12,7 +12,7 @@ export interface WalkPage {
   readonly pageSize?: number | undefined
   /** True if this page has the same rows in the same order as the page before it. */
   readonly isRepeat?: boolean
-  /** The error with which the service refused the page. A refused page counts as an empty one. */
+  /** Set if the service refused the page. A refused page counts as an empty one. */
   readonly refusal?: SyncError | undefined
 }
 
@@ -20,11 +20,9 @@ export interface WalkPage {
 export type Proof = 'single' | 'total' | 'agreed'
 
 export interface WalkKind {
-  /** Whether rows have a key. Audit entries have no key. */
   readonly keyed: boolean
   readonly rowsAsked: number
-  /** The page size that walks request normally, in rows. */
-  readonly rowsUsual: number
+  readonly usualPageSize: number
 }
 
 export class Walk {
@@ -40,7 +38,6 @@ export class Walk {
   /** Number of different rows on the first page (`firstRows`) and on the page with the highest number (`lastRows`). */
   firstRows = 0
   lastRows = 0
-  /** The total on page 1; undefined for a bare array. */
   firstTotal: number | undefined
   /** Number of rows as sent (with duplicates) on the first page and on the page that was read last. */
   firstRowsSent = 0
@@ -65,12 +62,10 @@ export class Walk {
     this.rowsAsked = kind.rowsAsked
   }
 
-  /** The total, if all pages have the same total; otherwise undefined. */
   get totalCount(): number | undefined {
     return this.#totals.size === 1 ? [...this.#totals][0] : undefined
   }
 
-  /** The lowest total on any page; 0 if no page has one. */
   get leastTotal(): number {
     return this.#totals.size === 0 ? 0 : Math.min(...this.#totals)
   }
@@ -80,7 +75,10 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /** The number of rows on a full page: the response's `pageSize`, or the rows of page 1 if these are fewer. */
+  /**
+   * Returns the number of rows on a full page: the `pageSize` of the response, or the rows of page 1 if these are
+   * fewer.
+   */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -128,7 +126,10 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the page before it. If it comes after the last page, its rows are no `repeats`. */
+  /**
+   * Records a page that repeats the page before it. If the last page was read before, the repeated rows are not counted
+   * in `repeats`.
+   */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -138,7 +139,10 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /** The number of the last page, computed from the total. Example: 3 for a total of 250 rows and 100 rows per page. */
+  /**
+   * Returns the number of the last page, computed from the total. Example: 3 for a total of 250 rows and 100 rows per
+   * page.
+   */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
@@ -165,10 +169,13 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /** Returns the rows on a full page: `fullPageRows` or, if longer, this run's longest page; at most `rowsAsked`. */
+  /**
+   * Returns the number of rows on a full page. This is `fullPageRows`, or the longest page of this run if that is
+   * longer, and at most `rowsAsked`.
+   */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
-    if (fullPageRows === undefined || rowsAsked !== this.#kind.rowsUsual) return rowsAsked
+    if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked
     return Math.min(rowsAsked, Math.max(fullPageRows, longestOfRun))
   }
 
@@ -182,7 +189,9 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. Repeated rows are allowed if pages have all rows. */
+  /**
+   * Returns whether the walk ended and no row was on two pages. If each page has all rows, repeated rows are allowed.
+   */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }
@@ -193,11 +202,11 @@ export class Walk {
     // If a full page has fewer rows than the total, the service ignores page numbers, but its pages lack rows.
     const hasMore = this.isLastPageFull && (this.totalCount ?? 0) > this.distinct
     if (this.#sawEmptyPage || this.distinct !== firstRows || hasMore) return false
-    const { rowsUsual } = this.#kind
+    const { usualPageSize } = this.#kind
     // If a page above the usual size was requested but page 1 is not longer than usual, page 1 may lack rows.
     return (
       firstRows > rowsAsked ||
-      (firstRows < this.#fullRows(profile) && (rowsAsked <= rowsUsual || firstRows > rowsUsual))
+      (firstRows < this.#fullRows(profile) && (rowsAsked <= usualPageSize || firstRows > usualPageSize))
     )
   }
 

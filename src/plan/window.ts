@@ -29,15 +29,14 @@ export interface WindowRules {
 /** The `Date` header has whole seconds. So the service's true time may be up to this much later than the header. */
 export const CLOCK_GRAIN_MS = 1_000
 
-/** The assumed maximum time from a request to its response: a year of expanded rows may take a minute (spec §4). */
+/** A request is assumed to be answered within this time. A year of expanded rows may take a minute (spec §4). */
 export const HEAD_MS_MAX = 2 * MINUTE_MS
 
 export interface Before {
   readonly mark: Instant | undefined
   /** The end of the previous window: the service's clock when that window was computed. */
   readonly until?: Instant | undefined
-  /** Milliseconds since the previous run began, by our clock. */
-  readonly agoMs?: number | undefined
+  readonly sincePreviousRunMs?: number | undefined
 }
 
 export const FIRST: Before = { mark: undefined }
@@ -51,9 +50,9 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const until = plusMs(clock, CLOCK_GRAIN_MS)
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
-  const { until: end = mark, agoMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. If our clock was set back too, `agoMs` is too small.
-  const began = minusMs(clock, Math.max(0, agoMs, millisBetween(clock, end)))
+  const { until: end = mark, sincePreviousRunMs = 0 } = before
+  // If `clock` is before `end`, the service's clock was set back. If our clock was set back too, `sincePreviousRunMs` is too small.
+  const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
 }

@@ -1,23 +1,26 @@
-/** Records the fields of a load's rows, the kinds of values in each field, and each distinct set of fields (shape). */
+/**
+ * Records which fields the rows of a load have, the kinds of values in each field, and each distinct set of fields
+ * (shape).
+ */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** Maximum nodes of a trie (tree of field names). A larger trie is deleted: its names are probably identifiers. */
+/** A trie with more nodes is deleted. Its field names are probably identifiers, which differ from row to row. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
   readonly name: string
-  /** The field's name in the staged file. DuckDB ignores case, so staged names never differ only by case. */
+  /** The field's name in the staged file. DuckDB ignores case, so two staged names never differ only by case. */
   readonly stagedName: string
-  /** The staged name as JSON; undefined if the service uses the same name for the field. */
+  /** Undefined if the staged name is the name that the service uses. */
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
-  /** The catalogue of a collection's items; undefined if the field is no declared collection. */
+  /** Describes the items of the collection. Undefined if the field is not a declared collection. */
   readonly elements: ObjectCatalog | undefined
-  /** The kinds (such as text or number) of the items that are not objects; 0 if all items are objects. */
+  /** The kinds (such as text or number) of the items that are not objects. 0 if all items are objects. */
   elementKinds: Kinds
 }
 
@@ -36,11 +39,13 @@ export interface TrieNode {
   readonly field: CatalogField | undefined
   /** The field's name as the service sent it, with both quotes. */
   readonly quoted: Buffer
-  /** Name of a field that occurs twice in the row; undefined if all names differ. Such a row is rejected. */
+  /** Name of a field that the row contains twice. Such a row is rejected. */
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /** The node that followed in the previous row. The scan tries it first, because most rows have the same fields. */
+  /**
+   * The node that followed in the previous row. The scan tries this node first, because most rows have the same fields.
+   */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -55,10 +60,10 @@ const rootNode = (): TrieNode => ({
   shape: undefined,
 })
 
-/** The fields of one kind of object: a report's rows, or the items of one collection. */
+/** The fields of one kind of object, which is a row of a report or an item of one collection. */
 export class ObjectCatalog {
   readonly fields: CatalogField[] = []
-  /** The field names of each shape. Two objects with the same field names have the same shape. */
+  /** Field names of each shape. Objects with the same field names have the same shape. */
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
@@ -74,7 +79,10 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /** Restores a catalogue from the result of `toText`. The catalogue has no trie, so a scan must not use it. */
+  /**
+   * Restores a catalogue from the result of `toText`. A scan must not use the restored catalogue, because it has no
+   * trie.
+   */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {
@@ -96,7 +104,7 @@ export class ObjectCatalog {
     return { fields, shapes: this.shapes }
   }
 
-  /** Returns a copy of the catalogue that later scans do not change. */
+  /** Returns a copy that later scans do not change. */
   snapshot(): ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
@@ -105,7 +113,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the trie node for the field name `quoted` after the node `from`, and adds a missing node. */
+  /** Returns the trie node for the field name `quoted` after the node `from`. Adds the node if it is missing. */
   step(from: TrieNode, quoted: Buffer): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -115,17 +123,16 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // The scan must replace half a surrogate pair in each row's field names. `likelyNext` would skip this replacement.
+    // Field names with half a surrogate pair must be replaced in each row. `likelyNext` would skip this replacement.
     if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
     return node
   }
 
-  /** Returns the number of the shape of a row whose last field is `node`. */
   shapeAt(node: TrieNode): number {
     return node.shape ?? this.#learnShape(node)
   }
 
-  /** Drops a trie that is too large. Call it between two pages, because a scan refers to the trie's nodes. */
+  /** Drops a trie that is too large. Call this between two pages, because a scan refers to nodes of the trie. */
   prune(): void {
     if (this.#nodes > TRIE_NODES_MAX) {
       this.root = rootNode()
@@ -196,6 +203,5 @@ const RESERVED = [ORDINAL_FIELD, SHAPE_FIELD]
 
 export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report), RESERVED)
 
-/** Restores a catalogue that another process has sent. */
 export const catalogFrom = (report: Declaration, text: CatalogText): ObjectCatalog =>
   ObjectCatalog.from(text, collectionFields(report), RESERVED)

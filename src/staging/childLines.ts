@@ -6,7 +6,10 @@ import type { CatalogField } from './catalog.ts'
 import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** `none`: no item has an `id`. `unique`: no two items of a row share an `id`. `unsure`: the load must compare them. */
+/**
+ * Whether the items of each row have distinct `id`s (`unique`) or no `id` at all (`none`). For `unsure`, the load must
+ * compare the `id`s.
+ */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 export interface CollectionPage {
@@ -21,9 +24,9 @@ export interface CollectionPage {
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
 const FIRST_BYTES = 64 * 1024
-/** To compare up to this number of identifiers with each other, a loop is faster than a Set. */
+/** Up to this number of identifiers, a loop compares faster than a Set. */
 const COMPARED_MAX = 16
-/** To copy up to this number of bytes, a loop is faster than `Buffer.copy`. */
+/** Up to this number of bytes, a loop copies faster than `Buffer.copy`. */
 const COPIED_MAX = 32
 
 /** Byte positions of the fields of one item. If an item contains a field twice, the first position is kept. */
@@ -38,7 +41,7 @@ export class ItemFields {
     this.count = 0
   }
 
-  /** Records the position of a field's value. A negative `end` means that the value contains escapes. */
+  /** Records where a field's value is. A negative `end` means that the value contains escapes. */
   record(id: number, from: number, end: number): void {
     if (id >= ITEM_FIELDS_MAX || (id < this.count && this.#from[id] !== 0)) return
     this.#from[id] = from
@@ -47,13 +50,14 @@ export class ItemFields {
     if (id >= this.count) this.count = id + 1
   }
 
-  /** Returns the position at which the field's value begins; 0 if the item does not have the field. */
   from = (id: number): number => this.#from[id] as number
   to = (id: number): number => this.#to[id] as number
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/** Number of bytes of the collection's lines on the previous page. It predicts the buffer size for the next page. */
+/**
+ * Number of bytes of the collection's lines on the previous page, used to estimate the buffer size for the next page.
+ */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
@@ -64,7 +68,7 @@ class Collection implements CollectionPage {
   readonly #of: CatalogField
   #out: Buffer
   #end = 0
-  /** `#rowOf` contains each item's row number on the page. `#starts` contains the position of each item's line. */
+  /** For each item, `#rowOf` has the number of its row on the page, and `#starts` has the position of its line. */
   readonly #rowOf: number[] = []
   readonly #starts: number[] = []
   #withId = 0
@@ -105,7 +109,7 @@ class Collection implements CollectionPage {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Removes the quotes of a text that has no escapes. Writes any other value as the service sent it. */
+  /** Writes a text without escapes without its quotes. Writes any other value as the service sent it. */
   #field(
     id: number,
     at: number,
@@ -131,7 +135,10 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /** Records each item's `id`: a whole number of at most 15 digits, undefined for any other `id`, null if missing. */
+  /**
+   * Records the `id` of each item. It is a whole number of at most 15 digits, undefined for any other `id`, or null if
+   * missing.
+   */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true
@@ -173,7 +180,7 @@ export interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
-  /** Each splice inserts a backslash before a lone surrogate, because DuckDB's reader rejects lone surrogates. */
+  /** Splices that insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
   readonly loneSurrogates: readonly Splice[]
 }
 

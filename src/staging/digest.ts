@@ -1,4 +1,6 @@
-/** Computes a digest (not cryptographic) that replaces a collection in its row. A changed item changes the digest. */
+/**
+ * Computes a digest (not cryptographic) that replaces a collection in its row. If an item changes, the digest changes.
+ */
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './bytes.ts'
 import { writeDigits } from './digits.ts'
 
@@ -10,10 +12,13 @@ export interface Digest {
 
 const POSITIVE = 0x7fffffff
 const IN_OBJECT = Buffer.from('{"~":')
-/** Maximum length of a digest as JSON. The longest digest is `{"~":[2147483647,2147483647]}`. */
+/** The longest digest is `{"~":[2147483647,2147483647]}`. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
-/** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
+/**
+ * Writes a digest as JSON and returns the position after it. The JSON is `[1,2]` for an array and `{"~":[1,2]}` for an
+ * object.
+ */
 export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
   let end = at
   if (isObject) end += IN_OBJECT.copy(out, end)
@@ -26,7 +31,6 @@ export function writeDigest(out: Buffer, at: number, { first, second, isObject }
   return end + 1
 }
 
-/** Returns the digest of the bytes from `from` up to, but not including, `to`. */
 export function digestOf(view: DataView, from: number, to: number): Digest {
   let first = (to - from) | 0
   let second = ~first
@@ -45,7 +49,6 @@ export function digestOf(view: DataView, from: number, to: number): Digest {
   return { first: mixBits(first) & POSITIVE, second: mixBits(second) & POSITIVE, isObject }
 }
 
-/** Mixes one word into the state as MurmurHash3 does. */
 function mixWord(state: number, word: number, factor: number): number {
   const scrambled = Math.imul(word, factor)
   const turned = Math.imul((scrambled << 15) | (scrambled >>> 17), 0x1b873593)
@@ -53,7 +56,7 @@ function mixWord(state: number, word: number, factor: number): number {
   return (Math.imul((joined << 13) | (joined >>> 19), 5) + 0x38495ab5) | 0
 }
 
-/** MurmurHash3's finalizer: each bit of `state` influences all bits of the result. */
+/** The finalizer of MurmurHash3. Each bit of `state` influences all bits of the result. */
 function mixBits(state: number): number {
   let h = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)

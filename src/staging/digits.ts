@@ -1,4 +1,4 @@
-/** Writes whole numbers as ASCII digits into a buffer, because a string for each number of a page is too slow. */
+/** Writes whole numbers as ASCII digits into a buffer. A string for each number of a page would be too slow. */
 import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
 import { ZERO } from './bytes.ts'
 

@@ -17,7 +17,6 @@ import {
 import { DIGEST_CHARS_MAX, type Digest, writeDigest } from './digest.ts'
 import { Kind, type Kinds } from '../plan/kinds.ts'
 
-/** Thrown for bytes that are not the expected JSON. */
 export class MalformedJson extends Error {
   override readonly name = 'MalformedJson'
   readonly position: number
@@ -29,50 +28,50 @@ export class MalformedJson extends Error {
     this.size = size
   }
 
-  /** Returns true if the JSON is incomplete, because the response was cut off. */
+  /** Returns whether the JSON is incomplete because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }
 }
 
 const DEPTH_MAX = 200
-/** A number with more digits than this can change when it is converted to a double. */
+/** A double can change a number with more digits than this. */
 const DOUBLE_DIGITS = 15
-/** A number with a larger power of ten can be too large or too small for a double. */
+/** With a larger power of ten, a number may be too large or too small for a double. */
 const DOUBLE_POWER_MAX = 290
-/** DuckDB writes a smaller number with an exponent. Example: `1e-05`. */
+/** DuckDB writes smaller numbers with an exponent. Example: `1e-05`. */
 const DOUBLE_PLAIN_MIN = 1e-4
-/** A whole number of up to this many digits surely fits 64 bits. */
+/** Every whole number with at most this many digits fits 64 bits. */
 const INT64_SURE_DIGITS = 18
-/** Maximum numbers of digits in DECIMAL(38,9): nine after the point, twenty-nine before it. */
+/** DECIMAL(38,9) has nine digits after the point and twenty-nine before it. */
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)
 const INT64_MAX = 2n ** 63n - 1n
 
-/** For each byte value: 1 if a JSON string can contain the byte without an escape, otherwise 0. */
+/** For each byte value, 1 if a JSON string can contain the byte without an escape, else 0. */
 const PLAIN = new Uint8Array(256).fill(1, 0x20)
 PLAIN[QUOTE] = 0
 PLAIN[BACKSLASH] = 0
 
 export interface Splice {
-  /** Position in the page at which `insert` replaces the next `remove` bytes. */
+  /** Position in the page. There, `insert` replaces the next `remove` bytes. */
   readonly at: number
   readonly remove: number
   readonly insert: Buffer | Digest
 }
 
-/** This backslash is inserted to change `\ud800` (half a surrogate pair) into `\\ud800`, which is ordinary text. */
+/** Changes `\ud800` (half a surrogate pair) into `\\ud800`, which is ordinary text. */
 export const ONE_BACKSLASH = Buffer.from('\\')
 
-/** Returns the maximum number of bytes by which the splices (replacements) can lengthen the page. */
+/** Returns the largest number of bytes by which the splices (replacements) can lengthen the page. */
 export function spliceBytes(splices: readonly Splice[]): number {
   let sum = 0
   for (const { insert } of splices) sum += insert instanceof Uint8Array ? insert.length : DIGEST_CHARS_MAX
   return sum
 }
 
-/** Copies the bytes from `from` to `to` and applies the sorted splices. Returns the position after the copy. */
+/** Copies the bytes from `from` to `to` with the sorted splices applied. Returns the position after the copy. */
 export function copySpliced(
   { bytes, from, to }: { bytes: Buffer; from: number; to: number },
   { out, end }: { out: Buffer; end: number },
@@ -89,25 +88,26 @@ export function copySpliced(
   return at + bytes.copy(out, at, done, to)
 }
 
-/** Parses one page's bytes. After each value, `kind` and `whole` describe that value. */
+/** Parses the bytes of one page. After each value, `kind` and `whole` describe this value. */
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes (such as `\n`) in all strings so far. A value that raises the number contains escapes. */
+  /** Number of escapes (such as `\n`) in all strings so far. If a value raises this number, it contains escapes. */
   escapes = 0
   kind: Kinds = 0
-  /** The last parsed number if it is whole and has at most 15 digits; otherwise NaN. */
+  /** The last parsed number if it is whole and has at most 15 digits, else NaN. */
   whole = Number.NaN
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /** A number that a double can't store is written as a string that begins with `numberMark`, to keep its digits. */
+  /**
+   * A number that a double can't store is written as a string, to keep its digits. The string begins with `numberMark`.
+   */
   constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
     this.#textOpen = Buffer.from(`"${numberMark}`)
   }
 
-  /** Removes the splices (replacements in the page) with an index of `from` or more. */
   dropSplices(from: number): void {
     // Setting an array's length is slow even if the length does not change.
     if (this.splices.length > from) this.splices.length = from
@@ -117,7 +117,7 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Replaces line breaks and tabs by blanks. In staged files, line breaks separate rows, and tabs separate columns. */
+  /** Replaces line breaks and tabs by blanks, because they separate the rows and columns of staged files. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length
@@ -154,7 +154,7 @@ export class JsonBytes {
     }
   }
 
-  /** Returns the bytes from `from` to `to` as text. The escape of a lone surrogate gets a second backslash. */
+  /** Returns the bytes from `from` to `to` as text, with a second backslash before each lone surrogate. */
   textOf(from: number, to: number, splices: readonly Splice[]): string {
     const loneSurrogates = splices
       .filter(({ at, insert }) => insert === ONE_BACKSLASH && at >= from && at < to)
@@ -263,7 +263,7 @@ export class JsonBytes {
     return true
   }
 
-  /** Returns true for a number between -0.0001 and 0.0001 except 0. DuckDB can print 0.00001 as `1e-05`. */
+  /** Returns whether the number is between -0.0001 and 0.0001 but not 0. DuckDB can print 0.00001 as `1e-05`. */
   #isTiny(at: number, pointAt: number, end: number): boolean {
     if (this.bytes[pointAt + 1] !== ZERO || this.bytes[pointAt + 2] !== ZERO) return false
     const value = Math.abs(Number(this.bytes.toString('latin1', at, end)))

@@ -1,4 +1,4 @@
-/** Replaces private values in a page before any other code reads the page, so that they are stored nowhere. */
+/** Replaces private values before any other code reads the page, so that they are stored nowhere. */
 import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
@@ -9,20 +9,18 @@ import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
   readonly rules: RowRules
-  /** The key for hashes; undefined if no rule replaces values by hashes. */
   readonly hashKey: Secret | undefined
 }
 
 const NULL = Buffer.from('null')
-/** Maximum number of cached hashes. A full cache is emptied. */
 const REMEMBERED_MAX = 10_000
 const KEY_PRINT_LENGTH = 16
 
-/** Returns the hash that is stored in tables: HMAC-SHA-256 of the original value, in hexadecimal digits. */
+/** Returns the hash that tables store. It is HMAC-SHA-256 of the original value, in hexadecimal digits. */
 export const keyedHash = (value: string, key: Secret): string =>
   createHmac('sha256', key.reveal()).update(value, 'utf8').digest('hex')
 
-/** Returns a short hash that identifies the key without revealing it; undefined without a key. */
+/** Returns a short hash that identifies the key but does not reveal it. */
 export const keyPrint = (key: Secret | undefined): string | undefined =>
   key === undefined ? undefined : keyedHash('tidemark hash key', key).slice(0, KEY_PRINT_LENGTH)
 
@@ -34,7 +32,7 @@ export class PrivatePages {
     this.#plan = plan
   }
 
-  /** Returns the page without private values. Throws `MalformedJson` for bytes that are not valid JSON. */
+  /** Returns the page without private values. Throws `MalformedJson` for invalid JSON. */
   of(bytes: Buffer): Buffer {
     const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
     const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()
@@ -100,7 +98,7 @@ class PageEdits {
     return this.#apply('drop', at)
   }
 
-  /** Privacy rules name fields of objects. If an item is not an object, the whole item is replaced. */
+  /** Replaces an item that is no object as a whole, because privacy rules name fields of objects. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#bytes[at] !== OPEN_OBJECT) return this.#bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
     return this.#members(at, (name, value) => {
@@ -109,7 +107,7 @@ class PageEdits {
     })
   }
 
-  /** Replaces a value by its hash or by null. A null is not replaced, because it reveals nothing. */
+  /** Replaces a value by its hash or by null. A null reveals nothing, so it stays. */
   #apply(rule: ActiveRule, at: number): number {
     const end = this.#json.value(at, 1)
     if (this.#bytes[at] === LETTER_N) return end
@@ -117,7 +115,7 @@ class PageEdits {
     return end
   }
 
-  /** Returns the text to hash: a string without quotes and escapes, or another value as the service sent it. */
+  /** Returns the text to hash. This is a string without quotes and escapes, or another value as the service sent it. */
   #sent(at: number, end: number): string {
     const written = this.#bytes.toString('utf8', at, end)
     return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written

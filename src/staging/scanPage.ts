@@ -10,14 +10,14 @@ import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 
-/** The key of a row, for comparison: a number if it is a safe integer; otherwise its JSON text. */
+/** A row's key, for comparison. It is a number if that is a safe integer, else the key's JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
   /** The key fields that rows contain, without the requested currency. Empty for audit entries. */
   readonly key: readonly string[]
-  /** The service's name of the deletion flag (`isDeleted`); undefined if the report has none. */
+  /** The service's name of the deletion flag (`isDeleted`). Undefined if the report has no such flag. */
   readonly flag?: string | undefined
   readonly catalog: ObjectCatalog
   /** Prefix of numbers that are staged as text. It is random, so that no value of the service begins with it. */
@@ -34,24 +34,23 @@ export interface RejectedRow {
   readonly row: number
   readonly reason: string
   readonly text: string
-  /** The row's key, if it has one. A rejected row with a key exists at the service, although it is not stored. */
+  /** The key, if the row has one. The service has a row with this key, although it is not stored. */
   readonly key?: RowKey | undefined
 }
 
 export interface ScannedPage {
   readonly envelope: Envelope
-  /** Number of rows on the page, including rejected ones. */
   readonly rowCount: number
-  /** The keys of all rows that have a key, including rejected rows, in the order of the page. */
   readonly keys: readonly RowKey[]
-  /** The keys of rows that do not contain the field of the deletion flag. */
   readonly unflagged: readonly RowKey[]
   readonly rejected: readonly RejectedRow[]
   readonly stagedRows: number
-  /** Length of the longest row in bytes. DuckDB's reader needs a limit for the length of rows. */
+  /** Length of the longest row. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
-  /** Returns the rows to load, one per line. Row numbers depend on `pageIndex`. The caller releases the buffer. */
+  /**
+   * Returns the rows to load, one per line. `pageIndex` determines the row numbers. The caller must release the buffer.
+   */
   lines(pageIndex: number): Buffer
 }
 
@@ -69,7 +68,6 @@ export const EMPTY_PAGE: ScannedPage = {
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
 
-/** Scans a page. Throws `MalformedJson` when the bytes are not the JSON of the report. */
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   const slices = slicesOf(bytes, plan)
   let slice = slices.next()
@@ -77,7 +75,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   return slice.value
 }
 
-/** Each scan changes the catalogue's trie, so a scan waits for the previous scan with the same catalogue. */
+/** Each scan changes the trie of its catalogue. So a scan waits for the previous scan with the same catalogue. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
 /** Scans a page in slices, so that a large page does not delay timers and leases. Throws `MalformedJson`. */
@@ -96,13 +94,12 @@ export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Prom
   return scan
 }
 
-/** Scans the page slice by slice. Until the scan has ended, no other scan is allowed to use the catalogue. */
 function slicesOf(bytes: Buffer, plan: ScanPlan): Generator<void, ScannedPage> {
   return new PageScan(isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8')), plan).run()
 }
 
 const keyOf = (found: readonly RowKey[]): RowKey => (found.length === 1 ? (found[0] as RowKey) : JSON.stringify(found))
-/** A scan of this number of bytes takes two to five milliseconds. */
+/** A slice of this size is scanned in two to five milliseconds. */
 const SLICE_BYTES = 256 * 1024
 
 const NO_SPLICES: readonly Splice[] = []
@@ -239,7 +236,7 @@ class PageScan {
 
   #lastNode!: TrieNode
 
-  /** Sets `#lastNode` to the trie node of the last field, and adds the values of key fields to `found`. */
+  /** Sets `#lastNode` to the trie node of the last field. Adds the values of key fields to `found`. */
   #members(at: number, catalog: ObjectCatalog, found: RowKey[] | undefined): number {
     const json = this.#json
     const bytes = this.#bytes
@@ -289,12 +286,12 @@ class PageScan {
 
   readonly #keyFields: (boolean | undefined)[] = []
 
-  /** The result is cached, because the scan calls this method for each field of each row. */
+  /** Caches the result, because the scan calls this method for each field of each row. */
   #isKey({ id, name }: CatalogField): boolean {
     return (this.#keyFields[id] ??= this.#plan.key.includes(name))
   }
 
-  /** Writes the items of a collection to separate lines. In the row, a digest replaces a collection that has items. */
+  /** Writes the items of a collection to separate lines. In the row, a digest replaces a collection with items. */
   #collection(field: CatalogField, elements: ObjectCatalog, at: number): number {
     const json = this.#json
     const opening = this.#bytes[at]
@@ -321,13 +318,15 @@ class PageScan {
     return i + 1
   }
 
-  /** `#position` counts the items of the collection so far. `#ids` contains the identifiers of these items. */
+  /** Number and identifiers of the collection's items so far. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /** The item's `id`: a whole number of at most 15 digits, undefined for any other `id`, or null for a missing `id`. */
+  /**
+   * The `id` of the item. It is a whole number of at most 15 digits, undefined for any other `id`, or null if missing.
+   */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** The splices that insert a backslash before each lone surrogate in the items of the parsed row. */
+  /** Splices for lone surrogates in the items of the row that is being parsed. */
   readonly #surrogatesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {
@@ -351,7 +350,7 @@ class PageScan {
     return end
   }
 
-  /** Records the rejected row as the service sent it, and removes the row's items from the page's output. */
+  /** Records the rejected row as the service sent it. Removes the items of the row from the page's output. */
   #reject(
     reason: string,
     { from, to, spliced, key }: { from: number; to: number; spliced: number; key?: RowKey | undefined },

@@ -1,4 +1,4 @@
-/** Writes scanned rows to files. Each file (segment) becomes one load, so the size of a file is limited. */
+/** Writes scanned rows to files. Each file (segment) becomes one load, so its size is limited. */
 import { type FileHandle, mkdir, open, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
@@ -11,21 +11,21 @@ import type { ScannedPage } from './scanPage.ts'
 export interface SpoolLimits {
   readonly loadRowsMax: number
   readonly loadBytesMax: number
-  /** Maximum bytes of the first load. This maximum doubles with each later load, up to `loadBytesMax`. */
+  /** The first load has at most this many bytes. The maximum doubles with each later load, up to `loadBytesMax`. */
   readonly firstLoadBytesMax?: number
-  /** Returns false while several pages must be in one load. `add` then continues the segment even if it is full. */
+  /** Returns false while several pages must be in one load. Meanwhile, `add` continues even a full segment. */
   readonly cutsBetweenPages?: () => boolean
 }
 
 export interface PageTimes {
   readonly observedAt: Instant
-  /** The service's time of the request for the page. This time can be slightly too early, but not too late. */
+  /** The service's time when the page was requested. It can be slightly too early, but not too late. */
   readonly askedAt: Instant
 }
 
 export interface StagedPage extends PageTimes {
   readonly index: number
-  /** Values of columns that the request fills. Example: `{ target_currency: 'EUR' }`. */
+  /** Values of columns that come from the request. Example: `{ target_currency: 'EUR' }`. */
   readonly asked: Readonly<Record<string, string | number>>
 }
 
@@ -35,7 +35,7 @@ export interface StagedReject {
   readonly text: string
 }
 
-/** The items of one collection in one load. A separate file contains them, one item per line. */
+/** The items of one collection in one load, in a file of their own with one item per line. */
 export interface StagedCollection {
   readonly field: string
   readonly file: string
@@ -45,7 +45,6 @@ export interface StagedCollection {
   readonly ids: ItemIds
 }
 
-/** The staged rows of one load. */
 export interface Segment {
   readonly file: string
   readonly collections: readonly StagedCollection[]
@@ -57,13 +56,13 @@ export interface Segment {
   readonly catalog: ObjectCatalog
 }
 
-/** Returns all files of a segment. They must be moved and removed together. */
+/** Returns all files of a segment, because they must be moved and removed together. */
 export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collections'>): readonly string[] => [
   file,
   ...collections.map((collection) => collection.file),
 ]
 
-/** A position in the open segment. `takeBack` removes the pages that were added after this position. */
+/** A position in the open segment. `takeBack` removes the pages that were added after it. */
 export interface SpoolPoint {
   readonly segments: number
   readonly rows: number
@@ -86,7 +85,7 @@ interface OpenSegment extends Writable<Segment> {
 
 const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
 
-/** With this flag, each write appends to the end of the file, also after `takeBack` has shortened the file. */
+/** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
 const APPENDING = 'a'
 /** If rows are longer than this, segments are smaller, because DuckDB has 2,048 rows in memory at once. */
 const LONG_ROW_BYTES = 16 * 1024
@@ -103,14 +102,13 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** Creates `directory` when the first page is added. Disposing of the spool deletes the directory. */
+  /** Creates `directory` when the first page is added. The disposal of the spool deletes `directory`. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog
     this.#limits = limits
   }
 
-  /** Appends a page's rows. Throws DISK_FULL. */
   add(page: ScannedPage, times: PageTimes, asked: StagedPage['asked'] = {}): Promise<void> {
     return this.#inTurn(() => this.#write(page, times, asked))
   }
@@ -125,22 +123,21 @@ export class Spool implements AsyncDisposable {
     return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
   }
 
-  /** Removes the rows of the open segment that were added after `point`. Completed segments are kept. */
+  /** Removes the rows that were added to the open segment after `point`. Completed segments are kept. */
   takeBack(point: SpoolPoint): Promise<void> {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Call it when the spool has all pages whose rows must be in one load. */
+  /** Ends the segment if it is full. Call this when all pages are added whose rows must be in one load. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }
 
-  /** Returns the full segments that no earlier call has returned. The caller removes their files. */
+  /** Returns the full segments that no earlier call has returned. The caller must remove their files. */
   takeFull(): Segment[] {
     return this.#full.splice(0)
   }
 
-  /** Ends the open segment and returns all segments that no earlier call has returned. */
   async takeRest(): Promise<Segment[]> {
     await this.#inTurn(() => this.#finishSegment())
     return this.takeFull()
@@ -257,7 +254,7 @@ async function append(handle: FileHandle, lines: Buffer): Promise<number> {
   return length
 }
 
-/** Frees the buffer's memory immediately. V8 would keep the lines of about ten pages until it collects garbage. */
+/** Frees the memory of the buffer immediately. V8 would keep the lines of about ten pages until it collects garbage. */
 function release({ buffer }: Buffer): void {
   // Node puts small buffers into one shared block of memory. Freeing the block would destroy other buffers.
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
@@ -286,7 +283,6 @@ function stagingError(error: unknown, file: string): unknown {
   })
 }
 
-/** Returns the error for a staged file that is missing or incomplete. */
 export function stagedMissing(what: string, cause?: unknown): SyncError {
   return new SyncError('STAGED_MISSING', what, {
     cure: 'The window is pulled again. If it happens again, check that all workers share one staging directory and that no other program cleans it.',
@@ -296,7 +292,7 @@ export function stagedMissing(what: string, cause?: unknown): SyncError {
 
 type StagedFile = Pick<StagedCollection, 'file' | 'bytes'>
 
-/** Throws STAGED_MISSING unless each file of a segment has the size that was written. */
+/** Throws STAGED_MISSING unless each file of the segment has the size that was written. */
 export async function checkSegment(
   segment: StagedFile & { readonly collections: readonly StagedFile[] },
 ): Promise<void> {

@@ -1,21 +1,21 @@
-/** Writes a page's rows as lines for DuckDB, and replaces numbers and characters that DuckDB would change. */
+/** Writes a page's rows as lines for DuckDB. Replaces numbers and characters that DuckDB would change. */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
 import { BLANK, CLOSE_OBJECT, COMMA, NEWLINE } from './bytes.ts'
 import { DIGITS_MAX, writeDigits } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
-  /** `from` is the position of the row's `{`, and `to` is the position after its `}`. */
+  /** Position of the row's `{`. `to` is the position after its `}`. */
   readonly from: number
   readonly to: number
   readonly shape: number
-  /** Index in `JsonBytes.splices` of the row's first splice (replacement of bytes). */
+  /** Index of the row's first splice (replacement of bytes) in `JsonBytes.splices`. */
   readonly firstSplice: number
 }
 
 const ORDINAL_LEAD = Buffer.from(`{"${ORDINAL_FIELD}":`)
 const SHAPE_LEAD = Buffer.from(`,"${SHAPE_FIELD}":`)
-/** Maximum number of bytes that a line adds to a row: two fields (row number and shape number) and a line break. */
+/** Each line adds at most two fields (row number and shape number) and a line break to a row. */
 const LEAD_BYTES_MAX = ORDINAL_LEAD.length + SHAPE_LEAD.length + 2 * DIGITS_MAX + 2
 
 const addedBy = (splice: Splice): number => spliceBytes([splice]) - splice.remove

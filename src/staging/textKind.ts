@@ -3,7 +3,7 @@ import { Kind, type Kinds } from '../plan/kinds.ts'
 
 const NO_NUMBER = 100
 
-/** Returns the number that two bytes spell, or a number above 99 if one of them is no digit. */
+/** Returns the number that two bytes spell. Returns a number above 99 if one of them is no digit. */
 function twoDigits(bytes: Buffer, from: number): number {
   const [tens, ones] = [(bytes[from] as number) - 0x30, (bytes[from + 1] as number) - 0x30]
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_NUMBER
@@ -11,7 +11,10 @@ function twoDigits(bytes: Buffer, from: number): number {
 
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
-/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z` (with or without zone), else `text`. */
+/**
+ * Returns `dateTime` for a string such as `2026-03-01T12:00:00Z`, with or without zone. Returns `text` for any other
+ * string.
+ */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
   if (last - at < FULL_DATE_TIME || bytes[at + 5] !== 0x2d || bytes[at + 11] !== 0x54) return Kind.text
@@ -29,7 +32,6 @@ const daysIn = (year: number, month: number): number => {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
 }
 
-/** Returns the position after the fraction of a second, or `at` if there is no fraction. */
 function fractionEnd(bytes: Buffer, at: number): number {
   if (bytes[at] !== 0x2e) return at
   let i = at + 1
@@ -37,7 +39,7 @@ function fractionEnd(bytes: Buffer, at: number): number {
   return i === at + 1 ? at : i
 }
 
-/** Returns true if the bytes from `at` to `last` are a zone: nothing, `Z`, or an offset such as `+02:00`. */
+/** Returns whether the bytes from `at` to `last` are a zone, which is nothing, `Z`, or an offset such as `+02:00`. */
 function isZone(bytes: Buffer, at: number, last: number): boolean {
   if (at === last) return true
   if (at + 1 === last) return bytes[at] === 0x5a

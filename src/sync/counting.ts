@@ -5,7 +5,7 @@
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
-import { rangesOf, CountSearch, type CreationRange } from '../plan/countSearch.ts'
+import { mergedRanges, CountSearch, type CreationRange } from '../plan/countSearch.ts'
 import type { Span } from '../plan/spans.ts'
 import { floorToSecond } from '../plan/window.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
@@ -112,7 +112,7 @@ class CountComparison {
   }
 
   async #wrongRanges(notes: readonly CreationRange[], total: number): Promise<readonly CreationRange[]> {
-    const ranges = rangesOf(notes)
+    const ranges = mergedRanges(notes)
     const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
     if (ranges.length === 0) return [whole]
     // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
@@ -122,7 +122,7 @@ class CountComparison {
       if (part === undefined) return []
       search.saw(part)
     }
-    return search.wrong.map((range) => {
+    return search.differingRanges.map((range) => {
       const number = ranges.indexOf(range)
       const until = number === ranges.length - 1 ? whole.until : range.until
       return { ...range, since: ranges[number - 1]?.until, until }

@@ -52,7 +52,7 @@ async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)
   const clock = await serviceClock(context, pull.declaration, { currency: pull.scope })
   // Our clock is read after the request for the service's clock, so that the elapsed time includes that request.
-  const before = { ...last, agoMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
+  const before = { ...last, sincePreviousRunMs: last.begunAt && millisBetween(last.begunAt, context.clock.now()) }
   await using reading = await openReading(context, pull, { before, clock })
   const refill = await openCoverage(context, reading, last.mark)
   await readChanged(reading, before, last)

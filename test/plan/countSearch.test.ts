@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
-import { rangesOf, CountSearch, type CreationRange } from '../../src/plan/countSearch.ts'
+import { mergedRanges, CountSearch, type CreationRange } from '../../src/plan/countSearch.ts'
 
 interface World {
   readonly ranges: readonly CreationRange[]
@@ -40,7 +40,7 @@ function searched({ ranges, there }: World, rangesMax = Infinity) {
     requests += 1
     search.saw(sum(there.filter((_, n) => (ranges[n]?.until ?? 0) <= (until as number))))
   }
-  return { requests, found: search.wrong.map((range) => ranges.indexOf(range)) }
+  return { requests, found: search.differingRanges.map((range) => ranges.indexOf(range)) }
 }
 
 const within = (note: CreationRange, range: CreationRange): boolean =>
@@ -90,7 +90,7 @@ describe('spans of creation', () => {
           until: ((since ?? 0) + length) as Instant,
           rows,
         }))
-        const ranges = rangesOf(all)
+        const ranges = mergedRanges(all)
         expect(sum(ranges.map(({ rows }) => rows))).toBe(sum(all.map(({ rows }) => rows)))
         for (const [n, { since }] of ranges.entries())
           if (n > 0) expect(since).toBeGreaterThanOrEqual(ranges[n - 1]?.until as number)

@@ -58,7 +58,7 @@ function pagesOf({ cutsAt, behind }: Service, { rows }: Question): Pages {
 /** One span of a bare array that is judged by its first pages, without counting. */
 function read(pages: Pages, { rowsAsked, doubts, mayCut }: Omit<Question, 'rows'>, known: PagingProfile) {
   let profile = sawPage(known, pages.first.length)
-  const walk = new Walk({ keyed: true, rowsAsked, rowsUsual: rowsAsked })
+  const walk = new Walk({ keyed: true, rowsAsked, usualPageSize: rowsAsked })
   walk.saw({ pageNumber: 1, rowCount: pages.first.length, keys: pages.first })
   const rows = pages.first.length
   const claim: Claim = claimOf(profile, { rows, rowsSent: rows, rowsAsked }, doubts)

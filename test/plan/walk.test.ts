@@ -15,7 +15,7 @@ interface Told {
   readonly pageSize?: number
 }
 
-const aWalk = (keyed: boolean) => new Walk({ keyed, rowsAsked: 500, rowsUsual: 500 })
+const aWalk = (keyed: boolean) => new Walk({ keyed, rowsAsked: 500, usualPageSize: 500 })
 
 /** A walk that saw these keys page by page, in this order of pages. */
 function walked(pages: readonly (readonly number[])[], told: Told = {}): Walk {

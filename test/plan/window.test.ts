@@ -89,7 +89,7 @@ describe('windows of a service whose clock jumps', () => {
           ourMs += gapMs
           aheadMs += jumpMs
           const clock = plusMs(NOON, ourMs + aheadMs)
-          const window = nextWindow({ ...before, agoMs: gapMs }, clock, rules)
+          const window = nextWindow({ ...before, sincePreviousRunMs: gapMs }, clock, rules)
           for (const stamp of waiting.filter((each) => each <= window.until))
             expect(stamp).toBeGreaterThanOrEqual(window.since ?? stamp)
           waiting = waiting.filter((each) => each > window.until)
@@ -104,14 +104,14 @@ describe('windows of a service whose clock jumps', () => {
     const before = { mark, until: minusMs(NOON, 60_000) }
     const plain = nextWindow({ mark }, NOON, RULES)
     for (const agoMs of [undefined, -5_000, 0, 59_000])
-      expect(nextWindow({ ...before, agoMs }, NOON, RULES)).toEqual(plain)
-    const long = nextWindow({ ...before, agoMs: 1e14 }, NOON, RULES)
+      expect(nextWindow({ ...before, sincePreviousRunMs: agoMs }, NOON, RULES)).toEqual(plain)
+    const long = nextWindow({ ...before, sincePreviousRunMs: 1e14 }, NOON, RULES)
     expect(long.since).toBe(minusMs(RULES.start, RULES.overlapMs))
   })
 
   it('reach back too little where the clock they were cut on proves to have been set back', () => {
     const hourMs = 3_600_000
-    const before = { mark: minusMs(NOON, 1_230_000), until: minusMs(NOON, 1_200_000), agoMs: 1_200_000 }
+    const before = { mark: minusMs(NOON, 1_230_000), until: minusMs(NOON, 1_200_000), sincePreviousRunMs: 1_200_000 }
     const window = nextWindow(before, NOON, RULES)
     const reaches = (clock: Instant, from: Before = before) => reachesBack(window, from, { clock, rules: RULES })
     expect([NOON, minusMs(NOON, 1_000), minusMs(NOON, hourMs)].map((clock) => reaches(clock))).toEqual([
@@ -119,7 +119,7 @@ describe('windows of a service whose clock jumps', () => {
       true,
       false,
     ])
-    const ahead = { mark: plusMs(NOON, hourMs), until: plusMs(NOON, hourMs), agoMs: 0 }
+    const ahead = { mark: plusMs(NOON, hourMs), until: plusMs(NOON, hourMs), sincePreviousRunMs: 0 }
     const seconds = [minusMs(NOON, 900), minusMs(NOON, 2_000)]
     const short = nextWindow(ahead, NOON, RULES)
     expect(seconds.map((clock) => reachesBack(short, ahead, { clock, rules: RULES }))).toEqual([true, false])

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { parseInstant, type Instant } from '../../src/instant.ts'
 import {
   CHANGES,
-  changesThatNeedMore,
+  changesThatNeedReread,
   parseChanges,
   nextCoverage,
   partsNewestFirst,
@@ -22,15 +22,15 @@ describe('coverage', () => {
   const held = { start: at('2020-01-01'), filters: { companyId: 7 }, expand: ['a', 'b'] }
 
   it('holds for the same question, for fewer collections and for a later start', () => {
-    expect(changesThatNeedMore(held, held)).toEqual([])
-    expect(changesThatNeedMore(held, { ...held, expand: ['b'] })).toEqual([])
-    expect(changesThatNeedMore(held, { ...held, start: at('2021-01-01') })).toEqual([])
+    expect(changesThatNeedReread(held, held)).toEqual([])
+    expect(changesThatNeedReread(held, { ...held, expand: ['b'] })).toEqual([])
+    expect(changesThatNeedReread(held, { ...held, start: at('2021-01-01') })).toEqual([])
   })
 
   it('ends with another collection, other filters or an earlier start', () => {
-    expect(changesThatNeedMore(held, { ...held, expand: ['a', 'c'] })).toEqual(['expand'])
-    expect(changesThatNeedMore(held, { ...held, filters: {} })).toEqual(['filters'])
-    expect(changesThatNeedMore(held, { ...held, start: at('2019-12-31') })).toEqual(['start'])
+    expect(changesThatNeedReread(held, { ...held, expand: ['a', 'c'] })).toEqual(['expand'])
+    expect(changesThatNeedReread(held, { ...held, filters: {} })).toEqual(['filters'])
+    expect(changesThatNeedReread(held, { ...held, start: at('2019-12-31') })).toEqual(['start'])
   })
 
   it('that was narrowed for a while is read again when it is wide again, and says what changed', () => {

@@ -96,8 +96,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'every bare array is read from page 1',
     file: 'src/plan/judge.ts',
-    from: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown &&",
-    to: "return isArrayStart(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
+    from: "return isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown &&",
+    to: "return isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
   },
   {
     name: 'a refused page is a failure',
@@ -108,8 +108,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'young spans are counted by their last page too',
     file: 'src/plan/judge.ts',
-    from: 'isArrayStart(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
-    to: 'isArrayStart(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
+    from: 'isArrayUpToPage2(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
+    to: 'isArrayUpToPage2(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
   },
   {
     name: 'pages from before the last one was found count as read',

@@ -183,7 +183,7 @@ class Trail {
 
   #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
-    return { mark, until: askedAt, agoMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
+    return { mark, until: askedAt, sincePreviousRunMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
   async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {

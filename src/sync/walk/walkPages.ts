@@ -49,7 +49,7 @@ export class PageWalk {
     const { keyed, pageSize } = source.terms
     this.#source = source
     this.#question = questionFor(source, span)
-    this.walk = new Walk({ keyed, rowsAsked, rowsUsual: pageSize })
+    this.walk = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
   }
 
   /** Reads a page for a test. The page does not count as part of the walk. */
