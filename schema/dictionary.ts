@@ -52,6 +52,7 @@ export function dictionary(books: readonly BookTable[], stored?: WarehouseColumn
       '`current` | the rows that are not deleted, without the [system columns](#system-columns): begin there',
       '`main` | all rows, deleted ones too, with the [system columns](#system-columns)',
       '`history` | every version of every row, for reports with [history](#history)',
+      '`changes` | one function per table: `FROM changes.events(cursor)` returns the rows that changed since the cursor',
       '`tidemark` | the [books](#books)',
     ]),
     'A service sends more fields than its specification documents. Each such field becomes a column when it is first seen;\n' +

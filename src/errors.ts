@@ -47,6 +47,7 @@ const CODES = {
   STAGED_MISSING: { retry: 'transient' },
   PUBLISH_FAILED: { retry: 'transient' },
   QUERY_FAILED: { retry: 'never' },
+  CURSOR_EXPIRED: { retry: 'never' },
   EXPORT_REFUSED: { retry: 'never' },
   EXPORT_FAILED: { retry: 'transient' },
   // DuckDB's extensions

@@ -4,6 +4,7 @@ import { type ReadSettings, parseChanges, type Coverage, changesText } from '../
 import type { Instant } from '../../instant.ts'
 import { newlyPrivate } from '../../plan/privacy.ts'
 import { type Sql, text, time, type WithNulls, withoutNulls } from '../database/sql.ts'
+import { restartFeed } from './changeFeed.ts'
 import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { merged, type Span } from '../../plan/spans.ts'
@@ -45,7 +46,9 @@ export async function recordCoverage(
   const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
   const before = await coverageOf(sql, place)
   const now = newlyPrivate(before?.asked.columns, asked.columns)
-  await forgetValues(sql, { report: reportOf(place.report as ReportName), scope: place.scope, now })
+  const report = place.report as ReportName
+  const changed = await forgetValues(sql, { report: reportOf(report), scope: place.scope, now })
+  if (changed) await restartFeed(sql, report, 'stored values became private')
   await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
   await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${until}, $4)`, [
     place.report,

@@ -4,6 +4,7 @@ import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import { type Sql, text } from '../database/sql.ts'
+import { createFeed } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
@@ -14,6 +15,7 @@ const MIGRATIONS = [
   '0004_versions_and_counts.sql',
   '0005_misfits.sql',
   '0006_orders.sql',
+  '0007_changes.sql',
 ] as const
 
 /** Child keys are not compressed, because loads read all of them and decompression is slow. */
@@ -34,6 +36,7 @@ export async function migrate(sql: Sql, path: string): Promise<void> {
   if (version > 0) await correctComments(sql, migrations)
   const lake = await isLake(sql)
   await createTables(sql, reports.map(tableOf), lake ? {} : COMPRESSED)
+  await createFeed(sql, reports.map(tableOf))
   await sql.run(freshnessSql())
   if (!lake) await sql.run(freshnessCommentsSql())
 }

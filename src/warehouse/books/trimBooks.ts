@@ -1,6 +1,7 @@
 /** Removes old rows from the bookkeeping tables, except rows that other rows or the state of a report need. */
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, time } from '../database/sql.ts'
+import { trimFeed } from './changeFeed.ts'
 import { isLake } from '../tables/tables.ts'
 
 export interface TrimResult {
@@ -23,6 +24,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
     DELETE FROM tidemark.backfills WHERE backfill_id IN (${ended});
     DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
   await joinWindows(sql, before)
+  await trimFeed(sql, time(before))
   await removeLoads(sql, before)
   return {
     runs: runs - (await counted('runs')),

@@ -3,12 +3,13 @@ import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, time } from '../database/sql.ts'
 import type { MergeCounts, RowMerge } from './merge.ts'
-import { closeVersions, type History } from '../tables/versions.ts'
+import { recordReplaced, type History } from '../tables/versions.ts'
 
-/** The service's time of the deletion (`at`), and the history that stores deleted entries. */
+/** The load that removes entries, the service's time of the removal (`at`), and the history that stores the entries. */
 export interface GoneEntries {
   readonly history: History | undefined
   readonly at: Instant
+  readonly loadId: number
 }
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
@@ -16,9 +17,9 @@ const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 /** Stores the staged entries and deletes other stored entries in the windows of the table `asked_windows`. */
 export async function mergeEntries(
   sql: Sql,
-  parts: Pick<RowMerge, 'table' | 'staged' | 'tableColumns' | 'loadId'> & { readonly gone: GoneEntries },
+  parts: Pick<RowMerge, 'table' | 'staged' | 'tableColumns'> & { readonly gone: GoneEntries },
 ): Promise<MergeCounts> {
-  const { table, staged, tableColumns, loadId } = parts
+  const { table, staged, tableColumns, gone: { loadId } } = parts
   const target = `main.${name(table.name)}`
   const record = recordColumns(table)
   const sameRecord = isSameRecordSql(table)
@@ -80,8 +81,8 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
   return { inserted: 0, updated: 0, unchanged: 0, deleted }
 }
 
-const closeEntries = (sql: Sql, table: ReportTable, { history, at, from }: GoneEntries & { from: string }) =>
-  closeVersions(sql, history, { table: table.name, key: table.key, rows: `SELECT tid, ${time(at)} AS until ${from}` })
+const closeEntries = (sql: Sql, table: ReportTable, { history, at, loadId, from }: GoneEntries & { from: string }) =>
+  recordReplaced(sql, history, { table: table.name, key: table.key, loadId, rows: `SELECT tid, ${time(at)} AS until ${from}` })
 
 /** New entries are numbered by time, after the last stored number of their record. */
 const newEntryNumberSql = (table: ReportTable, hasTime: boolean): string =>

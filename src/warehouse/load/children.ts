@@ -8,7 +8,7 @@ import type { StagedCollection } from '../../staging/spool.ts'
 import { alwaysFits, castOf, misfits } from './casts.ts'
 import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
-import { closeVersions, type History } from '../tables/versions.ts'
+import { childKey, type History, recordReplaced } from '../tables/versions.ts'
 import { reasonFor } from './fieldSql.ts'
 import { misfitKey } from './misfits.ts'
 
@@ -122,9 +122,10 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     SELECT count(*) AS held, count(*) FILTER (${IS_REPLACED_OR_REMOVED}) AS goes, count(*) FILTER (${IS_REMOVED}) AS left FROM held h`)
   if (counts === undefined || counts.held === 0) return 'child_items'
   if (counts.goes > 0) {
-    await closeVersions(sql, history, {
+    await recordReplaced(sql, history, {
       table: child.name,
-      key: [...table.key, '_child_key'],
+      key: childKey(table),
+      loadId: parts.loadId,
       rows: `SELECT h.tid, h.observed_at AS until FROM held h WHERE ${IS_REPLACED_OR_REMOVED}`,
     })
     if (counts.left > 0) await sql.run(insertRemovedSql(target, parts.loadId))

@@ -6,7 +6,7 @@ import { type PreviousRead, latenessMs } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
 import { type Sql, name, names, text, time } from '../database/sql.ts'
 import { memberOf } from './casts.ts'
-import { closeVersions, type History } from '../tables/versions.ts'
+import { recordReplaced, type History } from '../tables/versions.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
 import type { StagedColumn } from './fieldSql.ts'
 import type { StagedRows } from './stage.ts'
@@ -78,9 +78,10 @@ export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
     `INSERT INTO ${target} (${columns}) ${rowsToInsertSql({ ...parts, columns: parts.staged.columns, rows }, replaced)}`,
   )
   if (replaced !== undefined) {
-    await closeVersions(sql, parts.history, {
+    await recordReplaced(sql, parts.history, {
       table: parts.table.name,
       key: parts.table.key,
+      loadId: parts.loadId,
       rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
     })
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)

@@ -6,7 +6,7 @@ import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { keySql } from './rejectedRows.ts'
-import { closeVersions, historyOf } from '../tables/versions.ts'
+import { recordReplaced, historyOf } from '../tables/versions.ts'
 import type { StagedRows } from './stage.ts'
 
 /** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
@@ -192,9 +192,10 @@ export async function markAbsent(
   { report, loadId, startedAt }: { report: Declaration; loadId: number; startedAt: Instant },
 ): Promise<void> {
   const target = `main.${name(report.name)}`
-  await closeVersions(sql, await historyOf(sql, report.name), {
+  await recordReplaced(sql, await historyOf(sql, report.name), {
     table: report.name,
     key: report.key,
+    loadId,
     rows: `SELECT tid, ${time(startedAt)} AS until FROM absent WHERE again`,
   })
   await sql.run(`

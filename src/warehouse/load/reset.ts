@@ -2,8 +2,9 @@
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
+import { feedTablesOf } from '../books/changeFeed.ts'
 import { countOf, name, type Sql, text } from '../database/sql.ts'
-import { closeOpenVersions, tablesOf } from '../tables/versions.ts'
+import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
 import { type Deletions, keyColumn, markAbsent, recordDeletions } from './reconcile.ts'
 
 /** The name of a reset in the columns of the books that name a run. */
@@ -31,7 +32,12 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
   const rows = await countOf(sql, `main.${name(named)}`)
   const ofReport = `WHERE report = ${text(named)}`
   const tables = tablesOf(named).map((table) => `main.${name(table)}`)
+  const loadId = await nextLoadId(sql)
   if (empty) {
+    for (const { name: table, key } of feedTablesOf(named)) {
+      const all = `SELECT rowid AS tid FROM main.${name(table)}`
+      await recordReplaced(sql, undefined, { table, key: key.map((column) => column.name), loadId, rows: all })
+    }
     await closeOpenVersions(sql, named, serviceNow)
     for (const table of [
       ...tables.map((each) => `${each} WHERE true`),
@@ -51,7 +57,6 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL);
     DELETE FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL`)
-  const loadId = await nextLoadId(sql)
   await recordDeletions(sql, { report, runId: RESET, startedAt: serviceNow, now, loadId, deleted: empty ? rows : 0 })
   return rows
 }

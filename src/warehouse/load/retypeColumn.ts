@@ -5,6 +5,7 @@ import type { ColumnType } from '../../../schema/values.ts'
 import { SyncError } from '../../errors.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { SCALARS } from '../../plan/kinds.ts'
+import { restartFeed } from '../books/changeFeed.ts'
 import { countOf, type Sql, name, names, pointer, text } from '../database/sql.ts'
 import { childColumns, discoveredColumns, reportColumns, retype } from '../tables/tables.ts'
 import { closedName, hadHistory } from '../tables/versions.ts'
@@ -67,6 +68,7 @@ export async function retypeColumn(sql: Sql, numberMark: string, request: Retype
     fitted: await countOf(sql, 'reread_0 WHERE was_null AND fits'),
     misfits: await countOf(sql, `reread_0 WHERE ${isListed}`),
   }
+  await restartFeed(sql, report, `the type of ${request.column} was changed`)
   await sql.run(places.map((_, n) => `DROP TABLE reread_${n};`).join(' '))
   return { column: request.column, from: column.type, to: request.type, ...counted }
 }

@@ -61,9 +61,9 @@ const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
 /** Deletes all stored entries in the load's windows, because the service returned no entries for them. */
-async function deleteWindowEntries(sql: Sql, { input, table, history }: MergeContext): Promise<LoadCounts> {
+async function deleteWindowEntries(sql: Sql, { input, table, history, loadId }: MergeContext): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
-  return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input) })) }
+  return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input), loadId })) }
 }
 
 /** Merges rows and their items. If several rows have one key, merges the earlier rows first. */
@@ -88,8 +88,8 @@ async function mergeStaged(sql: Sql, merging: MergeContext, staged: StagedRows):
   const entryWindows = entryWindowsOf(input)
   if (entryWindows !== undefined) {
     await sql.run(entryWindowsSql(table, entryWindows))
-    const dropped = { history, at: serviceTime(input) }
-    return mergeEntries(sql, { table, staged, tableColumns, loadId, gone: dropped })
+    const dropped = { history, at: serviceTime(input), loadId }
+    return mergeEntries(sql, { table, staged, tableColumns, gone: dropped })
   }
   const gone = goneKeysOf(input)
   if (gone !== undefined) await sql.run(goneKeysSql(table, gone))

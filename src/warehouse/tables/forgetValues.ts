@@ -15,9 +15,9 @@ export interface PrivacyChange {
   readonly now: NewlyPrivate
 }
 
-/** Removes stored values that are private now. Throws CONFIG_INVALID for a rule that would remove nothing. */
-export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<void> {
-  if (now.columns.length === 0 && !now.payload) return
+/** Removes stored values that are private now. Returns true if it changed rows. Throws CONFIG_INVALID for a useless rule. */
+export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
+  if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)
   const kept = await hadHistory(sql, report.name)
   const where = scopeCondition(report, scope)
@@ -34,6 +34,7 @@ export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChan
   const within = scope === '' ? 'true' : `starts_with(scope, ${text(scope)})`
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND ${within};
     DELETE FROM tidemark.misfits WHERE report = ${text(report.name)}`)
+  return true
 }
 
 /** Returns the SQL condition that a row belongs to the scope: to a currency, or to an audited entity. */

@@ -1,8 +1,8 @@
 /** Keeps old versions of rows in `history.closed_<table>`. The view `history.<table>` adds the current rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
-import { tableOf } from '../../../schema/tables.ts'
+import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql, name, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
 
 export interface History {
   /** SQL for the time when the history was last switched off. No open version begins earlier. */
@@ -39,6 +39,12 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
 const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
+/** Returns SQL for a row's key as text. Example: `[17,"EUR"]`. */
+export const rowKeySql = (key: readonly string[], alias: string): string => `json_array(${names(key, alias)})::VARCHAR`
+
+/** Returns the key columns of a child table. */
+export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] => [...key, '_child_key']
+
 export interface VersionsToClose {
   readonly table: string
   readonly key: readonly string[]
@@ -46,8 +52,23 @@ export interface VersionsToClose {
   readonly rows: string
 }
 
+/** Records rows for the change feed and the history. Call it before the load replaces or removes the rows. */
+export async function recordReplaced(
+  sql: Sql,
+  history: History | undefined,
+  { loadId, ...closing }: VersionsToClose & { readonly loadId: number },
+): Promise<void> {
+  const { table, key, rows } = closing
+  // A version that this load itself has written was never visible to readers.
+  await sql.run(`
+    INSERT INTO tidemark.replaced
+    SELECT ${text(table)}, ${rowKeySql(key, 'c')}, c._load_id, c.is_deleted, ${loadId}
+    FROM main.${name(table)} c JOIN (${rows}) r ON r.tid = c.rowid WHERE c._load_id < ${loadId}`)
+  await closeVersions(sql, history, closing)
+}
+
 /** Stores rows as closed versions. Call it before the rows are replaced or deleted. */
-export async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
+async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
   await sql.run(`
