@@ -100,7 +100,18 @@ interface Step {
 
 const steps = fc.array(
   fc.record<Step>({
-    what: fc.constantFrom('event', 'event', 'event', 'enquiry', 'enquiry', 'trail', 'missing', 'reset', 'emptied', 'nothing'),
+    what: fc.constantFrom(
+      'event',
+      'event',
+      'event',
+      'enquiry',
+      'enquiry',
+      'trail',
+      'missing',
+      'reset',
+      'emptied',
+      'nothing',
+    ),
     ids: fc.uniqueArray(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 3 }),
     value: fc.nat(2),
     flag: fc.boolean(),
@@ -117,10 +128,17 @@ async function perform(opened: OpenWarehouse, { what, ids, value, flag }: Step, 
     await loadRows(opened, events, rows, given)
   } else if (what === 'enquiry') {
     // The same row twice in one load, and a field that only some rows carry.
-    const rows = ids.map((enquiryId) => ({ enquiryId, status: value, ...(flag && { [`more${value}`]: 1 }), taxes: items }))
+    const rows = ids.map((enquiryId) => ({
+      enquiryId,
+      status: value,
+      ...(flag && { [`more${value}`]: 1 }),
+      taxes: items,
+    }))
     await loadRows(opened, enquiries, rows, given)
   } else if (what === 'trail') {
-    const rows = flag ? items.map(({ id }) => ({ timestamp: formatInstant(minutes(id)), userId: value, action: 'a' })) : []
+    const rows = flag
+      ? items.map(({ id }) => ({ timestamp: formatInstant(minutes(id)), userId: value, action: 'a' }))
+      : []
     const window = { record: [1], since: minutes(0), until: minutes(1 + value) }
     await loadRows(opened, trails, rows, { ...given, kind: 'audit', asked: { enquiry_id: 1 }, entryWindows: [window] })
   } else if (what === 'missing') {
@@ -136,7 +154,10 @@ async function perform(opened: OpenWarehouse, { what, ids, value, flag }: Step, 
   }
 }
 
-it('has each row that two exports differ by exactly once, from every cursor to the present', { tags: 'long', timeout: 600_000 }, async () => {
+it('has each row that two exports differ by exactly once, from every cursor to the present', {
+  tags: 'long',
+  timeout: 600_000,
+}, async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (all) => {
       await using opened = await aWarehouse()
@@ -164,7 +185,9 @@ const anEnquiry = (opened: OpenWarehouse, status: number, minute: number) =>
 const loadAt = ({ warehouse }: Pick<OpenWarehouse, 'warehouse'>, cursor: Cursor, report: ReportName = 'enquiries') =>
   loadAtCursor(warehouse, cursor, [report])
 const inSql = ({ warehouse }: OpenWarehouse, cursor: string) =>
-  warehouse.rows<{ _change: string; status: number }>(`SELECT _change, status FROM tidemark.changes('enquiries', '${cursor}')`)
+  warehouse.rows<{ _change: string; status: number }>(
+    `SELECT _change, status FROM tidemark.changes('enquiries', '${cursor}')`,
+  )
 
 it('accepts cursors that trimming leaves, and refuses older ones, also in SQL', async () => {
   await using opened = await aWarehouse()
@@ -213,7 +236,10 @@ it('refuses older cursors of a report whose rows have changed without a load, an
   await expect(loadAt(opened, before)).rejects.toThrow('too old for enquiries: the type of enquiries.odd was changed')
   expect(await loadAt(opened, before, 'events')).toBe(1)
   expect(await inSql(opened, after)).toEqual([])
-  for (const columns of [undefined, privacyText({ columns: { booker_email: 'drop' }, excludePayload: false }, undefined)]) {
+  for (const columns of [
+    undefined,
+    privacyText({ columns: { booker_email: 'drop' }, excludePayload: false }, undefined),
+  ]) {
     const asked = { start: NOON, filters: {}, expand: [], ...(columns && { columns }) }
     const place = { report: 'enquiries', scope: '' } as const
     await opened.warehouse.recordCoverage(place, { asked, refillUntil: undefined, because: [] })

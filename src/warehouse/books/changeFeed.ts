@@ -73,10 +73,16 @@ export async function loadAtCursor(
   const [start] = await sql.rows<{ report: string; reason: string }>(`
     SELECT report, reason FROM tidemark.feed_starts
     WHERE load_id > ${load} AND report IN ('', ${reports.map(text).join(', ')}) ORDER BY load_id DESC LIMIT 1`)
-  const [known] = await sql.rows(`SELECT 1 FROM tidemark.loads WHERE load_id = ${load} AND ${CURSOR_SQL} = ${text(cursor)}`)
+  const [known] = await sql.rows(
+    `SELECT 1 FROM tidemark.loads WHERE load_id = ${load} AND ${CURSOR_SQL} = ${text(cursor)}`,
+  )
   if (start === undefined && known !== undefined) return load
   const message = start === undefined ? UNKNOWN : `${TOO_OLD}${start.report && ` for ${start.report}`}: ${start.reason}`
-  throw new SyncError('CURSOR_EXPIRED', message, { cure: CURE, report: start?.report || undefined, data: { cursor, status: 410 } })
+  throw new SyncError('CURSOR_EXPIRED', message, {
+    cure: CURE,
+    report: start?.report || undefined,
+    data: { cursor, status: 410 },
+  })
 }
 
 /** Creates the missing functions of the feed: `changes.<table>(cursor)`, `tidemark.changes(report, cursor)` and others. */

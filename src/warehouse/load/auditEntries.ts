@@ -19,7 +19,12 @@ export async function mergeEntries(
   sql: Sql,
   parts: Pick<RowMerge, 'table' | 'staged' | 'tableColumns'> & { readonly gone: GoneEntries },
 ): Promise<MergeCounts> {
-  const { table, staged, tableColumns, gone: { loadId } } = parts
+  const {
+    table,
+    staged,
+    tableColumns,
+    gone: { loadId },
+  } = parts
   const target = `main.${name(table.name)}`
   const record = recordColumns(table)
   const sameRecord = isSameRecordSql(table)
@@ -82,7 +87,12 @@ export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntrie
 }
 
 const closeEntries = (sql: Sql, table: ReportTable, { history, at, loadId, from }: GoneEntries & { from: string }) =>
-  recordReplaced(sql, history, { table: table.name, key: table.key, loadId, rows: `SELECT tid, ${time(at)} AS until ${from}` })
+  recordReplaced(sql, history, {
+    table: table.name,
+    key: table.key,
+    loadId,
+    rows: `SELECT tid, ${time(at)} AS until ${from}`,
+  })
 
 /** New entries are numbered by time, after the last stored number of their record. */
 const newEntryNumberSql = (table: ReportTable, hasTime: boolean): string =>
