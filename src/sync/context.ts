@@ -11,7 +11,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** The target of staged rows: the warehouse or, in a process that does not own it, the hand-over to its owner. */
+/** Where staged rows go. This is the warehouse or, in a process that does not own the warehouse, the hand-over. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {
@@ -22,7 +22,7 @@ export interface WalkContext {
   readonly onProgress: (progress: Progress) => void
   readonly signal: AbortSignal
   readonly priority?: Priority | undefined
-  /** The run's right to commit. Each commit checks that no newer run has begun. Undefined until the run has a fence. */
+  /** Each commit checks that no newer run has taken a fence. Undefined until this run has taken one. */
   readonly fence?: Fence | undefined
   readonly observe?: Observe | undefined
 }
@@ -33,7 +33,6 @@ export interface SyncContext extends WalkContext {
 }
 
 export interface SyncSettings extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'> {
-  /** The maximum number of requests that one walk sends at the same time. */
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
@@ -55,7 +54,6 @@ export const Progress = z.object({
   report: z.enum(reportNames),
   pages: count,
   rows: count,
-  /** The total in the service's responses; undefined if they have none. */
   rowsExpected: count.optional(),
   /** Only backfills have `backfillId` and `windows`. */
   backfillId: z.string().optional(),
@@ -63,13 +61,12 @@ export const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-/** Returns the scopes of a report, which are read one after the other: its currencies or, if it has none, `['']`. */
+/** Returns the scopes of a report. They are its currencies or, if it has none, `['']`. */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,
 ): readonly string[] => (currency === undefined ? [''] : currencies)
 
-/** Returns the client identifier and its OAuth scopes as one text. */
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()
 

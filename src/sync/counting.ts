@@ -45,7 +45,7 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
     if (deletesEveryMs > 0 || (state?.failures ?? 0) > 0 || state?.stopped !== undefined) await record()
     return false
   }
-  // If every run compares counts, so did the previous run. The service's clock was then mark + settle.
+  // If each run compares counts, the previous comparison was made when the service's clock was at mark + settle.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
   const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
   const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
@@ -161,8 +161,9 @@ class CountComparison {
   }
 
   /**
-   * Returns a minimum delay (ms): a missing row was created at least this long before the previous comparison. Rows do
-   * not contain their creation time, so the delay is doubled until a response has no row of `missing`.
+   * Returns a lower limit (ms) for the time between the creation of a missing row and the previous comparison. Rows do
+   * not contain their creation time. So the limit is doubled until a request for rows before it returns no row of
+   * `missing`.
    */
   async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
     const { source, plan } = this.#reading

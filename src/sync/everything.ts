@@ -8,7 +8,7 @@ import type { ProvenSlice } from './walk/provenSlices.ts'
 import { type Reading, totalNow, totalOfCreated } from './walk/reading.ts'
 import { serviceClock } from './walk/serviceClock.ts'
 
-/** Rows with times up to 100 years in the future are requested, because a wrong clock may have set these times. */
+/** Rows with times up to 100 years in the future are also requested, because a wrong clock may have set such times. */
 const FUTURE_MS = 100 * 366 * DAY_MS
 
 /**
@@ -26,7 +26,10 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/** Reads all rows by creation time; undefined if rows may lack that time. `total`: the total of the first response. */
+/**
+ * Reads all rows by creation time. Returns undefined if some rows may lack that time. `total` is the total of the first
+ * response.
+ */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms
@@ -52,7 +55,7 @@ async function readByCreation(reading: Reading, total: number | undefined): Prom
   return totalCount === undefined ? undefined : { kind: 'proven', span: everything, proof, rows, totalCount, keys }
 }
 
-/** Reads spans by creation time if possible: a creation time never changes, so no row moves to another slice. */
+/** Reads the spans by creation time if possible. A creation time never changes, so no row moves to another slice. */
 export async function readSpans(reading: Reading, spans: readonly Span[], clock: Instant): Promise<void> {
   const axis = reading.plan.declaration.window.required ? 'window' : 'created'
   for await (const slice of reading.slices(axis, spans)) {

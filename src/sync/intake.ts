@@ -26,7 +26,10 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/** The values of a row's key columns. For a deleted row, the stamp of its deleted version may be the last value. */
+/**
+ * The values of a row's key columns. For a deleted row, one more value may follow, which is the stamp of the deleted
+ * version.
+ */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
@@ -41,16 +44,18 @@ export type RowSource =
 
 export interface ProvenWindow {
   readonly window: ClosedWindow
-  /** Set only in a reconcile: the creation time (or modification time) up to which the reconcile has read all rows. */
+  /** Set only by a reconcile. It has read all rows up to this creation time (or modification time). */
   readonly reached?: Instant
-  /** Keys of rows that a second read without deleted rows did not return; undefined if rows have a deletion flag. */
+  /**
+   * Keys of the rows that were missing in a second read without deleted rows. Undefined if rows have a deletion flag.
+   */
   readonly gone?: ChangesLoad['gone']
   /** Set only for audit reports: the window's entries replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
   readonly audited?: AuditedRecord
 }
 
-/** A load fails with one of these errors if a staged file is missing. The SQL statement decides which one. */
+/** If a staged file is missing, a load fails with one of these errors. Which one depends on the SQL statement. */
 const FILE_ERRORS: readonly ErrorCode[] = ['LOAD_REFUSED', 'UNEXPECTED']
 
 export class Intake implements AsyncDisposable {
@@ -131,7 +136,10 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /** Loads full segments during the walk, one at a time. If the next segment is full meanwhile, the walk waits. */
+  /**
+   * Loads full segments during the walk, one at a time. If the next segment is full before the load has ended, the walk
+   * waits.
+   */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
@@ -193,7 +201,7 @@ export class Intake implements AsyncDisposable {
   }
 }
 
-/** Executes a load. If a staged file is missing, throws STAGED_MISSING in place of the database's error. */
+/** Executes a load. If a staged file is missing, throws STAGED_MISSING instead of the database's error. */
 export async function loadStaged(warehouse: Loader, input: LoadInput): Promise<LoadResult> {
   try {
     return await warehouse.load(input)

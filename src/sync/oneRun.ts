@@ -21,7 +21,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
-/** Executes one run by calling `work`. If `work` throws, stores the error and returns it in the outcome. */
+/** If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,
@@ -43,7 +43,6 @@ export async function oneRun<R extends ReportRun>(
   return ended
 }
 
-/** Calls `work`, and reports the run and its outcome to the observer. */
 export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
   { observe = unobserved }: Pick<SyncContext, 'observe'>,
   { report, kind, runId }: RunRequest,
@@ -63,7 +62,10 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/** Calls `work`. Never throws: if `work` throws, the outcome has the error or, after an abort, the abort's reason. */
+/**
+ * Calls `work` and never throws. After an error, the outcome contains the error. After an abort, it contains the
+ * abort's reason.
+ */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

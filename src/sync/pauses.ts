@@ -9,7 +9,7 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each other pause. */
+/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each remaining pause. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   // Keeps a refusal's pause while client and OAuth scopes are the same. Always keeps a pause by an operator.
@@ -49,7 +49,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
   return new PauseError(code as ErrorCode, message, { report, cure })
 }
 
-/** Pauses the report if more requests are useless. Ignores a `PauseError`: the report is paused already. */
+/** Pauses the report if further requests are useless. Ignores a `PauseError`, because the report is already paused. */
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error

@@ -10,23 +10,20 @@ import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 
-/** Returns the object that hashes or drops private values in a report's pages; undefined if nothing is private. */
 export function privatePagesOf({ reports, hashKey }: Settings, report: Declaration): PrivatePages | undefined {
   const rules = rowRules(report, reports[report.name as ReportName].privacy)
   return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
 }
 
-/** Returns a report's privacy rules as a text, to detect changes; undefined if nothing is private. */
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>
   privacyText(reports[report].privacy, keyPrint(hashKey))
 
-/** Returns the settings that decide which rows and which of their values are read. Audit reports have no filters. */
+/** Returns the settings that determine which rows and values are read. Audit reports have no filters. */
 export function readSettingsOf(settings: Settings, report: ReportName): ReadSettings {
   const { start, filters, expand } = settings.reports[report]
   return { start, filters: isPerRecord(report) ? {} : filters, expand, columns: privacyTextOf(settings, report) }
 }
 
-/** Returns the rules for a load: the contract, `settle`, and whether the original texts are stored. */
 export const loadRules = ({ contract, privacy, settleMs }: ReportConfig): LoadRules => ({
   contract,
   settleMs,

@@ -29,7 +29,10 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-/** Compares all rows of a report (no audit report) with the service. Throws a run's errors and MASS_DELETE_STOPPED. */
+/**
+ * Compares all rows of a report with the service. Throws USAGE_INVALID for an audit report, errors of runs, and
+ * MASS_DELETE_STOPPED.
+ */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,
@@ -42,7 +45,7 @@ export async function reconcileReport(
   const scopes = scopesOf(context.settings, declaration)
   const found = { rows: 0, missed: 0, differed: 0, absent: 0, deleted: 0 }
   let { pages } = before
-  // The numbers of rows that this run has written. Earlier runs of an interrupted reconcile do not count.
+  // Counts the rows that this run has written. Rows of earlier, interrupted runs of the reconcile do not count.
   let { inserted, updated } = before.figures
   for (const scope of scopes) {
     const one = await reconcileScope(context, { declaration, scope, options })

@@ -1,4 +1,7 @@
-/** Reads rows again after a change of the configuration, newest part first. Stores each part, and moves no marks. */
+/**
+ * Reads rows again after a change of the configuration, newest part first. Each part is stored when it is read. No mark
+ * moves.
+ */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -10,9 +13,9 @@ import type { Reading } from './walk/reading.ts'
 
 export interface Refill {
   readonly until: Instant
-  /** Stores the time up to which rows must still be read again; undefined: no rows must be read again. */
+  /** Stores the time up to which rows must still be read again, or undefined if no row must be read again. */
   readonly record: (refillUntil: Instant | undefined) => Promise<void>
-  /** After `tidemark reset` only: marks rows as deleted that were not read again, and returns their number. */
+  /** Set only after `tidemark reset`. Marks the rows that were not read again as deleted, and returns their number. */
   readonly endReset: (() => Promise<number>) | undefined
 }
 
@@ -35,7 +38,9 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/** Stores the privacy rules of the rows that a backfill reads before the first run, and removes private values. */
+/**
+ * Stores the privacy rules for rows that a backfill reads before the first run. Removes values that are now private.
+ */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)
@@ -46,7 +51,7 @@ export async function storeSettings(context: SyncContext, report: ReportName, sc
   await warehouse.recordCoverage({ report, scope, fence }, nextCoverage(stored, wanted, undefined))
 }
 
-/** Reads the rows again in parts, newest first. The rows neither move the mark nor count as late. */
+/** Reads the rows again in parts, newest first. These rows do not move the mark, and do not count as late. */
 export async function readAgain(context: SyncContext, reading: Reading, refill: Refill): Promise<void> {
   const { until, record, endReset } = refill
   const { config, declaration } = reading.plan

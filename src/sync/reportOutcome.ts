@@ -4,7 +4,7 @@ import { type ReportName, reportNames } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
 const count = z.number()
-/** A count is 0 if another version of this program does not send it. */
+/** Defaults to 0, because another version of this program may not send the count. */
 const sum = count.default(0)
 
 export const Figures = z.object({
@@ -13,7 +13,6 @@ export const Figures = z.object({
   updated: sum,
   deleted: sum,
   rejected: sum,
-  /** Number of values that did not fit their columns. */
   misfits: sum,
   childrenWritten: sum,
   /** Number of columns that were added or widened. */
@@ -31,20 +30,21 @@ export const noFigures = (): Figures => Figures.parse({})
 
 export const OutcomeFacts = z.object({
   report: z.enum(reportNames),
-  /** Identifier of the run; undefined if the report did not run. */
   runId: z.string().optional(),
-  /** `paused`: a refusal or an operator paused the report, so it did not run. `error` has the reason and what to do. */
+  /**
+   * `paused` means that the report did not run, because a refusal or an operator has paused it. `error` has the reason
+   * and what to do.
+   */
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
   figures: Figures,
-  /** The reason why the report is switched off; set only in state `off`. */
+  /** Set only in state `off`. */
   offReason: z.string().optional(),
   elapsedMs: count,
 })
 
 export type ReportOutcome = Readonly<z.infer<typeof OutcomeFacts>> & { readonly error?: SyncError }
 
-/** Adds the figures of one part of a run, such as one currency, to those of the run. */
 export function addFigures(total: Figures, part: Figures): void {
   const latenessMs = Math.max(total.latenessMs, part.latenessMs)
   for (const figure of Object.keys(total) as (keyof Figures)[]) if (figure !== 'frozen') total[figure] += part[figure]

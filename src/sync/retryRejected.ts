@@ -22,7 +22,9 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /** Number of rejected rows that can't be loaded again, because only a fingerprint is stored; undefined means 0. */
+  /**
+   * Number of rejected rows that can't be loaded again, because only their fingerprints are stored. Undefined means 0.
+   */
   readonly withheld?: number
 }
 
@@ -30,9 +32,9 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
   readonly settings: Pick<SyncContext['settings'], 'reports' | 'staging' | 'hashKey'>
 }
 
-/** The number of rejected rows that one query reads. A page of staged rows never has more rows. */
+/** One query reads at most this many rejected rows, so a page of staged rows never has more. */
 const ROWS_AT_ONCE = 500
-/** A batch with this many rows is full: rows of the next load go to a new batch. Rows of one load stay together. */
+/** After this many rows, rows of the next load go to a new batch. Rows of one load stay together. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 
@@ -114,7 +116,7 @@ async function loadAgain(context: RetryContext, report: ReportName, batch: Rejec
     await staging.add(rows)
     read += rows.length
   }
-  // Other loads have removed rejected rows meanwhile. A query with an offset then skips rows that still exist.
+  // Other loads have removed rejected rows meanwhile, so a query with an offset has skipped some rows.
   if (read !== batch.rows) throw batch.moved
   await warehouse.load({
     kind: 'retry',
@@ -171,7 +173,9 @@ class Restaging implements AsyncDisposable {
     return [...this.#gone.values()]
   }
 
-  /** Returns an empty window for each audited record, so that the load deletes no stored entry of the record. */
+  /**
+   * Returns one empty window per audited record. Because it is empty, the load deletes no stored entry of the record.
+   */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({
@@ -184,7 +188,6 @@ class Restaging implements AsyncDisposable {
     await this.#spool[Symbol.asyncDispose]()
   }
 
-  /** Returns the values of columns that come from the request: the currency or the audited record. */
   #askedIn(scope: string): StagedPage['asked'] {
     const known = this.#asked.get(scope)
     if (known !== undefined) return known

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { removeFolder } from '../folders.ts'
 import { type Instant, toMillis } from '../instant.ts'
 
-/** Removes files that were not modified for `keptMs` ms. Throws WAREHOUSE_MISSING if a file belongs to another user. */
+/** Removes files that were not modified for `keptMs` ms. Throws WAREHOUSE_MISSING for a file of another user. */
 export async function removeStaleStaging(staging: string, now: Instant, keptMs: number): Promise<string[]> {
   const removed: string[] = []
   for (const name of await namesIn(staging)) {
@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns the time of the last change (ms); Infinity for a file that another process has removed. */
+/** Returns Infinity for a file that another process has removed. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -10,7 +10,7 @@ import { pausedReports } from './pauses.ts'
 import type { SyncContext } from './context.ts'
 import { syncReport } from './syncReport.ts'
 
-/** Number of reports that run at the same time. More reports need more memory, and fewer would make reports wait. */
+/** More reports at once would need more memory. With fewer, reports would wait longer. */
 const REPORTS_AT_ONCE = 3
 
 /** Runs the reports of `wanted` that are enabled and not paused. If a report fails, its outcome contains the error. */
@@ -51,7 +51,7 @@ function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
   return offReason === undefined ? off : { ...off, offReason }
 }
 
-/** Stores which reports are enabled, and dismisses old rejected rows, as a worker does. */
+/** Stores which reports are enabled. Dismisses old rejected rows, as a worker does. */
 async function recordStates(context: SyncContext): Promise<void> {
   const now = context.client.serviceNow() ?? context.clock.now()
   await context.warehouse.dismissRejected({ lastSeenBefore: minusMs(now, context.settings.rejectedKeepMs) }, now)

@@ -1,4 +1,4 @@
-/** Executes an incremental run of a report. One transaction moves the mark and stores the last row before the mark. */
+/** Executes an incremental run of a report. The mark moves in the transaction that stores the last row before it. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'
@@ -46,7 +46,6 @@ interface ScopePull {
   readonly isLast: boolean
 }
 
-/** Reads the changed rows of a scope, then the rows that must be read again after a change of the configuration. */
 async function pullScope(context: SyncContext, pull: ScopePull): Promise<{ pages: number; figures: Figures }> {
   const { run } = pull
   const last = await context.warehouse.books.lastWindow(run.report, pull.scope)

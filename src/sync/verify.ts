@@ -13,15 +13,14 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Start of the window; undefined: the configured start of the report. */
+  /** Undefined for the start that is configured for the report. */
   readonly from: Instant | undefined
-  /** End of the window; undefined: the mark. */
+  /** Undefined for the mark. */
   readonly to: Instant | undefined
   readonly runId: string
-  /** Returns the mark of a scope (a currency, or '') in the published copy; undefined if it has none. */
+  /** Returns the mark of a scope (a currency, or '') in the published copy. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   readonly pauses: readonly Pause[]
-  /** Compares the rows of a scope with the published copy. */
   readonly compare: (ask: CompareAsk) => Promise<WindowComparison>
 }
 
@@ -41,7 +40,7 @@ export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }
 
-/** Compares all scopes of the report. Throws errors of walks, and USAGE_INVALID if the window can't be compared. */
+/** Compares all scopes of the report. Throws the errors of walks, and USAGE_INVALID if the window can't be compared. */
 export async function verifyReport(context: SyncContext, ask: VerifyAsk): Promise<ScopeComparison[]> {
   const declaration = reportOf(ask.report)
   if (declaration.perRecord !== undefined) {
@@ -95,7 +94,6 @@ function boundsOf(context: SyncContext, { report, from, to }: VerifyAsk, mark: I
 const notVerifiable = (report: ReportName, why: string, cure: string): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: not verified, since ${why}`, { report, cure })
 
-/** Reads a window into the temporary warehouse. Returns the number of pages. */
 async function readInto(
   context: SyncContext,
   { report, scope, since, until, runId }: ComparedScope & { runId: string },

@@ -8,11 +8,13 @@ import type { SyncContext } from '../context.ts'
 export interface TrailRefill {
   /** Trails that were last read at this time or earlier must be read again. */
   readonly askedUntil: Instant
-  /** Records in the warehouse that all trails of the entity were read again. */
   readonly done: () => Promise<void>
 }
 
-/** Stores the current configuration. Returns the trails to read again by the beginning of their scope, e.g. `3:`. */
+/**
+ * Stores the current configuration. Returns which trails must be read again, keyed by the beginning of their scope
+ * (example: `3:`).
+ */
 export async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

@@ -22,13 +22,13 @@ import { serviceClock } from '../walk/serviceClock.ts'
 import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Maximum number of records per load. Each record adds a window and a mark to the load. */
+/** Each record adds a window and a mark to its load. */
 const RECORDS_A_LOAD_MAX = 2_000
-/** Maximum number of trails that one run reads again after a change of configuration, so that runs stay short. */
+/** After a change of the configuration, one run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
-/** If this number of records fail before any succeeds, the run tests whether any trail can be read. */
+/** After this many failed records without any success, the run tests whether any trail can be read. */
 const FAILED_BEFORE_TEST = 20
-/** Errors that may concern only the requested record. After such an error, the run skips the record. */
+/** These errors may concern only the requested record. After such an error, the run skips the record. */
 const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
   'REPORT_FORBIDDEN',
   'REQUEST_INVALID',
@@ -44,7 +44,7 @@ interface Subject {
   readonly record: (recordId: string) => RecordParameters
 }
 
-/** Runs the report. Skips a record that the service refuses, but throws an error if no record can be read. */
+/** Runs the report. A record that the service refuses is skipped. If no record can be read, an error is thrown. */
 export async function syncAudit(given: SyncContext, report: ReportName, runId: string): Promise<ReportRun> {
   const declaration = reportOf(report)
   const startedAt = given.clock.now()
@@ -80,12 +80,11 @@ class Trail {
   /** Records are added one by one, so that no load contains half a trail. */
   #adding: Promise<void> = Promise.resolve()
   #rows = 0
-  /** `#asked`: identifiers of the requested records. `#failed`: the errors of the records that could not be read. */
   readonly #asked = new Set<string>()
   readonly #failed = new Map<string, SyncError>()
   readonly #followed = new Set<Subject>()
   #isAnyRead = false
-  /** Number of the first page (0 or 1); undefined until a record with several pages has shown it. */
+  /** Number of the first page (0 or 1). Undefined until a record with several pages has shown it. */
   #firstNumber: PagingProfile['firstNumber']
 
   constructor(context: SyncContext, { declaration, intake }: { declaration: Declaration; intake: Intake }) {
@@ -147,7 +146,10 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /** If no record was read, tries records that earlier runs have read. If none of them can be read, throws an error. */
+  /**
+   * If no record was read, tries records that earlier runs have read. Throws an error if none of these can be read,
+   * either.
+   */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return
@@ -170,7 +172,7 @@ class Trail {
       const span = { since, until }
       const read = await this.#prove(record, span, clock)
       this.#isAnyRead = true
-      const taken = { due, record, span, clock: earliest(clock, read.firstServedAt), ...read }
+      const taken = { due, record, span, readAt: earliest(clock, read.firstServedAt), ...read }
       this.#adding = this.#adding.then(() => this.#addTrail(taken))
       await this.#adding
     } catch (error) {
@@ -208,19 +210,19 @@ class Trail {
     return { proven: outcome, pages: rows.pages, asked: pages.pages, firstServedAt: pages.firstServedAt ?? clock }
   }
 
-  async #addTrail({ due, record, span, clock, proven, pages, asked }: CollectedTrail): Promise<void> {
+  async #addTrail({ due, record, span, readAt, proven, pages, asked }: CollectedTrail): Promise<void> {
     const values = Object.values(record)
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const page of pages) await this.#intake.add(page, columns)
     this.#rows += proven.rows
-    const until = earliest(span.until, clock)
-    const value = markAfter(due.mark, { ...span, until, clock }, this.#config.settleMs)
+    const until = earliest(span.until, readAt)
+    const value = markAfter(due.mark, { ...span, until, clock: readAt }, this.#config.settleMs)
     const { rows, totalCount, proof } = proven
     const marks = marksOf(this.#declaration).map((mark) => ({ mark, value }))
     await this.#intake.close({
       window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
       entries: { record: values, ...span },
-      audited: { scope: due.scope, at: clock },
+      audited: { scope: due.scope, at: readAt },
     })
     const report = this.#declaration.name as ReportName
     this.#context.onProgress({ report, pages: this.pages, rows: this.#rows })
@@ -258,6 +260,5 @@ interface CollectedTrail extends RecordRead {
   readonly due: DueRecord
   readonly record: RecordParameters
   readonly span: RecordSpan
-  /** The service's time when the trail was read. */
-  readonly clock: Instant
+  readonly readAt: Instant
 }

@@ -16,7 +16,7 @@ import type { Pull } from './pullWindow.ts'
 import { storeSettings } from '../refill.ts'
 
 export interface BackfillOptions {
-  /** The identifier of the backfill, its run and its loads. An open backfill with this identifier is continued. */
+  /** Identifies the backfill, its run and its loads. If a backfill with this identifier is open, it is continued. */
   readonly backfillId: string
   readonly report: ReportName
   readonly from: Instant
@@ -27,7 +27,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
-/** Errors that would occur in every other window, too. They stop the whole backfill. */
+/** These errors would also occur in every other window, so they stop the whole backfill. */
 const STOPPING_ERRORS: readonly ErrorCode[] = [
   'CANCELLED',
   'FENCED',
@@ -43,7 +43,7 @@ const STOPPING_ERRORS: readonly ErrorCode[] = [
   'WAREHOUSE_CORRUPT',
 ]
 
-/** Number of attempts per window and run. Only a temporary error leads to another attempt. */
+/** Attempts per window and run. A window is tried again only after a temporary error. */
 const ATTEMPTS_MAX = 2
 
 /** Runs the backfill to its end. Throws USAGE_INVALID for an impossible range, and the errors in `STOPPING_ERRORS`. */

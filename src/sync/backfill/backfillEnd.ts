@@ -24,7 +24,10 @@ export interface BackfillOutcome {
   readonly failures: readonly BookedWindow[]
 }
 
-/** Cancels a backfill: no process can commit more of its rows. Returns its report; undefined for an ended backfill. */
+/**
+ * Cancels a backfill, so that no process can commit more of its rows. Returns its report, or undefined if the backfill
+ * has already ended.
+ */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
@@ -50,7 +53,6 @@ export interface BackfillEnd {
   readonly startedAt: Instant
 }
 
-/** Stores the end of the backfill and of its run in one transaction. Returns the outcome. */
 export async function recordEnd(context: SyncContext, { options, startedAt }: BackfillEnd): Promise<BackfillOutcome> {
   const { backfillId, report, from: since, to: until } = options
   const { backfills } = context.warehouse
@@ -64,7 +66,6 @@ export async function recordEnd(context: SyncContext, { options, startedAt }: Ba
   return { backfillId, report, range: { since, until }, state, figures, failures }
 }
 
-/** Returns the outcome of a backfill. Its figures are sums over all of its windows. */
 export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
   const figures = await warehouse.backfills.figures(backfillId)
   const failures = await failuresOf({ warehouse }, backfillId)
@@ -74,7 +75,6 @@ export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report
 const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
   (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
 
-/** Returns the error of a backfill with failed windows. Its message contains the error of the newest failed window. */
 export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
@@ -85,7 +85,10 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-/** Stores the error that stopped the backfill, and throws it. If the backfill was cancelled, returns the outcome. */
+/**
+ * Stores the error that stopped the backfill, and throws it. If the backfill was cancelled, returns its outcome
+ * instead.
+ */
 export async function recordStop(
   context: SyncContext,
   { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },
@@ -97,7 +100,8 @@ export async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // On a full disk, the record of the end can't be stored either. The caller must get the error of the backfill.
+  // Ignores the errors of these two statements, for example on a full disk. The caller must get the error of the
+  // backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

@@ -1,4 +1,7 @@
-/** Plans a backfill's windows by the number of rows over time, from totals or, without totals, from the stored rows. */
+/**
+ * Plans the windows of a backfill by the number of rows over time. The numbers come from totals or, without totals,
+ * from the stored rows.
+ */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {
@@ -26,17 +29,19 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** Reads facts from the warehouse or its published copy: stored rows, paging profiles and pauses. */
+  /** Reads stored rows, paging profiles and pauses, from the warehouse or from its published copy. */
   readonly basis: BackfillBasis
 }
 
 export interface BackfillPlan {
   readonly windows: readonly PlannedWindow[]
-  /** The number of requests that were sent to plan the windows. */
-  readonly asked: number
+  readonly requestsSent: number
 }
 
-/** Maximum number of requests for totals. A small range needs only one request per `PAGES_PER_TOTAL` pages of rows. */
+/**
+ * At most this many requests for totals are sent. A small range needs only one request per `PAGES_PER_TOTAL` pages of
+ * rows.
+ */
 const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
@@ -52,7 +57,10 @@ export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<
   const windows: Omit<PlannedWindow, 'number'>[] = []
   for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
   const newestFirst = windows.toSorted((a, b) => b.until - a.until)
-  return { windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })), asked: planning.asked }
+  return {
+    windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })),
+    requestsSent: planning.asked,
+  }
 }
 
 interface PlanningContext {
@@ -108,7 +116,10 @@ class Planning {
     return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
   }
 
-  /** Halves the part with the most rows repeatedly. Totals show the rows in each half; undefined without totals. */
+  /**
+   * Halves the part with the most rows again and again. Totals show how many rows each half has. Returns undefined if
+   * the service sends no totals.
+   */
   async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
     const whole = await this.#count(scope, range)
     if (whole === undefined) return undefined
@@ -153,19 +164,22 @@ class Planning {
 export interface BackfillPreview {
   readonly named: NamedBackfill
   readonly windows: readonly PlannedWindow[]
-  /** The estimated number of requests of the backfill, including those in `planning`. */
+  /** The estimated number of requests of the backfill. It includes the requests in `planning`. */
   readonly requests: number
-  /** The number of requests that were sent to plan the windows. */
+  /** Number of requests that were sent to plan the windows. */
   readonly planning: number
 }
 
 interface PreviewBooks {
-  /** Reads open backfills and their windows; undefined if there is no warehouse yet. */
+  /** Undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview, without windows that an open backfill has `done`. Throws USAGE_INVALID and client errors. */
+/**
+ * Returns the preview without the windows that an open backfill has already read. Throws USAGE_INVALID and client
+ * errors.
+ */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,
@@ -178,7 +192,7 @@ export async function previewBackfill(
   const plan =
     begun === undefined
       ? await planBackfill(context, { report, since, until, basis })
-      : { windows: begun.filter(({ state }) => state !== 'done'), asked: 0 }
-  const requests = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.asked)
-  return { named, windows: plan.windows, requests, planning: plan.asked }
+      : { windows: begun.filter(({ state }) => state !== 'done'), requestsSent: 0 }
+  const requests = plan.windows.reduce((sum, { plannedRequests }) => sum + plannedRequests, plan.requestsSent)
+  return { named, windows: plan.windows, requests, planning: plan.requestsSent }
 }

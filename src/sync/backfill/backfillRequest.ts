@@ -7,9 +7,9 @@ import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** Start of the range; undefined: the start of the report in the configuration. */
+  /** Undefined for the start that is configured for the report. */
   readonly from: Instant | undefined
-  /** End of the range. Undefined: the end of the open backfill with the same start. Without an open backfill: now. */
+  /** Undefined for the end of the open backfill with the same start or, if there is none, for the present time. */
   readonly to: Instant | undefined
 }
 
@@ -18,14 +18,14 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True if the request continues an open backfill. False if it begins a new one. */
+  /** True if the request continues an open backfill. */
   readonly goesOn: boolean
 }
 
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
 export interface RequestContext {
-  /** Reads the open backfills of a report; undefined if there is no warehouse yet. */
+  /** Undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
   readonly now: Instant
@@ -46,7 +46,6 @@ export async function nameBackfill(
   return { backfillId, report, from, to, goesOn: open !== undefined }
 }
 
-/** Throws USAGE_INVALID if the range is impossible, for example in the future. */
 export function checkRange(
   { report, from, to }: Pick<NamedBackfill, 'report' | 'from' | 'to'>,
   { start, now }: Pick<RequestContext, 'start' | 'now'>,

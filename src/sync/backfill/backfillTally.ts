@@ -27,7 +27,10 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /** Planned requests for the windows that this run has read (`#plannedDone`) and for all others (`#plannedLeft`). */
+  /**
+   * Planned requests for the windows that this run has read (`#plannedDone`), and for the windows that remain
+   * (`#plannedLeft`).
+   */
   #plannedDone = 0
   #plannedLeft: number
 

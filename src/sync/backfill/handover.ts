@@ -1,4 +1,7 @@
-/** Hands a pulled window to the process that owns the warehouse: its rows and a manifest are in a staging folder. */
+/**
+ * Hands a pulled window to the process that owns the warehouse. A staging folder has the rows of the window and a
+ * manifest.
+ */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -15,7 +18,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
 
-/** The version of the manifest's format. A window whose manifest has another version is pulled again. */
+/** A window whose manifest has another version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
@@ -66,7 +69,7 @@ export class Handover implements Loader {
     return { ...NO_COUNTS, loadId: number, rows: segment?.rows ?? 0, changes: [] }
   }
 
-  /** Writes the manifest. From then on, another process can load the window. */
+  /** Writes the manifest. After this, another process can load the window. */
   async finish(
     catalog: ObjectCatalog,
     { profile, pages }: Pick<PulledWindow, 'profile' | 'pages'>,
@@ -108,7 +111,6 @@ export class Handover implements Loader {
   }
 }
 
-/** Reads the manifest in `directory`. Throws STAGED_MISSING if it is missing or was written by another version. */
 export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
   const path = join(staging, basename(directory), MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
@@ -124,14 +126,12 @@ const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { fi
 
 type StagedSegment = Omit<Segment, 'catalog'>
 
-/** Returns the segment with the full paths of its files. */
 export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
   ...segment,
   file: stagedFile(staging, pulled, segment),
   collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
 })
 
-/** Throws STAGED_MISSING if a staged file is missing or has another size than was written. */
 export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
   for (const { segment } of pulled.loads) {
     if (segment === undefined) continue
@@ -139,7 +139,6 @@ export async function checkStaged(staging: string, pulled: PulledWindow): Promis
   }
 }
 
-/** Removes a window's folder. After a failed load, the window is pulled again. */
 export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
   rm(join(staging, basename(directory)), { recursive: true, force: true })
 
@@ -147,7 +146,6 @@ export interface PullAsk {
   readonly backfillId: string
   readonly report: ReportName
   readonly scope: string
-  /** Number of the window within its backfill. */
   readonly number: number
   readonly since: Instant
   readonly until: Instant
@@ -155,14 +153,15 @@ export interface PullAsk {
   readonly fence: Fence
   /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /**
-   * Text before each number that staging writes as text, because a double would round it. It differs in each warehouse.
-   */
+  /** Staging writes this text before each number that a double would round. Each warehouse has another text. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
 
-/** Returns a hash of the request and privacy settings. A hash reveals no filters, which may contain personal names. */
+/**
+ * Returns a hash of the settings for requests and privacy. Filters may contain personal names, and a hash does not
+ * reveal them.
+ */
 export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

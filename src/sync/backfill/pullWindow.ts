@@ -6,10 +6,9 @@ import type { WalkContext } from '../context.ts'
 import { Reading } from '../walk/reading.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 
-/** Reads a window, in this process or in another one that has the same staging directory. Rejects after an abort. */
+/** Reads a window, in this process or in another process with the same staging directory. Rejects after an abort. */
 export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
 
-/** Returns a `Pull` that reads windows in this process. */
 export const pullHere =
   (context: PullContext): Pull =>
   (ask, signal) =>

@@ -30,9 +30,8 @@ export interface DifferencePlan {
 
 export class Difference {
   readonly #plan: DifferencePlan
-  /** The source of the first read, which includes deleted rows. */
   readonly #first: SliceSource
-  /** Requests the pages of the other reads, which need only keys and stamps. */
+  /** Requests the pages of all reads after the first. These reads need only keys and stamps. */
   readonly #pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
@@ -43,7 +42,7 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** The number of pages that this object has requested. The pages of the first read do not count. */
+  /** Number of pages that this object has requested. The pages of the first read do not count. */
   get pages(): number {
     return this.#pages.pages
   }
@@ -64,7 +63,10 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /** Reads the pages that had these rows in the first read again. If a row is not there now, reads the whole slice. */
+  /**
+   * Reads the pages again that had these rows in the first read. If a row is missing on them now, reads the whole
+   * slice.
+   */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
@@ -100,7 +102,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows. With the sink `withDeleted`: reads all rows into this sink. */
+  /** Reads the spans without deleted rows or, with the sink `withDeleted`, all of their rows into this sink. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
@@ -123,7 +125,7 @@ export class Difference {
   }
 }
 
-/** The number of the page that contained each row, in the last walk that returned the row. */
+/** For each row, the number of the page that contained the row in the last walk that returned it. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 

@@ -17,24 +17,23 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True if a 403 concerns only the requested record, as in audit reports (spec §7), and not the whole report. */
+  /** True for audit reports, where a 403 concerns only the requested record (spec §7). */
   readonly forbidsOnlyRecord?: boolean
 }
 
 export interface FetchedPage {
   readonly number: number
-  /** The page number in the request. It is one less than `number` if the service's first page is 0. */
+  /** The page number in the request. If the service counts pages from 0, it is one less than `number`. */
   readonly sent: number
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
-  /** The error with which the service refused the page. A refused page is empty. */
+  /** Set if the service refused the page. A refused page has no rows. */
   readonly refusal?: SyncError
 }
 
-/** After this number of pages, a run tests once whether the service respects the lower bound of a request. */
+/** After this many pages, a run tests once whether the service respects the lower bound of a request. */
 const PAGES_BEFORE_TEST = 200
-/** An instant at which no row was modified or created. */
 const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 
 export class PageSource {
@@ -65,7 +64,6 @@ export class PageSource {
     this.profile = plan.profile
   }
 
-  /** The number of pages that can still be read before WALK_TOO_LONG is thrown. */
   get pagesLeft(): number {
     return this.#context.settings.limits.walkPagesMax - this.pages
   }
@@ -88,7 +86,7 @@ export class PageSource {
     })
   }
 
-  /** Reads the page with the number `sent` in the request. The first page is 0 or 1. Can throw BOUNDS_IGNORED. */
+  /** Reads the page that has the number `sent` in the request. The first page is 0 or 1. Can throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
     const { report } = this.#plan
     this.#checkLength()

@@ -10,14 +10,16 @@ import type { SliceSource } from './walkPages.ts'
 
 export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
   readonly span: Span
-  /** The proof of the slice. If several slices are joined, all their proofs. Example: `single+total`. */
+  /** The proof of the slice. If several slices were merged into it, all their proofs. Example: `single+total`. */
   readonly proof: string
 }
 
-/** If the old part of a span is this many times longer than the young part, the old part is read separately. */
+/** The old part of a span is read separately if it is this many times longer than the young part. */
 const HISTORY_RATIO = 100
 
-/** Yields each slice when it is proven. `rowsExpected`: the number of rows that an earlier read has returned. */
+/**
+ * Yields each slice as soon as it is proven. `rowsExpected` is the number of rows that an earlier read has returned.
+ */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],

@@ -23,16 +23,16 @@ export interface ReadingPlan extends DifferencePlan {
   readonly runId: string
   readonly profile: PagingProfile
   readonly reason: RowSource
-  /** Pages and rows that the run has read in other currencies. They count in the reported progress. */
+  /** Pages and rows that the run has already read in other currencies. The reported progress includes them. */
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
 /** The facts about a closed slice that its load stores in the same transaction as the rows. */
 export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
-  /** The time up to which the window is complete; undefined: up to the service's clock in its first response. */
+  /** The window is complete up to this time. If undefined, the service's clock in its first response is used. */
   readonly knownUntil?: Instant
-  /** Set only in a reconcile: the creation time (or modification time) up to which the reconcile has read all rows. */
+  /** Set only by a reconcile. It has read all rows up to this creation time (or modification time). */
   readonly reached?: Instant
 }
 
@@ -46,7 +46,7 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` has read by creation time; undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
-  /** Finds deleted rows if rows may lack a deletion flag; undefined if all rows have one. */
+  /** Undefined if all rows have a deletion flag. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -75,17 +75,17 @@ export class Reading implements AsyncDisposable {
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
   }
 
-  /** The number of pages so far. Pages that were read again without deleted rows count too. */
+  /** Number of pages so far. Pages that were read again without deleted rows also count. */
   get pages(): number {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** The number of rows on all pages so far, including those of walks without a proof. */
+  /** Number of rows on all pages so far. Rows of walks without a proof also count. */
   get rows(): number {
     return this.#rows.added
   }
 
-  /** True if rows are also requested by creation time: a row that was never edited may match no modification filter. */
+  /** Whether rows are also requested by creation time. A row that was never edited may match no modification filter. */
   get asksCreated(): boolean {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
@@ -154,7 +154,9 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /** Page number of each row without a deletion flag in the current slice. Rows of dropped walks stay in this map. */
+  /**
+   * The page number of each row without a deletion flag in the current slice. Rows of dropped walks are not removed.
+   */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
@@ -187,7 +189,10 @@ class ReadRows implements RowSink {
   }
 }
 
-/** Requests one row. Returns the service's current total, of all rows or within `bounds`; undefined without totals. */
+/**
+ * Requests one row to get the service's current total, of all rows or within `bounds`. Returns undefined if the service
+ * sends no totals.
+ */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},
@@ -196,7 +201,10 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** Whether all rows have a creation time (`dated`) or some have none (`undated`). `unknown`: the totals change. */
+/**
+ * Whether all rows have a creation time (`dated`) or some have none (`undated`). If totals change meanwhile, this is
+ * `unknown`.
+ */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }
@@ -218,7 +226,6 @@ export async function totalOfCreated(reading: Reading): Promise<CreationTotal> {
   return { kind }
 }
 
-/** Stores the paging profile if this reading has changed it. */
 export async function learnPaging({ warehouse, fence }: SyncContext, { plan, source }: Reading): Promise<void> {
   const { name: report, pageSize } = plan.config
   const { profile } = source.pages

@@ -8,9 +8,9 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 import { eachBounded } from './bounded.ts'
 import type { FetchedPage, PageSource } from './pageSource.ts'
 
-/** Receives the rows of a slice. If a walk ends without a proof, its rows are removed. */
+/** Receives the rows of a slice. If a walk ends without a proof, `drop` removes its rows. */
 export interface RowSink {
-  /** Remembers where a slice begins. `drop` removes all rows that were added after this point. */
+  /** Remembers where the slice begins. `drop` removes all rows that were added after this point. */
   begin(): Promise<void>
   add(page: FetchedPage): Promise<void>
   drop(): Promise<void>
@@ -23,7 +23,7 @@ export interface SliceSource {
   readonly axis: 'window' | 'created'
   readonly policy: WalkPolicy
   readonly terms: WalkTerms
-  /** The target of the rows; undefined if only their keys are needed, as in the second read of budgets. */
+  /** Undefined if only the keys of rows are needed, as in the second read of budgets. */
   readonly rows?: RowSink | undefined
   readonly concurrency: number
   readonly observe?: Observe | undefined
@@ -32,13 +32,12 @@ export interface SliceSource {
 export const questionFor = ({ question, axis }: SliceSource, span: Span | undefined): Question =>
   span === undefined ? question : { ...question, [axis]: span }
 
-/** Returns the texts of the rows that have no key. */
 export const keylessOf = ({ rejected }: ScannedPage): string[] =>
   rejected.filter(({ key }) => key === undefined).map(({ text }) => text)
 
 export class PageWalk {
   readonly walk: Walk
-  /** Of all pages that have rows, the page with the highest number. */
+  /** The page with the highest number among the pages that have rows. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -109,7 +108,10 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous page. False for pages of one row: a key shows if the row is new. */
+  /**
+   * Returns whether the page repeats the previous page. Returns false for pages of one row, whose key shows whether the
+   * row is new.
+   */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

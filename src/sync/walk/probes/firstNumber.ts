@@ -1,4 +1,4 @@
-/** Finds whether the service counts pages from 0 or from 1 (undefined in spec §4, rule 2). */
+/** Finds whether the service counts pages from 0 or from 1. The specification (§4, rule 2) does not define this. */
 import { type ErrorCode, SyncError } from '../../../errors.ts'
 import type { Instant } from '../../../instant.ts'
 import { loneStamp, sharedRows } from '../../../plan/firstNumber.ts'
@@ -8,7 +8,10 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with fewer rows than the total. Returns the first page's number; undefined if unknown. */
+/**
+ * Reads page 0 after walks that returned fewer rows than the total. Returns the number of the first page, or undefined
+ * if it stays unknown.
+ */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -21,7 +24,10 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the number of the first page; undefined if unknown. A row that is requested alone is on the first page. */
+/**
+ * Returns the number of the first page, or undefined if it stays unknown. A row that is requested alone must be on the
+ * first page.
+ */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
@@ -47,7 +53,9 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/** Half the length (µs) of the window around a row's time. The second is for services that cut times to seconds. */
+/**
+ * Half the length (µs) of the window around a row's time. The longer window is for services that cut times to seconds.
+ */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {
@@ -69,8 +77,8 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
 }
 
 /**
- * Returns the number of the first page. Undefined: page 0 changes between two requests, or the service has too few
- * rows. `again` reads the first page again, to find rows that existed during all requests.
+ * Returns the number of the first page. Returns undefined if page 0 changes between two requests, or if the service has
+ * too few rows. `again` reads the first page again, to find rows that existed during all requests.
  */
 async function numberBySmallPages(
   read: Read,
@@ -99,7 +107,10 @@ const FAILURES: readonly ErrorCode[] = [
   'ANSWER_TOO_LARGE',
 ]
 
-/** Returns page 0; undefined if page 0 is refused or only page 0 fails (`FAILURES`). Throws if page 1 fails, too. */
+/**
+ * Reads page 0. Returns undefined if the service refuses page 0, or if page 0 fails (`FAILURES`) but page 1 does not.
+ * If page 1 fails, too, throws its error.
+ */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)

@@ -12,7 +12,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 
-/** The last page. The walk back to page 1 uses this response if the page is short; a full page is requested again. */
+/** The last page. If it is short, the walk back to page 1 uses this response. A full last page is requested again. */
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
@@ -23,7 +23,9 @@ type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** `guess`: the page to request first. `stop`: the page at which a load is full; undefined: one load is enough. */
+/**
+ * `guess` is the page to request first. `stop` is the page at which a load is full, or undefined if one load is enough.
+ */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -37,7 +39,10 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/** Returns the last page, or two parts of the span if its pages fill more than a load; undefined if uncertain. */
+/**
+ * Returns the last page. If its pages fill more than a load, returns two parts of the span instead. Returns undefined
+ * if the last page is uncertain.
+ */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
@@ -103,7 +108,7 @@ function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): read
 
 interface SeenPages {
   readonly first: FetchedPage
-  /** The page with the highest number among the full pages. */
+  /** The full page with the highest number. */
   readonly full: FetchedPage
   readonly short: FetchedPage | undefined
 }
@@ -116,7 +121,6 @@ function sightOf({ page }: FetchedPage, { first, full, short }: SeenPages): Sigh
   return sameKeys(page, first.page) || sameKeys(page, full.page) ? 'odd' : 'full'
 }
 
-/** Returns whether both pages have the same keys, in any order. */
 function sameKeys(a: FetchedPage['page'], b: FetchedPage['page']): boolean {
   if (a.rowCount !== b.rowCount || a.keys.length !== b.keys.length) return false
   const keys = new Set(a.keys)

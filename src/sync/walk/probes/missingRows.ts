@@ -42,7 +42,6 @@ export async function probeNarrower({ source, slice, first }: ProbedSlice, walk:
   return 'nothing new'
 }
 
-/** Returns the keys of the page's rows, and the texts of its rows without a key. */
 const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keylessOf(page)]
 
 /**
