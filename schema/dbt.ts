@@ -1,17 +1,16 @@
-/** Builds the content of dbt's `sources.yml`: all tables with their columns, tests and freshness. */
+/** Builds the content of dbt's `sources.yml`, which declares all tables with their columns, tests and freshness. */
 import type { BookTable, ColumnEntry, WarehouseColumns } from './dictionary.ts'
 import { reports } from './index.ts'
 import type { Declaration } from './report.ts'
 import { CHILD_COLUMNS, type ReportTable, tableOf, VERSION_COLUMNS } from './tables.ts'
 
 export interface DbtInput {
-  /** The name under which dbt attaches the published copy. */
   readonly database: string
   readonly columns: WarehouseColumns
   readonly books: readonly BookTable[]
-  /** Tables and views of schema `history`; empty if no report keeps a history. */
+  /** Tables and views of schema `history`. Empty if no report keeps a history. */
   readonly histories: readonly BookTable[]
-  /** Milliseconds between the runs of each enabled report; undefined for a report with a cron schedule. */
+  /** The milliseconds between the runs of each enabled report. Undefined for a report with a cron line. */
   readonly everyMs: ReadonlyMap<string, number | undefined>
 }
 
@@ -132,7 +131,7 @@ const parentTest = (child: string, parent: ReportTable): Section => ({
   },
 })
 
-/** Combines the key columns into one SQL value, because dbt's tests accept only one column. */
+/** Joins the key columns to one SQL expression, because dbt's tests accept only one column. */
 const keyExpression = (columns: readonly string[]): string =>
   columns.length === 1 ? (columns[0] ?? '') : `(${columns.join(', ')})`
 

@@ -11,7 +11,6 @@ export interface ColumnEntry {
   readonly comment: string
 }
 
-/** The columns of the tables of reports and collections, by table name. */
 export type WarehouseColumns = ReadonlyMap<string, readonly ColumnEntry[]>
 
 export interface BookTable {
@@ -34,7 +33,7 @@ const SHAPES =
   '  `name`), `modifiedAt` (`record_modified` and `aggregate_record_modified`) and `totalChanges`, and leaves other columns as\n' +
   '  they are. The specification does not name which shape a response has: Tidemark accepts both, also mixed.'
 
-/** Returns the dictionary as Markdown. With `stored`, the dictionary also lists the columns of that warehouse. */
+/** Returns Markdown. If `stored` is set, the dictionary also lists the columns of that warehouse. */
 export function dictionary(books: readonly BookTable[], stored?: WarehouseColumns): string {
   const blocks = [
     '# Tables',
@@ -128,7 +127,6 @@ function historyChapter(): string[] {
 const indexRow = ({ name, key, children }: ReportTable): string =>
   `[${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length}`
 
-/** Questions of people who query the tables, each with the table of schema `tidemark` that answers the question. */
 const QUESTIONS = [
   ['How complete is a report, and why not more?', 'freshness'],
   ['Which rows could not be stored, and why?', 'rejected_rows'],
@@ -187,11 +185,11 @@ function columnTable(columns: readonly ColumnEntry[]): string {
   return markdownTable('column | type | meaning', rows)
 }
 
-/** Returns a Markdown table. In `head` and in each of `rows`, ` | ` separates the cells. */
+/** In `head` and in each of `rows`, ` | ` separates the cells. */
 function markdownTable(head: string, rows: readonly string[]): string {
   const rule = `|${'---|'.repeat(head.split(' | ').length)}`
   return [`| ${head} |`, rule, ...rows.map((row) => `| ${row} |`)].join('\n')
 }
 
-/** Escapes bars and replaces line breaks in a field's name, because they would break the Markdown table. */
+/** Vertical bars and line breaks in a field's name would break the Markdown table. */
 const cell = (text: string): string => text.replaceAll(/\p{Cc}+/gu, ' ').replaceAll('|', '\\|')

@@ -30,7 +30,6 @@ export const isReportName = (name: string): name is ReportName => byName.has(nam
 
 export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
 
-/** Returns true for an audit report that needs a separate request for each record. */
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
 
 export type { Declaration } from './report.ts'

@@ -1,14 +1,14 @@
-/** Types of a report's declaration. Requests, tables and documents are made from the declaration. */
+/** The declaration of a report. Requests, tables and documents are made from declarations. */
 
-/** The field types of the specification, and `json` for an object that is stored unchanged (spec §2, conventions). */
+/** The field types of the specification (§2). `json` is for an object that is stored unchanged. */
 export type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'boolean' | 'date-time'
 
 export interface Field {
   readonly type: FieldType
-  /** The specification's description of the field. It becomes the comment on the column. */
+  /** The specification's description of the field, which becomes the comment on the column. */
   readonly meaning: string
-  /** Other names of the field. Example: in some rows, `eventName` fills the column `name` (spec §2, event row). */
+  /** Other names that rows use for this field. Example: `eventName` for the field `name` (spec §2, event row). */
   readonly also?: readonly string[]
 }
 
@@ -35,7 +35,7 @@ export interface Window {
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
-  /** Name of the report on the command line and in YAML. It is also the name of its table. */
+  /** The name on the command line and in YAML, and the name of the table. */
   readonly name: string
   readonly meaning: string
   /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
@@ -47,15 +47,13 @@ export interface Declaration {
   /** Columns for values that are in the request and not in the row: the requested currency or record. */
   readonly asked: readonly RequestColumn[]
   readonly fields: Readonly<Record<string, Field>>
-  /** Columns with the modification time. The first one with a value decides which of two versions of a row is newer. */
+  /** Columns with a modification time. The first one with a value decides which of two versions of a row is newer. */
   readonly newerBy: readonly string[]
   readonly window: Window & { readonly required: boolean }
   /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
   readonly created?: Window
   readonly deletes: Deletes
-  /** The field that marks a deleted row; undefined if rows have no such field. */
   readonly deletedFlag?: string
-  /** The request parameter that adds deleted rows to the response. Example: `includeDeleted`. */
   readonly includeDeleted?: string
   /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
@@ -88,11 +86,9 @@ export const string = field('string')
 export const boolean = field('boolean')
 export const json = field('json')
 
-/** Declares a collection that is an array. */
 export const many = (field: string): Collection => ({ field, holds: 'many' })
-/** Declares a collection that is one object, so that a row has at most one child row. */
+/** Declares a collection in which each row has at most one item. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
-/** Declares collections that are arrays. Each field has the same name as its `expand` flag. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

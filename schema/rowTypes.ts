@@ -40,7 +40,7 @@ const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 /** Ignores the digits of a decimal type. Example: `DECIMAL(38,9)` has the same value type as `DECIMAL`. */
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
-/** The key columns of each table. They are never NULL, although they have no constraint in DuckDB. */
+/** Key columns are never NULL, although no constraint in DuckDB says so. */
 const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
   reports
     .map(tableOf)
@@ -53,7 +53,7 @@ const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
 const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>
   nullable && (table.schema === 'tidemark' || KEYS.get(table.name)?.includes(name) !== true)
 
-/** Returns one interface for each table, and an interface `Database` of all tables for query builders (Kysely). */
+/** Returns one interface for each table, and the interface `Database` that query builders such as Kysely need. */
 export function typescriptOf(tables: readonly RowTable[]): string {
   const members = tables.map((table) => `  '${qualified(table)}': ${interfaceName(table)}\n`)
   return `/** Made by "tidemark schema --format typescript": rows as getRowObjectsJS() of @duckdb/node-api returns them. */
@@ -76,10 +76,10 @@ function interfaceOf(table: RowTable): string {
 const docOf = (comment: string, indent: string): string =>
   comment === '' ? '' : `${indent}/** ${comment.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */\n`
 
-/** Returns Kysely's name of the table. Examples: `events` for `main.events`, and `current.events`. */
+/** Examples: `events` for `main.events`, and `current.events`. */
 const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? name : `${schema}.${name}`)
 
-/** Returns the name of the table's interface. Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
+/** Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 

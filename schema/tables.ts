@@ -63,7 +63,6 @@ export const SYSTEM_COLUMNS: readonly Column[] = [
   column('_row_hash', 'UBIGINT', 'Fingerprint of the row as sent. An equal row is not written again'),
 ]
 
-/** Columns that only the tables in schema `history` have. */
 export const VERSION_COLUMNS: readonly Column[] = [
   column('_valid_from', 'TIMESTAMPTZ', 'Service time at which this version was first seen'),
   column('_valid_to', 'TIMESTAMPTZ', 'Service time at which the next version was seen; null: the present version'),
@@ -104,13 +103,12 @@ export function tableOf(report: Declaration): ReportTable {
   }
 }
 
-/** Returns the key fields that the row itself contains, in the order of the key. */
+/** Returns the key fields that are in the row itself, in the order of the key. Other key fields are in the request. */
 export function wireKey(report: Declaration): readonly string[] {
   const byColumn = new Map(Object.keys(report.fields).map((field) => [snakeCase(field), field]))
   return report.key.flatMap((column) => byColumn.get(column) ?? [])
 }
 
-/** Returns all names of all documented fields. Example: `name` and `eventName` are names of one field. */
 export function documentedFields(report: Declaration): ReadonlySet<string> {
   return new Set(Object.entries(report.fields).flatMap(([name, field]) => [name, ...(field.also ?? [])]))
 }
@@ -119,7 +117,7 @@ export function collectionFields(report: Declaration): readonly string[] {
   return Object.values(report.expand).flatMap((added) => (added === 'fields' ? [] : [added.field]))
 }
 
-/** Omits the deletion flag, because it fills the system column `is_deleted`. */
+/** Omits the deletion flag, because the flag fills the system column `is_deleted`. */
 function fieldColumns(report: Declaration): FieldColumn[] {
   return Object.entries(report.fields)
     .filter(([name]) => name !== report.deletedFlag)

@@ -9,7 +9,6 @@ export interface ValueRule {
   readonly takes: string
   /** Each example contains an accepted JSON value, an arrow, and the value as DuckDB prints it (in UTC). */
   readonly examples: readonly Example[]
-  /** JSON values that the type does not accept. */
   readonly misfits: readonly string[]
 }
 
@@ -86,9 +85,7 @@ export const VALUES: Readonly<Record<ColumnType, ValueRule>> = {
   JSON: { misfit: 'no JSON', takes: 'everything, as sent', examples: ['{"a":1.10} → {"a":1.10}'], misfits: [] },
 }
 
-/** The types that an operator can choose for a column (`tidemark schema --retype`). */
 export const chosenTypes = (Object.keys(VALUES) as ColumnType[]).filter((type) => type !== 'JSON')
 
-/** Splits an example into the JSON value and the stored value. */
 export const partsOf = (example: Example): [sent: string, stored: string] =>
   example.split(' → ') as [sent: string, stored: string]

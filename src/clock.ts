@@ -5,11 +5,9 @@ import { fromMillis, type Instant } from './instant.ts'
 export interface Clock {
   now(): Instant
   monotonicMs(): number
-  /** Waits for `ms`. Rejects when the signal aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Runs `action` after `ms`, unless the returned function is called first. Does not keep the process alive. */
   after(ms: number, action: () => void): () => void
-  /** Lets other tasks of the event loop run. A long computation calls this function between its steps. */
   nextTurn(): Promise<void>
   random(): number
 }

@@ -3,7 +3,7 @@ import { open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { PRIVATE_FILE } from './folders.ts'
 
-/** Writes a file or a folder from the system's cache to the disk. Returns its size in bytes. */
+/** Writes a file or a folder from the system's cache to the disk. Returns the size in bytes. */
 export async function flush(path: string): Promise<number> {
   await using handle = await open(path, 'r')
   await handle.sync()
@@ -25,7 +25,7 @@ export async function replaceFile<T>(file: string, write: (temporary: string) =>
   }
 }
 
-/** Removes all temporary files of `replaceFile` for `file`. Only the process that writes `file` calls this function. */
+/** Removes temporary files of killed calls of `replaceFile`. Only the process that writes `file` may call this. */
 export async function removeTemporaryFiles(file: string): Promise<void> {
   const folder = dirname(file)
   for (const name of await readdir(folder)) {
@@ -33,6 +33,6 @@ export async function removeTemporaryFiles(file: string): Promise<void> {
   }
 }
 
-/** Replaces a file with a new file that contains `text` and that only this user can read. */
+/** Replaces a file. Only this user can read the new file. */
 export const replaceText = (file: string, text: string): Promise<void> =>
   replaceFile(file, (temporary) => writeFile(temporary, text, { mode: PRIVATE_FILE }))

@@ -28,7 +28,6 @@ export function makeFolder(folder: string, mode?: number): void {
   try {
     mkdirSync(folder, mode)
   } catch (error) {
-    // Ignores the error if another process has created the folder in the meantime.
     if (!isFolder(folder)) throw error
   }
 }
@@ -85,7 +84,7 @@ export const ownFileRefused = (path: string, thrown: unknown): unknown =>
     cure: 'Find its owner: a process of another user, perhaps root, created it. After that process has ended, change the owner to this user, or remove it.',
   })
 
-/** Removes a folder. Throws WAREHOUSE_MISSING if the folder belongs to another user, for example to root. */
+/** Throws WAREHOUSE_MISSING if the folder belongs to another user, for example to root. */
 export async function removeFolder(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true })

@@ -27,7 +27,6 @@ export const earliest = (...instants: readonly Instant[]): Instant => Math.min(.
 
 export const latest = (...instants: readonly Instant[]): Instant => Math.max(...instants) as Instant
 
-/** Returns the milliseconds from `from` to `to`. The result is negative if `to` is earlier. */
 export const millisBetween = (from: Instant, to: Instant): number => (to - from) / MICROS_PER_MS
 
 /** Parses an ISO 8601 time (spec §4, rule 1). No zone means UTC. Digits after the microsecond are ignored. */
@@ -48,7 +47,7 @@ export function formatInstant(instant: Instant): string {
   return `${new Date(wholeSecond * 1_000).toISOString().slice(0, 19)}.${String(micros).padStart(6, '0')}Z`
 }
 
-/** Returns whether the date exists. `Date.parse` changes a date such as 30 February to a date in March. */
+/** `Date.parse` would change a date such as 30 February to a date in March. */
 function isCalendarDate(date: string): boolean {
   const ms = Date.parse(`${date}T00:00:00Z`)
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date)

@@ -23,7 +23,6 @@ export interface GuardedLog extends Log {
 export interface LogOptions {
   readonly level: LogLevel
   readonly destination?: { write(text: string): unknown }
-  /** True means lines for people, false means JSON. The default is true on a terminal. */
   readonly pretty?: boolean
   /** Receives each line of level `debug` or higher as masked JSON, even if `level` is higher. */
   readonly keep?: ((line: string) => void) | undefined
@@ -44,7 +43,7 @@ const SECRET_FIELDS = [
   'cookie',
 ]
 
-/** pino masks the fields with these paths. In more deeply nested fields, only secrets given to `guard` are masked. */
+/** pino masks the fields with these paths. In fields that are nested more deeply, only guarded secrets are masked. */
 const SECRET_PATHS = SECRET_FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`, `*.*.*.${field}`])
 
 /** A shorter text is not masked, because it can be part of ordinary words. */
@@ -79,7 +78,6 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
 
 const levelOf = (line: string): number => Number(/^\{"level":(\d+)/.exec(line)?.[1])
 
-/** Matches user and password in an address of a queue or a proxy. */
 const CREDENTIALS_IN_ADDRESS = /(\b[a-z][a-z\d+.-]*:\/\/)[^\s"\\/@]*@/gi
 
 function withoutSecrets(line: string, guarded: ReadonlySet<string>): string {

@@ -1,4 +1,4 @@
-/** The hook for metrics, traces and debug logs. Each run, walk, request and load is passed to an `Observe` function. */
+/** The hook for metrics, traces and debug logs. Each run, walk, request and load goes through an `Observe` function. */
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
@@ -15,10 +15,9 @@ export interface Subject {
 
 export type Note = (facts: Facts) => void
 
-/** Runs `work`. Returns its result or throws its error. */
 export type Observe = <T>(subject: Subject, work: (note: Note) => Promise<T>) => Promise<T>
 
-/** Runs `work`. Then calls `end` with all facts, the duration and, if the work failed, the code of the error. */
+/** Calls `end` after `work`, with all facts, the duration and, if `work` has failed, the code of the error. */
 export async function measure<T>(
   { facts: known = {} }: Subject,
   work: (note: Note) => Promise<T>,
@@ -41,7 +40,7 @@ export async function measure<T>(
 
 export const unobserved: Observe = (_, work) => work(() => undefined)
 
-/** Returns one observer that calls all `observers`. The first observer is the outermost. */
+/** Returns an observer that calls all `observers`. The first one is the outermost. */
 export const observedBy = (...observers: readonly Observe[]): Observe =>
   observers.length === 0 ? unobserved : observers.reduceRight(around)
 

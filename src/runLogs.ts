@@ -9,7 +9,6 @@ export const runLogsOf = (warehouse: string): string => `${warehouse}.logs`
 
 export const RUN_LINES_MAX = 1_000
 const HOUR_BYTES_MAX = 16 * 1_048_576
-/** If all files together are larger, the oldest files are removed. */
 export const LOGS_BYTES_MAX = 256 * 1_048_576
 /** At most this number of runs has a line count in memory. The run with the oldest last line is removed first. */
 const RUNS_COUNTED_MAX = 10_000
@@ -39,7 +38,7 @@ export class RunLogs implements AsyncDisposable {
     this.#clock = clock
   }
 
-  /** Stores a log line that has a `runId`. Never throws, because a full disk must not end the run. */
+  /** Never throws, because a full disk must not end the run. */
   take(line: string): void {
     const runId = /"runId":"([^"]+)"/.exec(line)?.[1]
     if (runId === undefined || !this.#hasRoom(runId)) return
@@ -120,7 +119,7 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines of a run, earliest first, or [] if the files were removed. */
+/** Returns the lines, earliest first, or [] if the files were removed. */
 export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
@@ -134,7 +133,7 @@ export async function linesOfRun(directory: string, runId: string): Promise<RunL
 /** The level `info` as a number in pino. A run that was skipped has only lines of level `debug`. */
 const INFO_LEVEL = 30
 
-/** Returns the report's last run that has an `info` line. If no run has one, returns the last run. */
+/** Returns the last run that has an `info` line. If no run has one, returns the last run. */
 export async function lastRunOf(directory: string, report: string): Promise<string | undefined> {
   let lastRun: string | undefined
   for (const name of (await filesIn(directory)).toReversed()) {
@@ -147,7 +146,7 @@ export async function lastRunOf(directory: string, report: string): Promise<stri
   return lastRun
 }
 
-/** Returns the log lines in the text. Ignores an incomplete line: its process was killed while it wrote the line. */
+/** Ignores an incomplete line, which remains if the process was killed while it wrote the line. */
 function parsed(text: string): RunLine[] {
   return text.split('\n').flatMap((line) => {
     const value = attempt(() => JSON.parse(line) as RunLine | null, null)

@@ -7,13 +7,13 @@ export class Secret {
   #value: string
   readonly #source: (() => Promise<string | undefined>) | undefined
 
-  /** `source` reads the secret again, for example from a file that the operator replaces. */
+  /** `source` reads the secret again, for example from a file that an operator has replaced. */
   constructor(value: string, source?: () => Promise<string | undefined>) {
     this.#value = value
     this.#source = source
   }
 
-  /** Reads the secret from its source again. Returns true if the secret has changed. */
+  /** Returns true if the secret has changed. */
   async readAgain(): Promise<boolean> {
     const now = await this.#source?.()
     if (now === undefined || now === this.#value) return false
@@ -38,7 +38,7 @@ export class Secret {
   }
 }
 
-/** Returns all spellings of a secret: in text, JSON, URLs, HTML and Base64. The longest spelling is first. */
+/** Returns the spellings in text, JSON, URLs, HTML and Base64, the longest spelling first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []
   const inUrl = encodeURIComponent(value)

@@ -55,10 +55,10 @@ interface BackfillNamesOptions {
   readonly startOf: (report: ReportName) => Instant
 }
 
-/** Finds or creates the backfill for each request. Equal requests join one backfill, so that a range is read once. */
+/** Finds or creates the backfill for each request. Equal requests share one backfill, so a range is read only once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** Jobs of active calls to `withJobs`. The queue perhaps does not contain these jobs yet. */
+  /** The jobs of all active calls to `withJobs`. The queue may not contain these jobs yet. */
   readonly #inProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 

@@ -11,23 +11,21 @@ import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
 import { JOB_OPTIONS, WindowJob, WindowResult } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** A puller reads this many windows at the same time. These windows share the request limits of one client. */
-const PULLED_AT_ONCE = 2
+const WINDOWS_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
 export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
-  /** For each report: the number (epoch) of the backfill whose window this process has read last. */
-  const epochs = new Map<ReportName, number>()
+  const lastBackfillEpochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
-    concurrency: PULLED_AT_ONCE,
+    concurrency: WINDOWS_AT_ONCE,
     process: async (task) => {
       const { ask } = task.data
       const { signal } = task
       const { report, fence } = ask
       // A new backfill begins only if its report is not paused. The client then forgets an earlier 403 of the report.
-      if (epochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
-      epochs.set(report, fence.epoch)
+      if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
+      lastBackfillEpochs.set(report, fence.epoch)
       using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
       const { directory } = await pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
       return { directory }
@@ -41,7 +39,7 @@ const POLL_EVERY_MS = 200
 const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
-/** Cancels a job whose window the backfill no longer needs. Only the process that runs a job can cancel the job. */
+/** Cancels a job when the backfill no longer needs its window. Only the process that runs a job can cancel the job. */
 function abortWhenUnwanted(
   { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
   { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
@@ -118,7 +116,7 @@ interface Watch extends QueuedPull {
 async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
   for (let poll = 1; ; poll += 1) {
     await context.clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. If the state is `completed`, the job then contains the result.
+    // The state is read before the job. So if the state is `completed`, the job contains the result.
     const state = await stateOf()
     const job = await find()
     if (job === undefined) throw lostWindowError(ask)
@@ -128,7 +126,7 @@ async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watc
     const { clock } = context
     const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
     if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // Removal fails if a dead puller still has the lock of the job. The failure is harmless: no puller runs.
+    // The removal fails if a dead puller still has the lock of the job. This is harmless, because no puller runs.
     await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
     return undefined
   }

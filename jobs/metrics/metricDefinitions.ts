@@ -1,13 +1,11 @@
 /** Defines every metric. The values of labels come from fixed lists, so that the number of time series is limited. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** Bounds of the histogram for response times, in seconds. The first read of a large report can take minutes. */
-const REQUEST_SECONDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+const REQUEST_SECONDS_BOUNDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
 const WORK_SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
 
 export type Meters = ReturnType<typeof createMeters>
 
-/** Returns all metrics. Gauges are set each time that Prometheus reads the metrics. */
 export function createMeters(registry: Registry) {
   const registers = [registry]
   const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
@@ -28,7 +26,7 @@ export function createMeters(registry: Registry) {
     requests: counter('requests_total', 'Requests to the service by report and status', ['report', 'status']),
     requestSeconds: histogram('request_duration_seconds', 'From sending a request to the last byte of its answer', {
       labelNames: ['report'],
-      buckets: REQUEST_SECONDS,
+      buckets: REQUEST_SECONDS_BOUNDS,
     }),
     answerBytes: counter('answer_bytes_total', 'Bytes of answers, decompressed', ['report']),
     tokenRequests: counter('token_requests_total', 'Requests for a token by status', ['status']),

@@ -24,7 +24,7 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
-  /** Called if DuckDB accepts no more statements. The worker then opens the file again. */
+  /** Called when DuckDB accepts no more statements. The worker then opens the file again. */
   readonly onBroken: () => void
 }
 
@@ -77,7 +77,7 @@ export class Owner {
     })
   }
 
-  /** Reads changed rows before a reconcile. Takes the incremental lease, so that no incremental run is active. */
+  /** Reads changed rows before a reconcile. Takes the lease of incremental runs, so that no such run is active. */
   #runIncrementalFirst(task: Task<ReconcileJob>, context: SyncContext) {
     const { report } = task.data
     const lease = { ...this.#lease(task, `incremental ${report}`), as: 'reconcile' }
@@ -120,7 +120,7 @@ export class Owner {
       if (error === undefined) return { state, rows: figures.rows }
       // The backfill has tried all windows, and some failed. The job ends, because an immediate retry would fail again.
       if (result !== undefined) return { state }
-      await this.#probe()
+      await this.#reportBrokenDatabase()
       throw error
     })
   }
@@ -129,8 +129,7 @@ export class Owner {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
   }
 
-  /** Calls `onBroken` if DuckDB accepts no more statements, for example after a fatal error. */
-  async #probe(): Promise<void> {
+  async #reportBrokenDatabase(): Promise<void> {
     const { context, onBroken } = this.#parts
     if (!(await context.warehouse.answers())) onBroken()
   }
@@ -140,9 +139,9 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {
-  /** Name of the lease. Example: `incremental events`. */
+  /** Example: `incremental events`. */
   readonly name: string
-  /** Identifies who takes the lease. Example: `reconcile`. A current holder with the same value is stopped. */
+  /** The kind of run that takes the lease. If a run of the same kind has the lease, that run is cancelled. */
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void

@@ -19,7 +19,6 @@ export interface Task<Data> {
   readonly id: string
   readonly data: Data
   readonly signal: AbortSignal
-  /** Aborts the job. After several calls, only the reason of the first call counts. */
   readonly cancel: (why: string) => void
   readonly job: Job
 }
@@ -27,7 +26,7 @@ export interface Task<Data> {
 export interface Consumer<Data> {
   readonly schema: z.ZodType<Data>
   readonly concurrency?: number
-  /** After an error with one of these codes, a job does not fail but waits for an operator. */
+  /** After an error with one of these codes, a job does not fail. It waits for an operator. */
   readonly waitsFor?: readonly ErrorCode[]
   readonly process: (task: Task<Data>) => Promise<unknown>
 }
@@ -101,7 +100,6 @@ export class JobConsumers {
     const { log } = this.#parts
     const fields = { queue, job: job?.id, name: job?.name, tries: job?.attemptsMade, reason: error.message }
     const what = `${queue} ${job?.name ?? ''}`.trim()
-    // A job that was cancelled on request is not logged as an error.
     if (errorOfReason(error.message).code === 'CANCELLED') log.debug(fields, `${what}: cancelled`)
     else if (job?.finishedOn !== undefined) log.error(fields, `${what}: given up`)
     else log.debug(fields, `${what}: will be tried again`)

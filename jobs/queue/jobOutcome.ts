@@ -4,7 +4,6 @@ import type { Clock } from '../../src/clock.ts'
 import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../src/errors.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 
-/** The reasons to abort a job. `verdictOf` decides the outcome for each reason. */
 export const STOPPING = 'the worker stops'
 export const OVERTAKEN = 'a newer job of the same report took over'
 export const CANCELLED_ON_REQUEST = 'cancelled on request'
@@ -33,7 +32,7 @@ export interface JobAttempt {
   readonly job: Job
   readonly token: string | undefined
   readonly abortReason: () => string | undefined
-  /** Codes of errors after which the job waits for an operator. The job is tried again every `WAITING_RETRY_MS`. */
+  /** After an error with one of these codes, the job is tried again every `WAITING_RETRY_MS` until an operator acts. */
   readonly waitsFor?: readonly ErrorCode[] | undefined
   readonly clock: Pick<Clock, 'now'>
 }

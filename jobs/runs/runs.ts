@@ -14,7 +14,6 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  /** Stops the run. After several calls, only the reason of the first call counts. */
   readonly cancel: (why: string) => void
   progress: Progress | undefined
 }
@@ -29,7 +28,7 @@ export type RunEvent =
       readonly result: unknown
     }
 
-/** Executes a run. If `isDropped` is true, another run replaces this run, and no event about the end is sent. */
+/** Executes a run. If `isDropped` is true, another run replaces this run, and followers get no event for its end. */
 export type RunWork = (
   onProgress: (progress: Progress) => void,
 ) => Promise<{ outcome: ReportOutcome; result?: unknown; isDropped?: boolean }>
@@ -45,7 +44,6 @@ export class Runs {
     return [...this.#running.values()]
   }
 
-  /** Returns how many runs have begun since this object was created. */
   get begun(): number {
     return this.#begun
   }
@@ -67,14 +65,13 @@ export class Runs {
     }
   }
 
-  /** Stops the run. Returns false if the run is not active in this process. */
+  /** Returns false if the run is not active in this process. */
   cancel(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.cancel(why)
     return run !== undefined
   }
 
-  /** Sends the followers an event for a run that was removed from its queue before the run began. */
   neverBegins(kind: RunKind, outcome: ReportOutcome): void {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
@@ -90,7 +87,7 @@ export class Runs {
   }
 }
 
-/** Returns whether the run has perhaps changed rows. A failed run can have loaded a part of its window. */
+/** Returns whether the run may have changed rows. A failed run may have loaded a part of its window. */
 export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
   error !== undefined || figures.inserted + figures.updated + figures.deleted + figures.rejected > 0
 
@@ -102,7 +99,6 @@ export function notableFigures({ inserted, updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
 }
 
-/** Logs a run that has ended. A failed run is logged as a warning. */
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
   const { report, runId, state, pages, figures, error, elapsedMs, offReason } = outcome
   const name = kind === 'incremental' ? report : `${report} (${kind})`

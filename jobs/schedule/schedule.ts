@@ -1,4 +1,4 @@
-/** The schedule of runs in BullMQ. Each minute it is compared with the configuration, because a store can lose data. */
+/** The schedule of runs in BullMQ. A store can lose data, so the schedule is compared with the settings every minute. */
 import { getNextMillis, type Queue } from 'bullmq'
 import { reportNames } from '../../schema/index.ts'
 import type { Config, ReportConfig, Rhythm } from '../../src/config/config.ts'
@@ -22,7 +22,6 @@ const HOUSEKEEPING: readonly Scheduler[] = [
   { id: 'retention', repeat: { every: 60 * MINUTE_MS, offset: 11 * MINUTE_MS }, tick: { work: 'retention' } },
 ]
 
-/** Returns the schedulers that the configuration requires. */
 export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Scheduler[] {
   const ofReports = reportNames.flatMap((report, place): Scheduler[] => {
     const config = reports[report]
@@ -54,15 +53,13 @@ const OVERDUE_MS = MINUTE_MS
 export class Schedule {
   readonly #queue: Queue<Tick>
   readonly #schedulers: readonly Scheduler[]
-  /** The time of each tick that was overdue at the previous check. The key is the scheduler's identifier. */
-  #overdue = new Map<string, number>()
+  #overdueTickTimes = new Map<string, number>()
 
   constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
     this.#queue = queue
     this.#schedulers = schedulersOf(config)
   }
 
-  /** Makes BullMQ's schedulers equal to the configuration: adds, corrects and removes schedulers. */
   async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
     const stored = await this.#queue.getJobSchedulers(0, -1)
     const byId = new Map(stored.map((each) => [each.key, each]))
@@ -89,8 +86,8 @@ export class Schedule {
     const overdue = new Map(
       stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
     )
-    const stuck = [...overdue].filter(([id, next]) => this.#overdue.get(id) === next).map(([id]) => id)
-    this.#overdue = overdue
+    const stuck = [...overdue].filter(([id, next]) => this.#overdueTickTimes.get(id) === next).map(([id]) => id)
+    this.#overdueTickTimes = overdue
     return new Set(stuck)
   }
 }
@@ -142,7 +139,7 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
   }
 }
 
-/** When the worker starts, requests a run of each report. Skips reports with a cron line: they run at fixed times. */
+/** Requests a first run of each report. Skips reports with a cron line, because they run at fixed times. */
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]

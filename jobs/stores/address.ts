@@ -4,7 +4,7 @@ import { attempt, SyncError } from '../../src/errors.ts'
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
   readonly url: URL
-  /** The address without user and password. Example: `redis://localhost:6379/1`. */
+  /** Example: `redis://localhost:6379/1`. */
   readonly shown: string
 }
 
@@ -17,7 +17,7 @@ const KINDS: Readonly<Record<string, ServerAddress['kind']>> = {
   'postgresql:': 'postgres',
 }
 
-/** Parses the setting. Throws CONFIG_INVALID for an unknown kind of store. */
+/** Throws CONFIG_INVALID for an unknown kind of store. */
 export function addressOf(setting: string): StoreAddress {
   if (setting === 'embedded') return { kind: 'embedded', shown: 'embedded' }
   const url = URL.parse(setting)

@@ -33,7 +33,7 @@ export interface EmbeddedSettings {
 /** Creates a folder that only this user can enter, because PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true })
-  // Ignores a failure of `chmod`, because some file systems have no permissions.
+  // Some file systems have no permissions.
   await chmod(directory, 0o700).catch(() => undefined)
   // Checks the permissions here, because PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
@@ -55,7 +55,6 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()
-  /** The session with an open transaction. All other sessions wait for its end. */
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
   #cancelTimer: (() => void) | undefined
@@ -106,7 +105,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     await this.#database.close()
   }
 
-  /** Runs a statement, but lets other tasks run first. Otherwise a worker that polls in a loop could not be stopped. */
+  /** Runs a statement after other tasks have run. Otherwise a worker that polls in a loop could not be stopped. */
   async run<Result>(text: string, values: readonly unknown[] = [], session?: Session): Promise<PgQueryResult<Result>> {
     await nextTurn()
     while (this.#transactionOwner !== undefined && this.#transactionOwner !== session) {

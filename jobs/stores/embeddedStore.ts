@@ -11,7 +11,7 @@ import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSy
 import { DatabaseSync } from 'node:sqlite'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
-/** With less free space, the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
+/** Below this limit the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
 /** A full disk can cause errors with these codes. DISK_FULL then replaces the original error. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
@@ -90,7 +90,7 @@ export function lockDirectory(directory: string): Disposable {
     return lockIn(directory)
   } catch (error) {
     const holder = `${directory}.holder`
-    // An error from Node contains the path of a file. An error without a path is from SQLite, which uses `.lock`.
+    // An error of Node contains the path of a file. An error of SQLite contains no path: its file is `.lock`.
     const own = (error as NodeJS.ErrnoException).path === holder ? holder : `${directory}.lock`
     throw existsSync(own) && mayWrite(folder) ? ownFileRefused(own, error) : folderRefused(folder, error)
   }
@@ -122,7 +122,7 @@ function lockIn(directory: string): Disposable {
   return { [Symbol.dispose]: () => lock.close() }
 }
 
-/** Ignores a failure of `chmod`, because some file systems have no permissions. */
+/** Ignores errors, because some file systems have no permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)
 
 const inUse = (directory: string, holder: string): SyncError =>

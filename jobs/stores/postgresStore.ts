@@ -8,7 +8,7 @@ import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.
 import type { Opening, QueueStore, StoreFinding } from './store.ts'
 import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
 
-/** Workers and listeners use about ten connections all the time. The other connections are for short queries. */
+/** Workers and listeners use about ten sessions all the time. The other sessions are for short queries. */
 const SESSIONS_MAX = 24
 const CONNECT_MS = 10_000
 /** Without keep-alive packets, a lost server would be noticed only after hours. */
@@ -66,7 +66,7 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     application_name: 'tidemark',
   })
-  // Turns off Node's warning about more than ten listeners, because each queue and each worker adds a listener.
+  // Each queue and each worker adds a listener. Without this call, Node would warn about more than ten listeners.
   return pool.setMaxListeners(0)
 }
 

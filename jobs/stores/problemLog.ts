@@ -7,7 +7,6 @@ import { type ServerAddress, withoutSecrets } from './address.ts'
 
 const LOG_AGAIN_MS = MINUTE_MS
 
-/** Matches the script position in an error from Redis. Without the position, messages of the same problem are equal. */
 const REDIS_PLACE = / script: [0-9a-f]+, on @user_script:\d+\.?/
 
 export const unreachableError = (address: ServerAddress, error: unknown): SyncError =>
@@ -20,7 +19,6 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-/** Returns QUEUE_UNREACHABLE for a store that fails after it was connected, for example because its memory is full. */
 export const temporaryError = (shown: string, reason: string): SyncError =>
   new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
     cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',

@@ -28,7 +28,7 @@ interface QueuesOptions {
   readonly onError: (error: unknown) => void
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
-  /** Each queue keeps at most this number of ended jobs. Without a number, only old jobs are deleted. */
+  /** Each queue keeps at most this number of ended jobs. If undefined, only old jobs are deleted. */
   readonly endedMax?: number
   /** If this function returns false, workers are closed without waiting for the store. */
   readonly isConnected?: () => boolean
@@ -41,7 +41,6 @@ const KEPT_S = { completed: DAY_S, failed: 7 * DAY_S }
 /** A dead worker's job runs again after 20 s. A worker can lose its job if its event loop is blocked for 7.5 s. */
 const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
-/** After a store's restart, workers try again every 2 s. BullMQ's default of 15 s is too slow. */
 const RETRY_OPTIONS = { runRetryDelay: 2_000 }
 
 /** If one of these methods fails, the driver's error is converted to a SyncError with instructions for the user. */
@@ -57,7 +56,7 @@ const CALLS = [
   'getWorkers',
 ] as const satisfies readonly (keyof Queue)[]
 
-/** BullMQ fails a job after this number of its workers have died. The number is huge, so that this never happens. */
+/** BullMQ fails a job after this number of its workers have died. The number is so high that this never happens. */
 const STALLED_COUNT_MAX = 1_000_000
 
 export class Queues {
@@ -137,7 +136,6 @@ interface StoreComponents extends Omit<QueuesOptions, 'prefix' | 'telemetry' | '
   readonly release: () => Promise<void>
 }
 
-/** A process that ends waits at most this time for an unreachable store. */
 const CLOSING_MS_MAX = 4_000
 
 const READY_MS = 60_000

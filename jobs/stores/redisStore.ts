@@ -10,7 +10,7 @@ import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
 const RECONNECT_MS_MAX = 2_000
-/** The time limit for a call. A frozen server does not close its connections, so a call could wait forever. */
+/** A frozen server does not close its connections, so a call without a time limit could wait forever. */
 const ANSWER_MS = 15_000
 
 /** Ended jobs use memory, so each queue keeps at most this number. One run per second adds thousands in an hour. */
@@ -62,7 +62,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   })
 }
 
-/** Returns whether a worker uses this process's database. Redis lists the workers of all databases. */
+/** Redis lists the workers of all its databases, so this function also compares the database. */
 const isOf =
   ({ options }: Redis) =>
   ({ db }: Readonly<Record<string, string | undefined>>): boolean =>
@@ -101,7 +101,7 @@ async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   })
 }
 
-/** Returns a setting of the server, or undefined if the server forbids CONFIG, as many hosted servers do. */
+/** Returns undefined if the server forbids CONFIG, as many hosted servers do. */
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
   const answer: unknown = await redis.config('GET', name).catch(() => undefined)
   return Array.isArray(answer) ? String(answer[1] ?? '') : undefined
@@ -109,9 +109,8 @@ async function readSetting(redis: Redis, name: string): Promise<string | undefin
 
 interface RedisFacts {
   readonly info: string
-  /** The response to CONFIG GET save. It is undefined if the server forbids CONFIG. */
   readonly save: string | undefined
-  /** The response to CONFIG GET maxmemory-policy, because INFO does not always contain this value. */
+  /** The policy is read with CONFIG GET, because INFO does not always contain it. */
   readonly policy: string | undefined
 }
 
@@ -233,5 +232,5 @@ class RedisValues implements SharedValues {
   }
 }
 
-/** Rounds up to a positive integer, because Redis accepts no other number of milliseconds. */
+/** Redis accepts only positive integers as a number of milliseconds. */
 const whole = (ms: number): number => Math.max(1, Math.ceil(ms))

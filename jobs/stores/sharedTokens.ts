@@ -130,7 +130,7 @@ export class SharedTokens implements TokenStore {
   }
 }
 
-/** The decrypted token. It is not validated, because only a Tidemark process can have encrypted it. */
+/** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
 interface TokenContent {
   readonly accessToken: string
   readonly lifetimeMs: number

@@ -10,9 +10,9 @@ export interface StoredValue {
 export interface SharedValues {
   read(name: string): Promise<StoredValue | undefined>
   write(name: string, text: string, ms: number): Promise<void>
-  /** Writes the value and returns true if no value has this name. Of several calls at once, only one returns true. */
+  /** If no value has this name, writes the value and returns true. If several processes call at once, one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** If the value still equals `text`, sets its expiry to `ms` from now and returns true. Otherwise returns false. */
+  /** If the value still equals `text`, lets it expire `ms` from now and returns true. Otherwise returns false. */
   renew(name: string, text: string, ms: number): Promise<boolean>
   /** Removes the value if it still equals `text`. */
   remove(name: string, text: string): Promise<void>

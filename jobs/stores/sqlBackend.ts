@@ -11,7 +11,7 @@ import {
 } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedValues.ts'
 
-/** The number of the lock for creating tables: the letters `tide` in ASCII. */
+/** The letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
 
 class SharedPool extends PostgresConnection {
@@ -33,7 +33,6 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
   return backend as unknown as BackendFactory<RedisQueueBackend>
 }
 
-/** Returns the name of a worker's session in pg_stat_activity. */
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
 /** Creates or updates all tables. Several processes can call this function at the same time. */
@@ -52,7 +51,7 @@ export async function prepareTables(session: PgPoolClient, schema: string): Prom
 }
 
 const TABLE = 'tidemark_shelf'
-/** Returns SQL for a future time. Uses clock_timestamp(), because `now()` is the start of the transaction. */
+/** In PostgreSQL, `now()` is the start of the transaction, but `clock_timestamp()` is the present time. */
 const fromNow = (parameter: string) => `clock_timestamp() + ${parameter}::float8 * interval '1 millisecond'`
 
 const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (

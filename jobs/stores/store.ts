@@ -8,7 +8,6 @@ import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
-/** One finding of `tidemark check` about a store, such as its version. */
 export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
@@ -23,25 +22,23 @@ export interface QueueStore extends AsyncDisposable {
     processor: Processor<Data, Result>,
     options?: Partial<WorkerOptions>,
   ): Worker<Data, Result>
-  /** Returns the store of the token that all processes share. A key from the client secret encrypts the token. */
+  /** A key that is derived from the client secret encrypts the shared token. */
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
-  /** Returns the shared pauses: after one process receives status 429, all processes wait. */
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Writes a test value. Rejects if the write fails, for example on a full disk. */
+  /** Rejects if a write fails, for example on a full disk. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Directory of the embedded store. Example: `sales.duckdb.queue`. */
+  /** The directory of the embedded store. Example: `sales.duckdb.queue`. */
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock
   /** Separates installations on one server: the prefix of Redis keys, or the schema in PostgreSQL. */
   readonly prefix?: string | undefined
-  /** If a process dies while it requests a token, other processes wait at most this time. */
   readonly leaseMs?: number | undefined
   readonly telemetry?: Telemetry | undefined
 }

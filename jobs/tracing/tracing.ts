@@ -30,10 +30,9 @@ export interface TracingOptions {
 
 const SERVICE_NAME = 'tidemark'
 const PREFIX = 'tidemark.'
-/** A worker that ends waits at most this time for an unreachable collector of traces. */
 const FLUSH_MS_MAX = 2_000
 
-/** Starts to send traces, or returns undefined if the OTEL variables request no traces. */
+/** Returns undefined if the OTEL variables request no traces. */
 export async function openTracing({ env, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!wantsTraces(env)) return undefined
   const protocol = env['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'] ?? env['OTEL_EXPORTER_OTLP_PROTOCOL'] ?? 'http/json'

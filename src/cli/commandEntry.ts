@@ -9,7 +9,7 @@ export interface CommandEntry {
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
   readonly examples: string
-  /** The action receives the shell, then the value of `argument` (if the command has an argument), then the options. */
+  /** The action receives the shell, then the value of `argument` if the command has one, then the options. */
   readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
 }
 

@@ -5,7 +5,6 @@ import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentPr
 import type { Shell, ExitCode } from './shell.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 
-/** Options that several commands have. */
 export interface CommandOptions extends OutputOptions {
   readonly config: Config
 }
@@ -22,7 +21,7 @@ export interface Outputs {
 
 type Keep = LogOptions['keep']
 
-/** Opens the log and the progress view. `keep` receives every log line, even if it is not printed. */
+/** Opens the log and the progress view. `keep` receives every log line, even if the line is not printed. */
 export function openOutputs(
   { err, clock, env }: Shell,
   { json = false, quiet = false }: OutputOptions,

@@ -9,7 +9,6 @@ import { anyNumber, parseAge, parseTime, portNumber, PORT_PREFERRED, wholeNumber
 import { FORMATS } from './results.ts'
 import type { Done, Shell } from './shell.ts'
 
-/** Adds all commands to the parser. `done` receives the exit code of the command that has run. */
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
@@ -31,7 +30,7 @@ async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<
   return loadConfig({ env, cwd, ...(file !== undefined && { file }) })
 }
 
-/** A printed table has at most this number of rows without `--limit`. CSV and JSON always have all rows. */
+/** CSV and JSON always have all rows. A printed table has at most this number of rows unless `--limit` is used. */
 const ROWS_SHOWN = 200
 
 const WAIT_MS = HOUR_MS

@@ -4,7 +4,6 @@ import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
 import type { Output } from './shell.ts'
 
-/** Returns, for example, `12,345`. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
 /** Returns, for example, `1 page` or `12 pages`. */
@@ -32,14 +31,11 @@ function twoUnits(seconds: number, [large, largeName]: Unit, [small, smallName]:
   return `${Math.floor(seconds / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
 
-/** Returns a time in whole seconds, for people. */
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : wholeSeconds(formatInstant(instant))
 
-/** Removes the fraction of a second from a time in ISO 8601. */
 export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''
 
-/** Replaces line breaks with spaces. */
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
@@ -57,10 +53,10 @@ const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
 ])
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
-/** Returns the characters of a line on the terminal. Files and pipes have no limit. */
+/** Returns the number of characters that fit into a line. Files and pipes have no limit. */
 export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal ? columns : Number.POSITIVE_INFINITY)
 
-/** Returns columns of numbers that a narrow table leaves out if all their values are 0. */
+/** Returns columns that a narrow table leaves out if all their values are 0. */
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
   heads.map((head) => ({ head, align: 'right', narrow: 'hide zeros' }))
 
@@ -102,7 +98,7 @@ function drawTable(columns: readonly Column[], rows: readonly (readonly string[]
     .join('\n')}\n`
 }
 
-/** Returns a block for each row, with one line per value. Empty values have no line. Long values have several lines. */
+/** Empty values have no line. A long value has several lines. */
 function valueLines(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): string {
   const indent = Math.max(...columns.map(({ head }) => head.length)) + 2
   const blocks = rows.map((row) =>
@@ -115,7 +111,6 @@ function valueLines(columns: readonly Column[], rows: readonly (readonly string[
   return blocks.map((lines) => lines.join('')).join('\n')
 }
 
-/** Breaks a text between words. A word that is longer than `width` stays whole. */
 function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {
@@ -130,17 +125,16 @@ export const leftColumns = (...heads: readonly string[]): Column[] => heads.map(
 
 export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
 
-/** Returns two lines: the problem with its code, and what to do. */
 export const problemText = (subject: string, problem: Problem | undefined, state = 'failed'): string =>
   problem === undefined
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
-/** Removes the subject, such as `events: `, from the message, because the caller has already printed the subject. */
+/** Removes the subject, such as `events: `, because the caller has already printed it. */
 export const withoutSubject = (message: string, subject: string): string =>
   message.startsWith(`${subject}: `) ? message.slice(subject.length + 2) : message
 
-/** Returns a line with the path where readers find the rows: the published copy, or the lake. */
+/** Names the path where readers find the rows: the published copy, or the lake. */
 export function publishedText({ path, replaced }: { readonly path: string; readonly replaced: boolean }): string {
   if (path.startsWith('ducklake:')) return `lake: ${path}\n`
   return `published copy: ${path}${replaced ? '' : ' (unchanged)'}\n`

@@ -4,10 +4,8 @@ import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
 import { Stop } from './stop.ts'
 
-/** The process ends after this time, even if connections are still open. */
 const LINGER_MS_MAX = 3_000
 
-/** Runs the command in `args`, the arguments after the program's name. Never throws. */
 export async function main(args: readonly string[]): Promise<void> {
   const err = outputOf(process.stderr)
   using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox listens on this port, so that its address stays the same. If it is in use, a free port is used. */
+/** The sandbox listens on this port, so that its address stays equal. If the port is in use, a free port is chosen. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
@@ -23,7 +23,6 @@ export function parseTime(text: string): Instant {
   throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')
 }
 
-/** Returns milliseconds. Example: `90s` becomes 90,000. */
 export function parseAge(text: string): number {
   const ms = parseDuration(text)
   if (ms !== undefined) return ms

@@ -8,7 +8,6 @@ import { styleText } from 'node:util'
 import { createLog } from '../log.ts'
 import { line } from './layout.ts'
 
-/** Runs the command that the arguments name. Prints its failure, and returns the exit code. */
 export async function runProgram(shell: Shell, args: readonly string[]): Promise<ExitCode> {
   const result: { code: ExitCode } = { code: 0 }
   const program = programOf(shell, (code) => (result.code = code))
@@ -24,7 +23,6 @@ export async function runProgram(shell: Shell, args: readonly string[]): Promise
   }
 }
 
-/** Adds `--help` if there are no arguments, and `--` before SQL that begins with a comment. */
 function parsable(args: readonly string[], program: Command): readonly string[] {
   const [first, asked] = args
   if (first === undefined) return ['--help']
@@ -34,10 +32,10 @@ function parsable(args: readonly string[], program: Command): readonly string[] 
   return sqlLast(args)
 }
 
-/** Matches SQL that begins with a comment (`--`). Such SQL contains white space, and an option does not. */
+/** SQL that begins with a comment contains white space. An option does not. */
 const BEGINS_WITH_COMMENT = /^--[^\s=]*\s/
 
-/** Adds `--` before SQL that begins with a comment. Without `--`, the parser would read the SQL as an option. */
+/** The parser would read SQL that begins with a comment as an option. */
 function sqlLast(args: readonly string[]): readonly string[] {
   const at = args.findIndex((each) => each === '--' || BEGINS_WITH_COMMENT.test(each))
   const sql = args[at]
@@ -45,7 +43,7 @@ function sqlLast(args: readonly string[]): readonly string[] {
   return [...args.slice(0, at), ...args.slice(at + 1), '--', sql]
 }
 
-/** Returns the parser with all commands. It calls `done` with the exit code of the command that ran. */
+/** Calls `done` with the exit code of the command that has run. */
 export function programOf(shell: Shell, done: Done): Command {
   const program = new Command('tidemark')
     .description('Keeps a DuckDB warehouse in step with a reporting service.')
@@ -84,7 +82,7 @@ function printFailure({ out, err }: Shell, thrown: unknown, asJson: boolean): Ex
   return exitCodeOf(error)
 }
 
-/** With `--json`, prints the error CANCELLED as JSON. Without `--json`, `Stop` has already printed a message. */
+/** Without `--json`, `Stop` has already printed a message. */
 function printStopped({ out, stop }: Shell, asJson: boolean): ExitCode {
   if (asJson) out.write(`${JSON.stringify({ error: asSyncError(stop.signal.reason) }, undefined, 2)}\n`)
   return 1

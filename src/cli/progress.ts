@@ -12,7 +12,6 @@ export interface ProgressView extends Disposable {
 }
 
 const REDRAW_MS = 100
-/** A log line for each page would make the log long, so a report logs at this interval. */
 const LOG_EVERY_MS = 5_000
 
 interface Running {
@@ -50,7 +49,6 @@ export class LiveProgress implements ProgressView {
     this.#out.write(`${this.#eraseText()}${text}${this.#drawText()}`)
   }
 
-  /** Erases the progress lines. Nothing is drawn afterwards. */
   [Symbol.dispose](): void {
     this.#cancelTimer?.()
     this.#ended = true
@@ -96,7 +94,6 @@ export function progressLine({ report, pages, rows, rowsExpected, windows }: Pro
     .trimEnd()
 }
 
-/** Returns, for example, `12 of 40 windows, 1 failed`. */
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>
   `${grouped(done)} of ${counted(total, 'window')}${failed === 0 ? '' : `, ${grouped(failed)} failed`}`
 
@@ -106,7 +103,6 @@ export const silentProgress: ProgressView = {
   [Symbol.dispose]: () => undefined,
 }
 
-/** Returns a view that prints one line for each run that has ended. */
 export const lineProgress = (out: Output): ProgressView => ({
   ...silentProgress,
   onOutcome: (outcome) => out.write(`${outcomeLine(outcome)}\n`),
@@ -119,7 +115,6 @@ export function outcomeLine({ report, state, pages, figures, elapsedMs, offReaso
   return `${report}: ${state}, ${counted(pages, 'page')}, ${counted(figures.rows, 'row')} in ${duration(elapsedMs)}`
 }
 
-/** Returns a view that logs the progress and the outcome of each report. */
 export function loggedProgress(log: Log, clock: Clock): ProgressView {
   const loggedMs = new Map<ReportName, number>()
   return {

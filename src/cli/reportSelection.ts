@@ -4,7 +4,7 @@ import type { Config, OffReason } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns the named reports, or all if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled one. */
+/** Returns all reports if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
 export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
   if (names.length === 0) return reportNames
   const wanted = requireReportNames(names)
@@ -15,7 +15,7 @@ export function selectReports(names: readonly string[], { reports }: Pick<Config
   return reportNames.filter((report) => wanted.includes(report))
 }
 
-/** Throws REPORT_UNKNOWN if a name is no report. The message suggests a similar name. */
+/** Throws REPORT_UNKNOWN with a similar name if a name is no report. */
 export function requireReportNames(names: readonly string[]): readonly ReportName[] {
   return names.map((name) => {
     if (isReportName(name)) return name
@@ -46,7 +46,6 @@ const MISSING_CURES: Partial<Record<OffReason, string>> = {
     "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
 }
 
-/** Returns a line about what to do if a report is off because a setting is missing. */
 export function offCureLines(reason: string | undefined): readonly string[] {
   const cure = MISSING_CURES[reason as OffReason]
   return cure === undefined ? [] : [`  what to do: ${cure}`]

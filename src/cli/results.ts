@@ -60,12 +60,12 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Removes zeros at the end of a decimal number. Example: `1.500` becomes `1.5`.
+  // Example: `1.500` becomes `1.5`.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }
 
-/** Escapes control characters, which would break the table. */
+/** Control characters would break the table. */
 const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
@@ -84,7 +84,7 @@ export function csvPrinter(out: Output): ResultPrinter {
 
 const csvLine = (fields: readonly string[]): string => `${fields.join(',')}\n`
 
-/** Writes NULL as an empty field and an empty text as `""`, so that programs can distinguish them. */
+/** NULL is an empty field, and an empty text is `""`, so that programs can distinguish them. */
 function csvText(cell: Cell): string {
   if (cell === null) return ''
   return cell.text === '' ? '""' : quoted(cell.text)
@@ -109,7 +109,6 @@ export function jsonPrinter(out: Output): ResultPrinter {
   }
 }
 
-/** Prints one JSON document: the rows and, for each report that was read, how complete it is. */
 export function documentPrinter(out: Output): ResultPrinter {
   const rows = jsonPrinter(out)
   const begin = once(() => out.write('{"rows":'))

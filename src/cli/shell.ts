@@ -4,10 +4,10 @@ import type { Stop } from './stop.ts'
 
 export interface Output {
   write(text: string): void
-  /** Waits until all output was passed on. Without this wait, a slow pipe would let output fill the memory. */
+  /** Waits until all output was passed on. Otherwise a slow pipe would let output fill the memory. */
   drained(): Promise<void>
   readonly isTerminal: boolean
-  /** The width of the terminal in characters, or 200 if the output is not a terminal. */
+  /** The width of the terminal in characters, or 200 if the output is no terminal. */
   readonly columns: number
 }
 
@@ -18,7 +18,6 @@ export interface Shell {
   readonly cwd: string
   readonly clock: Clock
   readonly stop: Stop
-  /** True if input and output are terminals, so that the user can be asked. */
   readonly isInteractive: boolean
 }
 

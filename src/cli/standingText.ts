@@ -31,7 +31,7 @@ const COLUMNS: readonly Column[] = [
   ...zeroColumns('rejected', 'misfits'),
 ]
 
-/** `width`: the characters of a line on the terminal. */
+/** Formats the table. `width` is the number of characters that fit into a line. */
 export function standingsText(standings: readonly Standing[], settings: Config['reports'], width: number): string {
   const rows = standings.map(({ report, state, mark, lag_seconds: lag, last_run: lastRun, ...figures }) => [
     report,
@@ -127,15 +127,13 @@ function againText({ since, until, because, records }: ReadingAgain): string {
   return `reading again ${from} ${wholeSeconds(until)} ${reason}`
 }
 
-/** Returns how late a row was. Example: `one was shown at least 7 min after its stamp`. */
+/** Returns, for example, `one was shown at least 7 min after its stamp`. */
 export const latenessText = (report: ReportName, atLeastMs: number): string =>
   `one was shown at least ${duration(atLeastMs)} after its ${reportOf(report).newerBy.length > 0 ? 'stamp' : 'creation'}`
 
-/** Returns, for example, `set overlap to 15m (reports.events.overlap, or defaults.overlap)`. */
 export const overlapAdvice = (report: ReportName, overlap: string): string =>
   `set overlap to ${overlap} (reports.${report}.overlap, or defaults.overlap)`
 
-/** Returns a text about rows that earlier runs missed and the last reconcile read, or undefined if there are none. */
 export const missedText = ({ reconcile_missed: missed }: Standing): string | undefined =>
   missed === null || missed === 0
     ? undefined

@@ -7,7 +7,7 @@ import { onAbort } from '../signals.ts'
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type StopSignal = (typeof SIGNALS)[number]
 
-/** Ctrl-C sends two signals: from the terminal and from `bin/tidemark.js`. Within this time, the second is ignored. */
+/** Ctrl-C sends a signal from the terminal and another one from `bin/tidemark.js`. The later one is ignored. */
 const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
@@ -21,7 +21,6 @@ export interface StopOptions {
 export class Stop implements Disposable {
   readonly #aborting = new AbortController()
   readonly #parts: StopOptions
-  /** The message of a stop while a worker executes the operation. If undefined, the usual message is printed. */
   #replacement: string | undefined
   #stoppedMs: number | undefined
   #exitCode: number | undefined
@@ -41,12 +40,12 @@ export class Stop implements Disposable {
     return this.#aborting.signal
   }
 
-  /** The exit code is 130 after Ctrl-C and 143 after SIGTERM. */
+  /** Returns 130 after Ctrl-C and 143 after SIGTERM. */
   get exitCode(): number | undefined {
     return this.#endsWell ? undefined : this.#exitCode
   }
 
-  /** After this call, a stop counts as a success. For commands that run until they are stopped, such as `worker`. */
+  /** After this call, a stop counts as success. Used by commands that run until they are stopped, such as `worker`. */
   endsWell(): void {
     this.#endsWell = true
   }

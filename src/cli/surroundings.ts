@@ -18,14 +18,13 @@ import { type OutputOptions, openOutputs } from './commandOutput.ts'
 export interface CommandSettings {
   readonly config: Config
   readonly output: OutputOptions
-  /** Called as soon as it is known whether a worker executes the operation. */
   readonly onBegin?: (where: 'worker' | 'here') => void
   readonly onProgress?: (progress: Progress) => void
 }
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Executes an operation in a worker or in this process. Throws the errors of `perform`. */
+/** Throws the errors of `perform`. */
 export function performFor<R extends ActingRequest>(
   shell: Shell,
   settings: CommandSettings,
@@ -95,7 +94,6 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
   }
 }
 
-/** Erases the progress lines before the message of the stop is printed. */
 const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
   stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
 

@@ -6,7 +6,7 @@ interface Field {
   readonly name: string
   readonly min: number
   readonly max: number
-  /** Matches the allowed words. Without this check, MON (Monday) in the month's field would be read as January. */
+  /** Without this check, MON (Monday) in the month's field would be read as January. */
   readonly words?: RegExp
   readonly range?: string
 }
@@ -26,7 +26,6 @@ const FIELDS: readonly Field[] = [
 /** Returns whether the text has as many fields as a cron line. `cronProblem` checks the fields. */
 export const isCron = (text: string): boolean => /^\S+(?: +\S+){4,5}$/.test(text)
 
-/** Returns what is wrong with a cron line, or undefined if it is valid. */
 export function cronProblem(line: string): string | undefined {
   const texts = line.split(/ +/)
   for (const [index, field] of FIELDS.slice(-texts.length).entries()) {
@@ -46,6 +45,6 @@ function fieldProblem(text: string, field: Field): string | undefined {
   return part && `cannot step further than its ${field.name} (${bounds}) in "${part}": write a duration such as 90m`
 }
 
-/** Returns whether the line ever runs. A line for 30 February never runs. The search starts at a fixed date. */
+/** A line for 30 February never runs. The search starts at a fixed date. */
 const hasNext = (line: string): boolean =>
   attempt(() => CronExpressionParser.parse(line, { currentDate: 0, tz: 'UTC' }).next() !== undefined, false)

@@ -13,25 +13,23 @@ const REQUIRED = [
   ['service', 'client_id'],
 ] as const
 
-/** Returns a problem for each required setting that is neither in the file nor in the environment. */
 export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
   REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
     where: whereOf(required),
     problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
   }))
 
-/** Returns a problem for each unknown report in TIDEMARK_REPORTS. */
 export const unknownReports = (env: Environment): readonly Problem[] =>
   (reportsInEnvironment(env) ?? [])
     .filter((name) => !reportNames.some((known) => known === name))
     .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
 
-/** The minimum length if other machines can connect, because they could guess a shorter token. */
+/** If other machines can connect, they could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
-/** The minimum length if only this machine can connect. DuckDB's extension requires it. */
+/** DuckDB's extension requires this length even if only this machine can connect. */
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
-/** Checks `serve`, which needs DuckDB's extensions and a token that is hard to guess. */
+/** Checks `serve`, which needs DuckDB's extensions and a long token. */
 export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
   if (address === undefined) return []
@@ -48,7 +46,6 @@ export function servingProblems(raw: RawConfig, env: Environment, whereOf: Where
   return problems
 }
 
-/** Returns a problem for each setting that a lake excludes, and for each setting that is allowed only with a lake. */
 export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
   const lake = lakeAddress(raw.warehouse)
   const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
@@ -76,7 +73,6 @@ export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf):
   return [{ where: whereOf(['published']), problem: 'published must be another file than warehouse' }]
 }
 
-/** Returns a problem for each column whose rule (`hash` or `drop`) the report does not allow. */
 export function columnProblems(raw: Pick<RawConfig, 'reports'>, whereOf: WhereOf): Problem[] {
   return Object.entries(raw.reports).flatMap(([name, own]) =>
     Object.entries(own?.columns ?? {}).flatMap(([column, rule]) => {

@@ -4,7 +4,7 @@ import { formatInstant, type Instant, parseInstant } from '../instant.ts'
 import { instantProblem, type Check } from './checks.ts'
 import { BYTE_SIZE, parseByteSize } from './units.ts'
 
-/** Returns a schema for text that `check` accepts. The error message is the result of `check`. */
+/** Returns a schema for text. If `check` returns a problem, the problem is the error message. */
 export const checked = (check: Check, meaning: string) =>
   z
     .string()
@@ -14,7 +14,6 @@ export const checked = (check: Check, meaning: string) =>
     })
     .describe(meaning)
 
-/** Returns a schema for whole numbers. */
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
@@ -54,7 +53,7 @@ export const filterTypes = {
   'integer[]': z.array(exactInteger),
   string: z.string().min(1),
   boolean: z.boolean(),
-  // The service accepts only date-times (spec §4), so a date is converted to one.
+  // The service accepts only date-times (spec §4), so a date becomes a date-time.
   'date-time': checked(instantProblem, 'Date or date-time; no zone means UTC, no time midnight').transform((text) =>
     formatInstant(parseInstant(text) as Instant),
   ),

@@ -9,7 +9,6 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Returns the problems of a failed validation. Each unknown key is a problem with its own line. */
 export function findingsOf(error: z.ZodError): readonly Finding[] {
   return error.issues.flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
@@ -54,7 +53,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
   object: 'a section of keys',
 }
 
-/** Returns our own messages, which begin with "must", unchanged. Rewrites the messages of zod. */
+/** Our own messages begin with "must" and stay unchanged. Messages of zod are rewritten. */
 function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`

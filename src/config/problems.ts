@@ -12,11 +12,9 @@ export type Path = readonly (string | number)[]
 
 export type WhereOf = (path: Path) => string
 
-/** Returns a path as text. Example: `reports.events.expand[2]`. */
 export const pathText = (path: Path): string =>
   path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('')
 
-/** Returns the setting at a path of an unchecked configuration, or undefined if the setting does not exist. */
 export const valueAt = (value: unknown, steps: Path): unknown =>
   steps.reduce<unknown>(
     (inner, step) =>
@@ -24,7 +22,7 @@ export const valueAt = (value: unknown, steps: Path): unknown =>
     value,
   )
 
-/** Returns CONFIG_INVALID with all problems. `emptyFolder` is the folder in which `tidemark.yaml` was not found. */
+/** Names the folder `emptyFolder` if no `tidemark.yaml` was found in it. */
 export function configInvalid(problems: readonly Problem[], emptyFolder?: string): SyncError {
   const heading =
     problems.length === 1 ? 'the configuration is wrong:' : `the configuration has ${problems.length} problems:`

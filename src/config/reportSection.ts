@@ -11,7 +11,7 @@ import {
 } from './checks.ts'
 import { checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
 
-/** All reports except the audit reports, because audit entries are not audited. */
+/** Audit reports are left out, because audit entries are not audited. */
 export const auditableReports: readonly ReportName[] = reports
   .filter((report) => (report as Declaration).perRecord === undefined)
   .map(({ name }) => name)
@@ -61,7 +61,6 @@ const common = {
   exclude_payload: z.boolean().default(false).describe('Keep columns only: no _payload, no _extra'),
 }
 
-/** Returns the schema of one report's section, with only the keys that the report supports. */
 export function reportSection(report: Declaration) {
   const flags = Object.keys(report.expand)
   const filters = Object.entries(report.filters).map(([name, type]) => [name, filterTypes[type].optional()] as const)

@@ -10,18 +10,18 @@ import type { ConfigSources } from './shape.ts'
 const FILE_NAME = 'tidemark.yaml'
 
 export interface Sources {
-  /** Absolute path of the configuration file. Without a file, variables must set all required settings. */
+  /** If undefined, environment variables must set all required settings. */
   readonly file?: string
   /** The file's name in messages, relative to the working directory if possible. */
   readonly fileLabel: string
   readonly text: string
   /** Relative paths in the configuration start at this folder. */
   readonly folder: string
-  /** The variables of `.env` and of the process. The process's value wins. Empty variables are left out. */
+  /** The variables of `.env` and of the process. The value of the process wins. Empty variables are left out. */
   readonly env: Environment
 }
 
-/** Reads the configuration file and `.env`. Throws CONFIG_INVALID if a file is unreadable. */
+/** Throws CONFIG_INVALID if a file cannot be read. */
 export async function readSources({ file, env, cwd }: ConfigSources): Promise<Sources> {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
@@ -38,7 +38,7 @@ export async function readSources({ file, env, cwd }: ConfigSources): Promise<So
   return { file: chosen, fileLabel: labelOf(chosen, cwd), text, folder, env: environment }
 }
 
-/** Returns the secret in a file without its final line break, or the problem with the file. */
+/** Removes the final line break of the file from the secret. */
 export async function readSecretFile(file: string, name: string): Promise<Secret | { readonly problem: string }> {
   const text = await contentOf(file)
   if (typeof text !== 'string') return { problem: `the file with the ${name} cannot be read (${text.code})` }

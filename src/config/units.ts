@@ -7,14 +7,14 @@ const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
 
-/** Returns milliseconds, or undefined if the text is not a duration. */
+/** Returns milliseconds. */
 export function parseDuration(text: string): number | undefined {
   const [, amount, unit] = DURATION.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
   return Math.round(Number(amount) * MS_PER[unit as keyof typeof MS_PER])
 }
 
-/** Returns bytes, or undefined if the text is not a size. `MB` is 1000² bytes, `MiB` is 1024² bytes. */
+/** Returns bytes. `MB` is 1000² bytes, and `MiB` is 1024² bytes. */
 export function parseByteSize(text: string): number | undefined {
   const [, amount, unit] = BYTE_SIZE.exec(text) ?? []
   if (amount === undefined || unit === undefined) return undefined
@@ -32,7 +32,7 @@ const STEPS_MS = [
   6 * HOUR_MS,
   DAY_MS,
 ] as const
-/** The advice is a multiple of the largest step that fits this many times. Example: 14 min become 3 × 5 = 15 min. */
+/** The advice is a multiple of a step that fits in it at least twice. Example: 14 min become 3 × 5 = 15 min. */
 const STEPS_MIN = 2
 
 /** Returns about twice the largest lateness (ms), rounded up. Returns undefined if `overlapMs` is already enough. */
@@ -50,14 +50,13 @@ const UNITS = [
   ['s', SECOND_MS],
 ] as const
 
-/** Returns a duration in the largest unit that divides it. Examples: `90s`, `15m`. */
+/** Uses the largest unit that divides the duration. Examples: `90s`, `15m`. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
   const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
   return `${whole / size}${unit}`
 }
 
-/** Returns the overlap to set instead of `overlapMs`, such as `15m`, or undefined if `overlapMs` is enough. */
 export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   const advised = advisedOverlapMs(largestLatenessMs, overlapMs)
   return advised === undefined ? undefined : settingDuration(advised)

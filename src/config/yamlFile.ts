@@ -11,7 +11,6 @@ export interface YamlFile {
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
 }
 
-/** Parses a YAML text. Never throws. */
 export function parseYaml(text: string): YamlFile {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true })
@@ -20,7 +19,7 @@ export function parseYaml(text: string): YamlFile {
     problem: messageOf(error),
   }))
   if (malformed.length > 0) return { value: undefined, lineOf: () => 1, malformed }
-  // This limit protects the memory: a short file can become huge through aliases (`*name`).
+  // The limit protects the memory, because a short file can become huge through aliases (`*name`).
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
   return { value, lineOf: (path) => lineIn(document, lines, path), malformed: [] }

@@ -6,7 +6,7 @@ import { DAY_MS } from '../instant.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
-/** A report is late if its lag exceeds one hour and also ten intervals between its runs. */
+/** A report is late if its lag exceeds one hour, and also ten intervals between its runs. */
 const BEHIND_SECONDS_MIN = 3_600
 const INTERVALS_BEHIND = 10
 
@@ -36,7 +36,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** One function for each kind of problem, worst kind first. Each one returns an item if the report has this problem. */
+/** The worst kind of problem is first. Each function returns an item if the report has this kind of problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined
@@ -108,7 +108,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]
 
-/** Returns a duration in the largest unit that fits in it twice. Examples: `3 hours`, `90 minutes`. */
+/** Examples: `3 hours`, `90 minutes`. */
 function spanText(seconds: number): string {
   const units = [
     [86_400, 'day'],

@@ -33,7 +33,6 @@ export async function runOfId(books: Reader, runId: string): Promise<Run | undef
 
 const RECENT_RUNS = 24
 
-/** Returns for each report the row counts of its last successful incremental runs, earliest run first. */
 export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName, readonly number[]>> {
   const rows = await books.rows<{ report: ReportName; rows: number }>(`
     SELECT report, rows FROM tidemark.runs WHERE kind = 'incremental' AND state = 'done'
@@ -44,7 +43,7 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 
 const MARKS_LISTED = 300
 
-/** Computes each run's mark: the end of its window minus `settleMs`. The books contain only the current mark. */
+/** Computes earlier marks: the end of a run's window minus `settleMs`. The books contain only the present mark. */
 export function marksOver(
   books: Reader,
   report: ReportName,
@@ -63,10 +62,8 @@ export function marksOver(
     FROM reached GROUP BY ended_at ORDER BY ended_at`)
 }
 
-/** A response contains at most this number of characters of a rejected row, because some rows have megabytes. */
 const ROW_CHARACTERS_MAX = 20_000
 
-/** Returns rejected rows that were not dismissed, newest first, with their total number. */
 export async function rejectedOf(
   books: Reader,
   { report, limit, offset }: RejectedQuery,

@@ -1,4 +1,4 @@
-/** Errands are actions that the console starts. An errand can take hours, so the page requests its state regularly. */
+/** Errands are actions that the console has started. They can take hours, so the page polls their state. */
 import { randomUUID } from 'node:crypto'
 import type { OperationRequest } from '../operations/contract.ts'
 import { type Clock, within } from '../clock.ts'
@@ -9,7 +9,6 @@ import type { Errand } from './api/schemas.ts'
 import type { ConsoleBackend } from './backend.ts'
 import { outcomesOf, problemOf } from './outcomes.ts'
 
-/** A request waits at most this time for its action to end. Then the response contains the action's current state. */
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
@@ -28,7 +27,7 @@ export class Errands {
     return this.#errands.get(id)
   }
 
-  /** Begins the action. Waits for its end, but at most `WAIT_MS_MAX`. Then returns its state. */
+  /** Starts the action and waits for its end, but at most `WAIT_MS_MAX`. Returns the state at that time. */
   async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
     const errand: Errand = {
       id: randomUUID(),

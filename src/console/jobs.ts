@@ -13,7 +13,7 @@ const STATES = ['active', 'waiting', 'delayed', 'failed'] as const
 const JOBS_MAX = 20
 const ANSWER_MS_MAX = 5_000
 
-/** Returns the result of `read`. Throws QUEUE_UNREACHABLE after 5 s. */
+/** Throws QUEUE_UNREACHABLE after 5 s. */
 export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promise<Jobs> {
   const answer = await within(ANSWER_MS_MAX, clock, read)
   if (answer !== undefined) return answer
@@ -22,7 +22,6 @@ export async function jobsInTime(read: () => Promise<Jobs>, clock: Clock): Promi
   })
 }
 
-/** Returns the job counts, and at most `JOBS_MAX` jobs for each queue and state. */
 export async function readJobs(queues: Queues): Promise<Jobs> {
   const depths = await queues.depths()
   const places = STATES.flatMap((state) => QUEUES.map((queue) => ({ queue, state })))

@@ -6,14 +6,13 @@ import type { ConsoleBackend } from './backend.ts'
 import { toRunningRun } from './outcomes.ts'
 
 const POLL_EVERY_MS = 400
-/** After this time without events, a stream receives a comment. Otherwise a proxy would close the stream. */
+/** A stream without events gets a comment after this time. Otherwise a proxy would close the stream. */
 const KEEP_ALIVE_MS = 15_000
 const STREAMS_MAX = 50
 
 export interface LiveOptions {
   readonly clock: Clock
   readonly backendOf: () => ConsoleBackend
-  /** Returns whether the login session of the request is still open. */
   readonly mayWatch: (request: FastifyRequest) => boolean
 }
 

@@ -7,10 +7,8 @@ import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
 
-/** Returns a copy of an error that has only the fields of the API. */
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
-/** Returns the outcomes that an event or the answer of an operation contains. */
 export function outcomesOf(answer: unknown): Outcome[] {
   const { outcome, retried, dismissed, paused, resumed, reset, what } = answer as {
     readonly outcome?: RunOutcome

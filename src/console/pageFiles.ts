@@ -8,7 +8,7 @@ import helmet from '@fastify/helmet'
 
 const PAGE = path.join(import.meta.dirname, 'page')
 const SERVED = /\.(?:js|css|svg)$/
-/** The page imports these libraries. Each line maps a file name to a package. */
+/** Maps file names to the packages of the libraries that the page imports. */
 const LIBRARIES = {
   'htm.js': 'htm',
   'preact.js': 'preact',
@@ -55,7 +55,7 @@ export async function addHeaders(app: FastifyInstance): Promise<void> {
     },
     frameguard: { action: 'deny' },
     referrerPolicy: { policy: 'no-referrer' },
-    // The console uses plain HTTP. A proxy that adds TLS also sets the header Strict-Transport-Security.
+    // The console uses plain HTTP. A proxy that adds TLS must also add this header.
     strictTransportSecurity: false,
   })
   app.addHook('onRequest', async (_, reply) => {

@@ -19,9 +19,9 @@ const count = z.number()
 
 const range = z.strictObject({
   report,
-  /** If `from` is undefined, the range begins at the configured start of the report. */
+  /** If undefined, the range begins at the configured start of the report. */
   from: instant.optional(),
-  /** If `to` is undefined, the range ends now. */
+  /** If undefined, the range ends now. */
   to: instant.optional(),
 })
 const backfills = z.array(range).min(1)
@@ -36,10 +36,10 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // `keys` are values of `tidemark.rejected_rows.key`. Without `keys`, dismisses all rows of the reports.
+  // If undefined, all rows of the reports are dismissed. A key is a value of `tidemark.rejected_rows.key`.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
-  // `column` is, for example, `events.custom_code`.
+  // Example of a column: `events.custom_code`.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
@@ -48,7 +48,7 @@ export const OperationRequest = z.discriminatedUnion('do', [
   ...ActingRequest.options,
   z.strictObject({ do: z.literal('plan-backfill'), backfills }),
   z.strictObject({ do: z.literal('status') }),
-  // The operation `activity` does not read the warehouse, which can be busy with a load.
+  // The operation `activity` does not read the warehouse, which may be busy with a load.
   z.strictObject({ do: z.literal('activity') }),
 ])
 export type OperationRequest = z.infer<typeof OperationRequest>
@@ -70,13 +70,12 @@ export function errorFrom({ code, message, cure, report: named, ...data }: Probl
   return new SyncError(known, message, { cure, data, ...(typeof named === 'string' && { report: named }) })
 }
 
-/** Returns WORKER_LOST. Example: for `has ended`, the message is `the worker that owns the warehouse has ended`. */
+/** Returns WORKER_LOST. For `has ended`, the message is `the worker that owns the warehouse has ended`. */
 export const workerLost = (what: string): SyncError =>
   new SyncError('WORKER_LOST', `the worker that owns the warehouse ${what}`, {
     cure: 'Look at its log, or restart it: the work continues when it is back. "tidemark status" shows where it is.',
   })
 
-/** Returns the error for a message of another version of Tidemark. */
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
@@ -93,7 +92,7 @@ export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
   published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
-  /** The error of a failed publication. The operation still succeeds, because the rows are in the warehouse. */
+  /** The operation succeeds even if its publication fails, because the rows are in the warehouse. */
   publishError: Problem.optional(),
 })
 export type Publication = z.infer<typeof Publication>
@@ -112,7 +111,7 @@ const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
-  /** The identifier for `cancel`. A backfill has its own identifier. For other runs, this is the job's identifier. */
+  /** The identifier that `cancel` expects: the identifier of the backfill or, for other runs, of the job. */
   id: z.string(),
   report: z.string(),
   kind: RunKind,
@@ -138,9 +137,8 @@ export const ANSWERS = {
   resume: Publication.extend({ resumed: z.array(report) }),
   cancel: Publication.extend({
     cancelled: z.string(),
-    /** The object that was cancelled. Example: `the backfill of events`. */
+    /** Example: `the backfill of events`. */
     what: z.string(),
-    /** True if an earlier request had already cancelled the run or the backfill. */
     isAlready: z.boolean().optional(),
   }),
   'retry-rejected': Publication.extend({ retried: z.array(RetriedReport) }),

@@ -1,4 +1,4 @@
-/** The functions by which operations execute runs: a worker adds them to the queue, a command runs them at once. */
+/** Operations start runs through an `Engine`: a worker adds jobs to the queue, and a command runs reports at once. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
@@ -6,7 +6,7 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
 
 export interface Caller {
-  /** The caller's name for `tidemark.orders`: `console`, or the user and machine of a command. Example: `ada@etl-1`. */
+  /** Who has requested the operation: `console`, or the user and machine of a command, such as `ada@etl-1`. */
   readonly by: string
   readonly tell: (event: OperationEvent) => void
   /** Aborts when the caller stops waiting. A run in a worker then continues. */
@@ -25,13 +25,13 @@ export interface EndedRun {
 
 export interface Engine {
   readonly context: OwnerContext
-  /** Runs the reports and returns their outcomes. The caller also receives each outcome as soon as a run has ended. */
+  /** Returns all outcomes at the end. The caller also receives each outcome as soon as its run has ended. */
   run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]>
   publish(): Promise<{ readonly path: string; readonly replaced: boolean }>
-  /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only workers have this method. */
+  /** Stops an active or waiting run. Returns what was stopped, such as `a run`. Only a worker has this method. */
   cancel?(id: string): Promise<string | undefined>
   cancelledBefore?(id: string): string | undefined
-  /** Runs the reports after a pause. Only workers have this method. Without a worker, the next sync runs them. */
+  /** Runs the reports after a pause. Only a worker has this method. Without a worker, the next sync runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }

@@ -18,7 +18,7 @@ export interface FollowOptions {
 
 const POLL_EVERY_MS = 2_000
 
-/** Requests a run of each report and waits for all runs. Returns the runs in the order of the reports. */
+/** Returns the runs in the order of the reports. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller
@@ -59,14 +59,12 @@ function record(event: RunEvent, { kind, caller }: FollowOptions, wait: Wait & {
   caller.tell({ outcome: outcomeOf(event.outcome) })
 }
 
-/** Repeats requests that the queue's store has lost, until the signal aborts. */
 async function reRequest(options: FollowOptions, { reports, ended }: Wait, signal: AbortSignal): Promise<never> {
   const { clock, runs, requests, kind, ask } = options
   const runsNow = (report: ReportName) => runs.running.some((run) => run.kind === kind && run.report === report)
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
     const unseen = reports.filter((report) => !ended.has(report) && !runsNow(report))
-    // If each report has an outcome or an active run, no request was lost.
     if (unseen.length === 0) continue
     const waiting = new Set((await requests.underWay(kind)).map(({ name }) => name))
     for (const report of unseen) if (!ended.has(report) && !runsNow(report) && !waiting.has(report)) await ask(report)

@@ -1,4 +1,4 @@
-/** The functions that execute the operations. The worker, the command line and the console all use them. */
+/** The functions that execute operations, for the worker, the command line and the console. */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'
@@ -34,10 +34,9 @@ export async function carryOut<R extends ActingRequest>(
   const order = await warehouse.orders.begin({ who: caller.by, what, request: rest, at: clock.now() })
   const end = (result: string) => warehouse.orders.end(order, { result, at: clock.now() })
   try {
-    // TypeScript cannot infer that `request` has the type that the operation of this name expects.
+    // TypeScript cannot infer that `request` has the type that `OPERATIONS[name]` expects.
     const answer = await OPERATIONS[name](engine, request as never, caller)
     await end(resultOf(answer))
-    // Publishes last, so that `tidemark.orders` in the copy contains this command and its result.
     return { ...answer, ...(await publish(engine)) }
   } catch (thrown) {
     await end(asSyncError(thrown).code).catch(() => undefined)
@@ -94,7 +93,7 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed] }
 }
 
-/** Cancels a run, a backfill or a waiting job. Throws USAGE_INVALID if the identifier is unknown. */
+/** Throws USAGE_INVALID if no run, backfill or waiting job has the identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.cancel?.(id)
@@ -108,7 +107,7 @@ const cancel: Operation<'cancel'> = async (engine, { id }) => {
   })
 }
 
-/** Loads rejected rows again. First waits for other callers, because only one caller can load at a time. */
+/** Loads rejected rows again. Waits for other callers first, because only one caller can load at a time. */
 const retry: Operation<'retry-rejected'> = (engine, { reports }, { signal }) =>
   engine.inTurn(async () => {
     const retried: RetriedReport[] = []
@@ -145,7 +144,7 @@ const retype: Operation<'retype'> = async (engine, { column, type }) => {
   return { retyped }
 }
 
-/** Publishes. Returns an error instead of throwing it, because the rows are already in the warehouse. */
+/** Returns an error instead of throwing it, because the rows are already in the warehouse. */
 async function publish(engine: Engine): Promise<Publication> {
   try {
     return { published: await engine.publish() }

@@ -11,7 +11,7 @@ import { findWorker } from './worker.ts'
 
 export interface Surroundings extends AsyncDisposable {
   readonly tell: (event: OperationEvent) => void
-  /** The fields `log`, `observe` and `onEnded` are used only if this process executes the operation. */
+  /** These fields are used only if the calling process executes the operation. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void

@@ -7,9 +7,8 @@ import { OperationEvent, type OperationRequest, Reply, SentRequest, workerLost }
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 
-/** The number is high, because most operations only wait for runs. */
 const REQUESTS_AT_ONCE = 200
-/** The job's progress contains at most this number of outcomes. The reply contains all outcomes. */
+/** A job's progress is limited to this number of outcomes. The reply contains all outcomes. */
 const EVENTS_MAX = 500
 
 export function consumeRequests(consumers: JobConsumers, operations: Pick<WorkerOperations, 'answer'>): void {
@@ -46,7 +45,7 @@ export async function askQueue(
   let seen = 0
   for (;;) {
     await clock.sleep(POLL_EVERY_MS, signal)
-    // Reads the state before the job. In the other order, a job that ends between both reads would have no result.
+    // The state is read before the job. In the other order, a job that ends between both reads would have no result.
     const state = await queue.getJobState(id)
     const job = await queue.getJob(id)
     if (job === undefined) throw workerLost('has lost the request with its queue')

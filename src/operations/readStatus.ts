@@ -6,16 +6,15 @@ import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
 
-/** The maximum wait for the worker. During a long load, the worker does not answer, and the copy is read instead. */
+/** During a long load the worker does not answer in this time. The published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
   | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  /** Before the first sync, neither a warehouse nor a copy exists. */
+  /** Neither a warehouse nor a copy exists before the first sync. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
-/** Asks the worker. If no worker answers in time, reads the warehouse. If the warehouse is locked, reads the copy. */
 export async function readStatus(
   config: Config,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

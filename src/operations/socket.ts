@@ -1,4 +1,4 @@
-/** Operations over a local socket of the owner. A request is one JSON document. A response is lines of JSON. */
+/** Sends operations over the owner's local socket. A request is one JSON document. A response is lines of JSON. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
@@ -84,7 +84,6 @@ async function serve(operations: Answerer, request: IncomingMessage, response: S
   response.end(`${JSON.stringify({ answer })}\n`)
 }
 
-/** Returns whether a process of this user listens on the socket. */
 export async function answersAt(socketPath: string): Promise<boolean> {
   if (!isPrivateFolder(path.dirname(socketPath))) return false
   return new Promise((resolve) => {
@@ -96,7 +95,6 @@ export async function answersAt(socketPath: string): Promise<boolean> {
   })
 }
 
-/** Maximum wait for the headers of a response. A healthy worker sends them at once. */
 const HEADERS_MS_MAX = 10_000
 
 /** Sends a request and waits for the reply. Throws WORKER_LOST or the signal's reason. */

@@ -19,9 +19,9 @@ import type { PlanOptions } from './planBackfills.ts'
 
 export interface VerifyRequest {
   readonly reports: readonly ReportName[]
-  /** If `from` is undefined, the window begins at the report's configured start. */
+  /** If undefined, the window begins at the report's configured start. */
   readonly from: Instant | undefined
-  /** If `to` is undefined, the window ends at the report's mark. */
+  /** If undefined, the window ends at the report's mark. */
   readonly to: Instant | undefined
 }
 
@@ -61,7 +61,6 @@ export async function verifyReports(
   return verified
 }
 
-/** Opens a temporary warehouse and attaches the published copy. Throws WAREHOUSE_MISSING if there is no copy. */
 async function openScratch({ published, limits, lake }: Config, folder: string): Promise<Warehouse> {
   if (lake === undefined && !isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `there is no published copy ${published} to verify`, {
@@ -90,7 +89,7 @@ async function openScratch({ published, limits, lake }: Config, folder: string):
   return scratch
 }
 
-/** Reads the warehouse or, if another process has it open, the published copy, whose pauses can be out of date. */
+/** Reads the warehouse. If another process has it open, reads the published copy, whose pauses can be out of date. */
 async function newestPauses(config: Config): Promise<readonly Pause[]> {
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -23,7 +23,7 @@ export interface WaitRequest {
 
 const duration = z.string().regex(DURATION)
 
-/** A request to wait over HTTP. A longer `timeout` than `QUERY_MS_MAX` is shortened. */
+/** A `timeout` above `QUERY_MS_MAX` is shortened. */
 export const WaitQuery = z.strictObject({
   report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
   until: z.iso.datetime().optional().describe('Rows modified up to this time must be published'),
@@ -33,13 +33,12 @@ export const WaitQuery = z.strictObject({
 
 const QUERY_MS_MAX = 5 * MINUTE_MS
 
-/** Converts a query to a request. Throws USAGE_INVALID unless the query has exactly one of `until` and `fresh`. */
 export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof WaitQuery>): WaitRequest {
   const goal = waitGoalOf(parseInstant(until ?? ''), parseDuration(fresh ?? ''))
   return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
 }
 
-/** Returns the goal of a wait. Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
+/** Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
@@ -95,7 +94,7 @@ const nothingPublished = (report: ReportName): Readiness => ({
   reason: 'nothing was published yet',
 })
 
-/** Decides whether a report's rows are complete up to `until`. Checks the mark, the gaps, and ranges to read again. */
+/** Checks the mark, the gaps before `until`, and the ranges that must be read again. */
 export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing
   const missing = missingBefore(standing, formatInstant(until))
@@ -105,7 +104,7 @@ export function readinessOf(standing: Standing, until: Instant): Readiness {
   return { report, mark, state: isBlocked ? 'blocked' : 'late', reason: more ? `${missing}; ${more}` : missing }
 }
 
-/** Returns in words which rows before `until` are missing. Compares times as text, because all have the same length. */
+/** Times are compared as text. The comparison is correct because all of them have the same format and length. */
 function missingBefore({ mark, coverage }: Standing, until: string): string | undefined {
   if (mark === null) return 'it was never read to its end'
   if (mark < until) return `it is complete only up to ${mark}`
@@ -117,7 +116,7 @@ function missingBefore({ mark, coverage }: Standing, until: string): string | un
   return undefined
 }
 
-/** Returns the state of each report from the published copy, or undefined if nothing was published yet. */
+/** Returns undefined if nothing was published yet. */
 async function publishedStandings(config: Config): Promise<Standing[] | undefined> {
   try {
     await using copy = await openPublished(config)

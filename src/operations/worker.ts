@@ -6,11 +6,11 @@ import type { Caller } from './engine.ts'
 import { answersAt, askSocket, socketPathOf } from './socket.ts'
 
 export interface WorkerConnection extends AsyncDisposable {
-  /** Returns the validated answer. Throws the operation's error, or WORKER_LOST. */
+  /** Throws the operation's error, or WORKER_LOST. */
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
-/** Returns a connection to the owner, or undefined if no worker owns the warehouse. */
+/** Returns undefined if no worker owns the warehouse. */
 export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) {
@@ -20,7 +20,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** Returns a connection over the queue, or undefined if no worker uses the queue or the queue is unreachable. */
+/** Returns undefined if no worker uses the queue, or if the queue is unreachable. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

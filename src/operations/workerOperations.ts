@@ -51,7 +51,6 @@ export class WorkerOperations implements Engine {
     this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
   }
 
-  /** Rejects the waiting calls of all callers when the worker stops. */
   close(): void {
     this.#closing.abort(cancelled(STOPPING))
   }
@@ -116,7 +115,6 @@ export class WorkerOperations implements Engine {
     return this.#cancelled.find((each) => each.id === id)?.what
   }
 
-  /** Continues backfills that the pause interrupted, and requests a run of each enabled report. */
   async restart(reports: readonly ReportName[]): Promise<void> {
     const { context, requests } = this.#parts
     for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {
@@ -169,7 +167,7 @@ export async function waitingRuns(requests: Pick<Requests, 'waiting'>): Promise<
   return (await Promise.all(RUN_KINDS.map(ofKind))).flat()
 }
 
-/** Removes a waiting run from its queue and returns it. Callers that wait for this run receive CANCELLED. */
+/** Removes a waiting run from its queue and returns it. Commands that wait for this run receive CANCELLED. */
 export async function cancelWaiting(
   { requests, runs }: { readonly requests: Pick<Requests, 'waiting'>; readonly runs: Pick<Runs, 'neverBegins'> },
   id: string,

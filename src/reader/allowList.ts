@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { SyncError } from '../errors.ts'
 import { type Sql, text } from '../warehouse/database/sql.ts'
 
-/** Three lists of reviewed functions: ordinary ones, functions in FROM clauses, and functions of a lake. */
 export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readFileSync(
   new URL('./allowedFunctions.txt', import.meta.url),
   'utf8',
@@ -96,7 +95,7 @@ function listsOf(definitions: readonly Definition[], refused: readonly Definitio
 const without = (all: readonly string[], some: readonly string[]): readonly string[] =>
   all.filter((each) => !some.includes(each))
 
-/** Throws QUERY_FAILED if readers are not allowed to run the statement. DuckDB parses it, but does not prepare it. */
+/** Throws QUERY_FAILED if readers are not allowed to run the statement. */
 export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string): Promise<void> {
   const [found] = await sql.rows<{ reason: string | null }>('SELECT refusal($1) AS reason', [statement])
   const reason = found?.reason ?? undefined

@@ -1,4 +1,4 @@
-/** The copies that the live server shows. A publication replaces a copy, but a hard link keeps its file. */
+/** The copies that the live server shows. A hard link keeps the file of a copy that a publication has replaced. */
 import { copyFile, link, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Database } from '../warehouse/database/duckdb.ts'
@@ -8,7 +8,7 @@ import { createRule } from './allowList.ts'
 /** The server shows the newest copy. Statements can continue on the previous copy, but not on older copies. */
 const COPIES_KEPT = 2
 
-/** The database with the macros that check statements. The sessions of readers do not see temporary macros. */
+/** The macros that check statements are in this database, because readers do not see temporary macros. */
 export const MEMORY = 'memory.main.'
 
 export class AttachedCopies {
@@ -41,7 +41,6 @@ export class AttachedCopies {
     for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) await this.#remove(old)
   }
 
-  /** Creates a view of each table and view of the copy, or switches an existing view to the copy. */
   async #createViews(copy: string): Promise<void> {
     await this.#database.transaction(async (sql) => {
       const shown = await sql.rows<{ schema: string; table: string }>(`

@@ -14,9 +14,7 @@ export interface LiveServerSettings {
   readonly token: string
   readonly extensions: string | undefined
   readonly published: string
-  /** The memory limit of all readers together. Example: `256MB`. */
   readonly memory: string
-  /** The size limit of all temporary files together. Example: `10GB`. */
   readonly disk: string
   readonly threads?: number | undefined
 }
@@ -52,14 +50,13 @@ export class LiveServer {
     }
   }
 
-  /** Returns how long (ms) the oldest statement of a reader has run, or 0. */
+  /** Returns milliseconds, or 0 if no reader runs a statement. */
   async longestMs(): Promise<number> {
     const [oldest] = await this.#database.rows<{ ms: number | null }>(`
       SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
     return oldest?.ms ?? 0
   }
 
-  /** Serves the newest published copy. The server has no tables before the first publication. */
   show(): Promise<void> {
     return this.#copies.show()
   }

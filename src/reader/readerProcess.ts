@@ -38,7 +38,7 @@ export interface AskOptions {
 }
 
 export class ReaderProcess {
-  /** The process is allowed to write only to this folder. */
+  /** The only folder to which the process is allowed to write. */
   readonly folder: string
   readonly ended: Promise<SyncError>
   readonly #child: ChildProcess
@@ -80,7 +80,7 @@ export class ReaderProcess {
     const [command = '', ...args] = hasLimits ? ['/bin/sh', '-c', limits, ...program] : program
     const cache = getCompileCacheDir()
     const variables = { MALLOC_ARENA_MAX: '2', ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: cache }) }
-    // The environment can contain secrets. Only the process for a lake receives the environment, to connect.
+    // The environment can contain secrets. Only a process that reads a lake receives the environment, to connect.
     const env = isLake ? {} : { env: variables }
     try {
       const child = spawn(command, args, {
@@ -88,7 +88,7 @@ export class ReaderProcess {
         ...env,
         serialization: 'advanced',
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-        // A process group of its own protects the child from Ctrl-C on the terminal.
+        // The process is in a process group of its own, so that Ctrl-C on the terminal does not end it.
         detached: true,
       })
       return new ReaderProcess(folder, child)
@@ -102,14 +102,16 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /** Sends a request after all earlier requests. Throws the error of the request or the process. */
+  /**
+   * Sends a request when all earlier requests have ended. Throws the request's error, or the reason why the process
+   * ended.
+   */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)
     return turn
   }
 
-  /** Ends the process at once. Its running request fails with `reason`. */
   async kill(reason: SyncError): Promise<void> {
     this.#reason ??= reason
     this.#child.kill('SIGKILL')
@@ -133,7 +135,7 @@ export class ReaderProcess {
   async #answerTo(message: Request | More, { leftMs, limitMs }: Record<'leftMs' | 'limitMs', number>): Promise<Answer> {
     this.#waiting = Promise.withResolvers()
     const cancel = clock.after(leftMs, () => void this.kill(tookTooLong(limitMs)))
-    // A process that has ended accepts no message. The request fails with the reason why the process has ended.
+    // If the process has ended, the message is not sent. The request then fails with the reason why the process ended.
     if (this.isAlive) this.#child.send(message, () => undefined)
     else void this.ended.then((reason) => this.#waiting?.reject(reason))
     return this.#waiting.promise.finally(cancel)

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
-/** A note about one report that a query has read: how complete the report is. Example: 2 gaps, 5 rejected rows. */
+/** A note about one report that a query has read, such as `2 gaps, 5 rejected rows`. */
 export const Warrant = z.object({
   report: z.string(),
-  /** The tables contain all rows that were modified up to this time. Null if the report was never read to its end. */
+  /** The tables contain all rows that were modified up to this time. Null if no run has read the report to its end. */
   complete_up_to: z.string().nullable(),
   /** Number of time ranges before the mark that were not read. */
   gaps: z.number(),
@@ -36,6 +36,6 @@ const WARRANTS = `
   LEFT JOIN (${MISFITS}) v USING (report)
   WHERE list_contains(${READ_REPORTS}, s.report) ORDER BY s.report`
 
-/** Returns one warrant for each report that the statement reads. Returns [] for EXPLAIN and for schema `tidemark`. */
+/** Returns one warrant for each report that the statement reads. For EXPLAIN and for schema `tidemark`, returns []. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])

@@ -14,11 +14,10 @@ export const json = (status: number, value: unknown, headers: Readonly<Record<st
   headers,
 })
 
-/** Returns status 400 with the errors of each property. */
 export const invalid = (errors: PropertyErrors): Answer =>
   json(400, { title: 'Validation failed', status: 400, errors })
 
-/** Returns status 400 of the token endpoint, which lists errors in another format. */
+/** Returns an error of the token endpoint, which lists failures in another format than the report endpoints. */
 export const invalidToken = (failures: readonly { property: string; message: string }[]): Answer =>
   json(400, { title: 'Validation failed', status: 400, ValidationFailure: failures })
 

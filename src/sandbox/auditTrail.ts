@@ -79,7 +79,6 @@ export class AuditTrail {
   }
 }
 
-/** Returns the value that `expand.aggregates` adds to an entry. The specification does not show its contents. */
 export const aggregatesOf = (entries: readonly TrailEntry[], entry: TrailEntry): object => ({
   entriesOfRecord: entries.length,
   entriesOfUser: entries.filter((other) => other.userId === entry.userId).length,

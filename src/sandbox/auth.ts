@@ -31,7 +31,7 @@ export type Admission =
 export class Auth {
   readonly #options: AuthOptions
   readonly #key = randomBytes(32)
-  /** The issued tokens, oldest first. The signing key is random, so no other token can be valid. */
+  /** The signing key is random, so only the tokens in this map can be valid. */
   readonly #bearers = new Map<string, Bearer>()
   #requestedAtMs: number[] = []
   #issued = 0
@@ -105,7 +105,7 @@ export class Auth {
     return bearer.isRevoked || this.#options.nowSeconds() >= bearer.expiresAtSeconds
   }
 
-  /** Counts a token request. Returns the seconds to wait if the limit per minute is reached, otherwise undefined. */
+  /** Returns the seconds to wait if the limit per minute is reached, otherwise undefined. */
   #countRequest(): number | undefined {
     const nowMs = this.#options.settings.clock.monotonicMs()
     this.#requestedAtMs = this.#requestedAtMs.filter((at) => nowMs - at < MINUTE_MS)

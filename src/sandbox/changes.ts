@@ -22,7 +22,7 @@ interface Target {
   readonly row: Row
 }
 
-/** Kinds of random changes with cumulative percentages. Example: 22 % of the changes are `editChild` (62 − 40). */
+/** The percentages are cumulative. Example: 22 % of the changes are `editChild` (62 − 40). */
 const TICK_SHARES = [
   ['edit', 40],
   ['editChild', 62],
@@ -36,7 +36,7 @@ const TICK_SHARES = [
 
 export interface ChangeClock {
   readonly now: () => Ticks
-  /** The time from the stored modification time to the real edit. It is 0 without the fault `stamps-back`. */
+  /** How far a new modification time is before the present. It is 0 without the fault `stamps-back`. */
   readonly back: () => Ticks
 }
 
@@ -46,7 +46,6 @@ export class Changes {
   readonly #worldSettings: WorldSettings
   readonly #clock: ChangeClock
   readonly #random: RandomGenerator
-  /** Deleted rows, oldest first. A random change can restore one of them. */
   readonly #deleted: Target[] = []
 
   constructor(tables: Readonly<Record<WorldReport, Table>>, worldSettings: WorldSettings, clock: ChangeClock) {
@@ -63,7 +62,6 @@ export class Changes {
     return { ...this.#stamp(target, { action: 'Updated', fields: { [field]: raw } }), field }
   }
 
-  /** Edits a row without changing its modification time, so that incremental runs cannot find the edit. */
   silentEdit(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     const { amount } = target.table.definition
@@ -76,7 +74,7 @@ export class Changes {
     return { report, key, action: 'silentEdit', field }
   }
 
-  /** Sets fields and collections to raw JSON text and updates the modification time. Empty text removes a field. */
+  /** Sets fields and collections to raw JSON text. An empty text removes the field. */
   putRow(report: WorldReport, key: number, fields: RawFields): WorldChange {
     const target = this.#target(report, key)
     const collections = new Set(target.table.definition.collections.map(({ field }) => field))
@@ -98,7 +96,6 @@ export class Changes {
 
   readonly clearChildren = this.#childChange('clearChildren', () => [])
 
-  /** Deletes a row. With `includeDeleted`, responses still contain deleted events and budgets. */
   softDelete(report: WorldReport, key: number): WorldChange {
     const target = this.#target(report, key)
     this.#deleted.push(target)
@@ -113,7 +110,7 @@ export class Changes {
     return this.#insertAt(report, this.#nowTicks(), 'insert')
   }
 
-  /** Inserts a row whose modification time is `ageMs` in the past, like a transaction that was committed late. */
+  /** Inserts a row with a modification time in the past, like a transaction that was committed late. */
   lateCommit(report: WorldReport, ageMs: number): WorldChange {
     return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
   }
@@ -123,7 +120,7 @@ export class Changes {
     return { ...this.#stamp(this.#target(report, key), { action: 'Updated', at }), action: 'stampFuture' }
   }
 
-  /** Sets only the modification times of a row. With `NEVER`, the row looks as if it was never edited. */
+  /** With `NEVER`, the row looks as if it was never edited. */
   setStamps(report: WorldReport, key: number, at: Ticks): void {
     const { table, row } = this.#target(report, key)
     row.modified = at
@@ -172,14 +169,13 @@ export class Changes {
     return { report: table.report, key: row.key, action: 'edit' }
   }
 
-  /** Returns a method that changes one collection of a row: the collection `named`, or a random one. */
+  /** Returns a method that changes the collection `named`. If `named` is undefined, it changes a random collection. */
   #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
     return (report: WorldReport, key: number, named?: string): WorldChange => {
       const { table, row } = this.#target(report, key)
       const field = named ?? this.#collectionOf({ table, row }, action !== 'addChild')
       const items = table.items(row, field)
       const newItem = (): string => table.newItem(row, field)
-      // In an empty collection, the change would affect only the modification time, so an item is added.
       const after = items.length === 0 ? [newItem()] : next(items, newItem)
       const holdsOne = table.definition.collections.find((kind) => kind.field === field)?.holds === 'one'
       table.setItems(row, field, holdsOne ? after.slice(-1) : after)

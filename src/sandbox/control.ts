@@ -128,7 +128,6 @@ const refusal = (message: string, cure: string): SyncError => new SyncError('USA
 const PORTION_MS = 50
 const PORTION_CHANGES_MAX = 5_000
 
-/** Makes random changes at a rate per second. Every 50 ms, it makes the changes that are due. */
 class Pace {
   readonly #clock: Clock
   readonly #change: () => void

@@ -3,7 +3,6 @@ import { CURRENCIES, type Currency, decimalText, exact, NANO, NANO_PER_CENT, PER
 import type { Pools } from './pools.ts'
 import { formatTicks, type PlainTimeStyle, type Ticks, type TimeStyle } from './ticks.ts'
 
-/** Returns an unsigned 32-bit number that depends on all three arguments. */
 export function draw(seed: number, number: number, purpose: number): number {
   let h = (seed ^ Math.imul(number + 1, 0x9e3779b1) ^ Math.imul(purpose + 1, 0x85ebca77)) | 0
   h = Math.imul(h ^ (h >>> 16), 0x21f0aaad)
@@ -15,7 +14,6 @@ export function pick<T>(from: readonly T[], drawn: number): T {
   return from[drawn % from.length] as T
 }
 
-/** Returns a hash of a name, because `draw` needs numbers. */
 export function hashOf(text: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)
@@ -29,7 +27,7 @@ export type Amounts = (typeof AMOUNTS)[number]
 export interface WorldSettings {
   readonly seed: number
   readonly pools: Pools
-  /** Number of events at the start. Rows of other reports refer to events. */
+  /** Rows of other reports refer to these events. */
   readonly events: number
   /** The end of the generated history: HISTORY_END, or the start of the sandbox if that is earlier. */
   readonly historyEnd: Ticks
@@ -74,12 +72,11 @@ export class Dice {
     return exact(decimalText(BigInt(this.below(limit * 100, purpose)) * BigInt(NANO_PER_CENT)))
   }
 
-  /** Returns an amount that JSON.stringify writes with all digits. `euros` is used only if `amounts` is `cents`. */
   amount(purpose: string, euros?: Range, currency?: Currency): unknown {
     return exact(decimalText(this.nano(purpose, euros, currency)))
   }
 
-  /** Returns an amount as a multiple of 10⁻⁹. Example: 1.5 is 1,500,000,000. */
+  /** Example: 1.5 is 1,500,000,000. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
     if (this.worldSettings.amounts === 'cents') {
@@ -97,12 +94,11 @@ export class Dice {
     return this.chance(50, `${purpose} is EUR`) ? 'EUR' : this.pick(CURRENCIES, purpose)
   }
 
-  /** Returns the value of one euro, which JSON.stringify writes with all digits. */
   rate(currency: Currency): unknown {
     return exact(decimalText(BigInt(PER_EURO_MICROS[currency]) * 1_000n))
   }
 
-  /** Returns a date-time in the style `timeStyle`, or in a random style per field. `mixed` means a style per row. */
+  /** Writes the time in the style `timeStyle`. If `timeStyle` is undefined, each field has its own random style. */
   time(field: string, ticks: Ticks): string {
     const { seed, timeStyle } = this.worldSettings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)

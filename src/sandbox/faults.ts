@@ -84,7 +84,7 @@ export interface Fault {
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
-/** Parses one fault. Throws USAGE_INVALID for an unknown name, report or argument: the fault would have no effect. */
+/** Throws USAGE_INVALID for an unknown name, report or argument, because the fault would have no effect. */
 export function parseFault(text: string): Fault {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
@@ -129,7 +129,7 @@ export class Faults {
     return this.#active.filter((fault) => fault.left > 0).map((fault) => fault.text)
   }
 
-  /** Returns the fault's argument and counts the request. Returns undefined if the fault does not apply. */
+  /** Returns the argument of the fault and counts the request, or returns undefined if the fault does not apply. */
   take(name: FaultName, place: FaultPlace): string | undefined {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
@@ -146,7 +146,7 @@ export class Faults {
     return this.#find(name, place)?.argument
   }
 
-  /** Finds an active fault. A fault without an endpoint applies to all reports, but not to token requests. */
+  /** A fault without an endpoint applies to all reports, but not to token requests. */
   #find(name: FaultName, place: FaultPlace | undefined): Fault | undefined {
     if (this.#active.length === 0) return undefined
     return this.#active.find(

@@ -24,14 +24,12 @@ export interface HistoryOptions {
 export interface RowHistory {
   readonly created: Ticks
   readonly modified: Ticks
-  /** Time of the last change of an event or of its child records (spec §2). In other reports, equal to `modified`. */
+  /** For events, the last change of the event or its child records (spec §2). In other reports, `modified` again. */
   readonly aggregate: Ticks
   readonly deleted: boolean
-  /** Times of the edits between creation and last modification, oldest first. */
   readonly earlierEdits: readonly Ticks[]
 }
 
-/** Returns the history of a row. Rows are numbered from 0 in the order of creation. */
 export function historyOf(number: number, { seed, report, rows, end, keepsDeleted }: HistoryOptions): RowHistory {
   const own = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
   const chance = (percent: number, purpose: number) => draw(own, number, purpose) % 100 < percent
@@ -41,7 +39,7 @@ export function historyOf(number: number, { seed, report, rows, end, keepsDelete
     chance(WHOLE_SECOND_PERCENT, 9) ? Math.floor(at / TICKS_PER_SECOND) * TICKS_PER_SECOND : at
   const modifiedAt = (): Ticks => {
     if (!chance(EDITED_PERCENT, 2)) return keepsDeleted ? created : NEVER
-    // A bulk import: many rows have the same modification time, so no window can separate these rows.
+    // A bulk import gives many rows the same modification time, so no window can separate these rows.
     const bulkAt = end - 30 * TICKS_PER_DAY
     return chance(BULK_PERCENT, 3) && created < bulkAt ? bulkAt : Math.max(created, rounded(between(created, 4)))
   }

@@ -11,7 +11,6 @@ const exactJson = JSON as unknown as {
   ): unknown
 }
 
-/** Returns a value that JSON.stringify writes exactly as `text`. */
 export const exact = (text: string): unknown => exactJson.rawJSON(text)
 
 /** Parses JSON. An integer beyond 2^53 becomes a bigint, because a number would be rounded. */
@@ -20,7 +19,6 @@ export const parseExact = (text: string): unknown =>
     typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source) ? BigInt(source) : value,
   )
 
-/** Returns a decimal with at most nine fractional digits and no trailing zeros. */
 export function decimalText(nano: bigint): string {
   const size = nano < 0n ? -nano : nano
   const rest = size % BigInt(NANO)
@@ -28,7 +26,6 @@ export function decimalText(nano: bigint): string {
   return `${nano < 0n ? '-' : ''}${size / BigInt(NANO)}${digits}`
 }
 
-/** The approximate value of one euro in each currency, in millionths. */
 export const PER_EURO_MICROS = {
   EUR: 1_000_000,
   USD: 1_084_300,

@@ -13,7 +13,6 @@ export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** This client receives status 403 for these reports. */
   readonly forbidden?: readonly ReportName[]
   readonly disabled?: boolean
 }
@@ -36,7 +35,7 @@ const atLeast = (least: number) => {
 }
 
 const Options = z.object({
-  /** The number of events. There are as many budgets and MERF submissions. Other reports have half as many rows. */
+  /** There are as many budgets and MERF submissions as events. Other reports have half as many rows. */
   rows: atLeast(1).default(500),
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
@@ -48,18 +47,17 @@ const Options = z.object({
   tokenLifetimeSeconds: atLeast(1).default(3_600),
   tokenRequestsPerMinute: atLeast(1).default(30),
   clients: z.custom<readonly SandboxClient[]>().default(() => [DEMO_CLIENT]),
-  /** Example: `['5xx*3@events', 'slow:50']`. The form is `name[*count][@report][:argument]`. */
+  /** Each fault has the form `name[*count][@report][:argument]`. Examples: `5xx*3@events`, `slow:50`. */
   faults: z.custom<readonly string[]>().default([]),
-  /** Compresses responses above 1 KiB if the client accepts compression. */
   compress: oneOf(COMPRESSIONS).default('none'),
-  /** The number of items in every array. Default: a random number from 0 to 5 per row. */
+  /** If undefined, each array has a random number of items from 0 to 5. */
   itemsPerCollection: atLeast(0).optional(),
   collections: z.boolean().default(true),
-  /** Date-times are written in this style. Without it, each field has a random style. */
+  /** If undefined, each field has a random style. */
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** If true, the service rejects parameters that the specification lacks. If false, it ignores them. */
+  /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),
 })
 export type SandboxOptions = z.input<typeof Options>

@@ -12,7 +12,7 @@ export interface Page {
   readonly pageSize: number
   readonly totalCount: number
   readonly isPartial: boolean
-  /** True if the page begins after the last row or, with the fault `cap`, ends after the last allowed row. */
+  /** True if the page begins after the last row. With the fault `cap`, also if it ends after the last allowed row. */
   readonly isBeyond: boolean
 }
 
@@ -53,7 +53,7 @@ function sliceOf(number: number, size: number, short: boolean): { start: number;
   return { start: number > 2 ? start - missing : start, count: size }
 }
 
-/** Returns the row numbers on a page with the fault `unordered`: each request gets the rows in a different order. */
+/** Returns the rows of a page in another order for each request (fault `unordered`). */
 export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
   const end = Math.min(start + count, total)
   const step = strideFor(total, draw(request, total, 1))
@@ -61,7 +61,7 @@ export function shuffled(total: number, { start, count }: { start: number; count
   return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
 }
 
-/** Returns a number without a common divisor with `total`. So its multiples, modulo `total`, reach every position. */
+/** Returns a number without a common divisor with `total`. So its multiples modulo `total` reach every position. */
 function strideFor(total: number, drawn: number): number {
   let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
   while (greatestCommonDivisor(stride, total) !== 1) stride += 1

@@ -5,7 +5,6 @@ import { CURRENCIES, type Currency, NANO_PER_CENT, PER_EURO_MICROS } from './mon
 export class RateTable {
   readonly #seed: number
   readonly #step: bigint
-  /** The number of the rate table. The fault `fx` changes it. */
   generation = 0
 
   constructor(seed: number, amounts: Amounts = 'long') {

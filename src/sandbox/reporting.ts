@@ -31,7 +31,6 @@ export class Reporting {
     this.#parts = parts
   }
 
-  /** `enquiryId` is the number in the path of the report `enquiry_audit_entries`. */
   answer(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     this.#requests += 1
     const { report } = endpoint
@@ -52,7 +51,6 @@ export class Reporting {
     return bodyOf(endpoint, items, page)
   }
 
-  /** The audit of an enquiry has no `entityType` (spec §2, §4). */
   #audit(endpoint: NamedEndpoint, request: ReportRequest, enquiryId: number | undefined): Answer {
     const { values, flags } = request
     const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries
@@ -129,7 +127,7 @@ const isIn =
   ({ at }: Pick<TrailEntry, 'at'>): boolean =>
     at >= Number(values.get(since)) && at <= Number(values.get(until) ?? Number.POSITIVE_INFINITY)
 
-/** With `mixed`, about half of the events have the summary shape. The event's number decides its shape. */
+/** The event's number decides its shape, so that an event never changes its shape. */
 const hasSummaryShape = (shape: EventShape, { number }: Row): boolean =>
   shape === 'summary' || (shape === 'mixed' && draw(17, number, 1) % 2 === 1)
 
@@ -141,7 +139,7 @@ function summaryText(world: World, row: Row, values: Values): string {
   return `{"eventId":${row.key},"eventName":${name},"modifiedAt":"${modifiedAt}","totalChanges":${entries.length}}`
 }
 
-/** Each function returns wrong fields. The fault `bad-rows` puts them into a row. An empty text removes the field. */
+/** Each function returns the wrong fields of a damaged row. An empty text removes the field. */
 const DAMAGES: readonly ((key: string, second: string, third: string) => RawFields)[] = [
   (key) => ({ [key]: '' }),
   (key) => ({ [key]: '"not a number"' }),

@@ -8,7 +8,6 @@ type Values = ReadonlyMap<string, Value>
 
 const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
 
-/** Returns the rows that match every filter (spec §4, rule 3), in the table's order. */
 export function select(table: Table, values: Values): readonly Row[] {
   const withDeleted = values.get('includeDeleted') === true
   const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]
@@ -16,7 +15,7 @@ export function select(table: Table, values: Values): readonly Row[] {
   return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
 }
 
-/** The test is true if `modified` or `aggregate` is within the window (spec §4). Without a window, there is no test. */
+/** A row matches if `modified` or `aggregate` is within the window (spec §4). Without a window, there is no test. */
 function windowTest(values: Values): Test | undefined {
   const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
   if (since === undefined && until === undefined) return undefined
@@ -49,7 +48,6 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
 const ticksOfField = (table: Table, row: Row, field: string): number =>
   parseTicks(String(table.value(row, field))) ?? Number.NaN
 
-/** Ignores the case of text, as most databases do. */
 function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)
   if (typeof wanted !== 'string') return value === wanted

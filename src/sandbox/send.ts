@@ -65,7 +65,6 @@ export class Sender {
     return compressors[compress](body)
   }
 
-  /** Returns true if a fault has sent the body. */
   #sendFaulty(response: ServerResponse, body: Buffer, place: FaultPlace): boolean {
     const { faults } = this.#options
     const half = Math.floor(body.length / 2)
@@ -91,7 +90,7 @@ export class Sender {
     return true
   }
 
-  /** Sends the body one byte at a time. Then sends spaces without end. */
+  /** Sends the body byte by byte. Afterwards sends spaces without end. */
   #drip(response: ServerResponse, { body, at, everyMs }: { body: Buffer; at: number; everyMs: number }): void {
     if (response.destroyed || response.socket === null) return
     response.write(at < body.length ? body.subarray(at, at + 1) : ' ')

@@ -35,7 +35,7 @@ export interface Sandbox extends AsyncDisposable {
 
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 const CONTROL_PREFIX = '/_control/'
-/** The server keeps idle connections longer than clients do. So the server closes no connection that a client uses. */
+/** Clients close idle connections earlier than this server. So the server never closes a connection in use. */
 const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
@@ -94,7 +94,6 @@ async function handle(parts: Parts, request: IncomingMessage, response: ServerRe
   const path = (request.url ?? '/').split('?')[0] ?? '/'
   const method = request.method ?? 'GET'
   const body = await text(request).catch(() => undefined)
-  // Without a body, the client has disconnected before its request was complete.
   if (body === undefined) return
   const acceptEncoding = request.headers['accept-encoding'] ?? ''
   if (path.startsWith(CONTROL_PREFIX)) {

@@ -26,7 +26,7 @@ export interface ServiceOptions {
   readonly settings: Settings
   readonly faults: Faults
   readonly auth: Auth
-  /** Aborts when the sandbox closes. A fault that delays a response then stops waiting. */
+  /** A fault that delays a response stops waiting when this signal aborts. */
   readonly closing: AbortSignal
 }
 
@@ -128,7 +128,6 @@ function parseBody(text: string): ParsedBody {
   }
 }
 
-/** Returns the number in the path. Adds an error if it is invalid or differs from the number in the body. */
 function pathNumber(text: string, body: Readonly<Record<string, unknown>>, { errors }: Validation): number {
   const given = body['enquiryId'] ?? ''
   if (!/^\d{1,19}$/.test(text)) errors['enquiryId'] = ['The enquiryId in the path is not a valid integer.']

@@ -9,29 +9,26 @@ import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
 import type { Ticks } from './ticks.ts'
 
-/** Maps field names to JSON text. A field with an empty text is left out of the row. */
+/** Maps field names to JSON text. An empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
 
-/** The JSON text of each item, or one (perhaps malformed) JSON text for the whole collection. */
+/** The JSON text of each item, or one text for the whole collection, which may be malformed. */
 type Content = readonly string[] | string
 
 export interface Row extends RowSource {
   readonly number: number
   modified: Ticks
   aggregate: Ticks
-  /** True after a deletion. With `includeDeleted`, responses still contain deleted events and budgets. */
   deleted: boolean
-  /** The row's amount, in 10⁻⁹ of its currency. */
+  /** The row's amount as a multiple of 10⁻⁹. */
   nano: bigint
-  /** The JSON text of fields that were changed after the row was generated. */
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>
-  /** The generated fields as JSON text. Undefined after a change: the next read then generates the fields again. */
+  /** The generated fields as JSON text. Undefined after a change, so that the next read generates the fields again. */
   generated: ReadonlyMap<string, string> | undefined
 }
 
 export interface CollectionRules {
-  /** If `items` is undefined, each array has a random number of items from 0 to 5. */
   readonly items: number | undefined
   readonly filled: boolean
 }
@@ -77,7 +74,6 @@ export class Table {
       this.#add({ created, modified, aggregate, deleted })
   }
 
-  /** The rows are sorted by modification time. Rows that were never edited are first. */
   get rows(): readonly Row[] {
     if (!this.#isSorted) this.#order.sort((a, b) => compare(a.aggregate, b.aggregate) || a.number - b.number)
     this.#isSorted = true
@@ -96,7 +92,7 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Replaces fields of a row. Must also be called after a change of the row's times or of `deleted`. */
+  /** Must also be called after a change of the row's times or of `deleted`. */
   change(row: Row, fields: RawFields = {}): void {
     Object.assign(row.changed, fields)
     row.generated = undefined
@@ -117,14 +113,12 @@ export class Table {
     return row.changed[field] ?? this.#generated(row).get(field)
   }
 
-  /** Returns the value of a field, or undefined if its text is not valid JSON. */
   value(row: Row, field: string): unknown {
     return attempt(() => parseExact(this.raw(row, field) ?? 'null'), undefined)
   }
 
   items(row: Row, field: string): readonly string[] {
     const kind = this.#kind(field)
-    // Example: only rows with the status `Cancelled` have this collection.
     const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
     const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
     return typeof content === 'string' ? [] : content

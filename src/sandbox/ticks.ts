@@ -4,7 +4,7 @@ import { parseInstant, type Instant } from '../instant.ts'
 /** Ticks of 100 ns since 2020. Ticks since 1970 would exceed 2^53. */
 export type Ticks = number
 
-/** The modification time of a row that was never edited. No filter by modification time matches this row. */
+/** No filter by modification time matches a row that was never edited. */
 export const NEVER: Ticks = Number.NEGATIVE_INFINITY
 
 export const TICKS_PER_MS = 10_000
@@ -15,7 +15,7 @@ export const TICKS_PER_DAY = 1_440 * TICKS_PER_MINUTE
 const EPOCH_MS = Date.UTC(2020, 0, 1)
 const EPOCH_MICROS = EPOCH_MS * 1_000
 
-/** The zone of a printed time: `Z`, `+02:00` or none (also UTC). With `mixed`, the style differs from row to row. */
+/** A bare time has no zone and is in UTC. With `mixed`, the style differs from row to row. */
 export const TIME_STYLES = ['zulu', 'offset', 'bare', 'mixed'] as const
 export type TimeStyle = (typeof TIME_STYLES)[number]
 export type PlainTimeStyle = Exclude<TimeStyle, 'mixed'>
@@ -26,7 +26,6 @@ export const ticksOf = (instant: Instant): Ticks => (instant - EPOCH_MICROS) * 1
 
 export const ticksOfMillis = (ms: number): Ticks => (ms - EPOCH_MS) * TICKS_PER_MS
 
-/** Parses ISO 8601 with up to seven fractional digits. Returns undefined for other text. */
 export function parseTicks(text: string): Ticks | undefined {
   const instant = parseInstant(text)
   if (instant === undefined) return undefined
@@ -34,7 +33,6 @@ export function parseTicks(text: string): Ticks | undefined {
   return ticksOf(instant) + Number(seventh)
 }
 
-/** Returns the date-time with seven fractional digits. A whole second has no fraction. */
 export function formatTicks(ticks: Ticks, style: PlainTimeStyle = 'zulu'): string {
   const local = style === 'offset' ? ticks + OFFSET_TICKS : ticks
   const second = Math.floor(local / TICKS_PER_SECOND)

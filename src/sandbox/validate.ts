@@ -19,7 +19,7 @@ export interface ReportRequest {
 export interface Validation {
   readonly request: ReportRequest
   readonly errors: PropertyErrors
-  /** Errors about parameters that the specification lacks. `strictParameters: false` ignores them. */
+  /** Parameters that the specification does not have. With `strictParameters: false`, these errors are ignored. */
   readonly unknown: PropertyErrors
 }
 
@@ -53,7 +53,6 @@ function readInto(
   else values.set(name, value)
 }
 
-/** An integer beyond 2^53 is a bigint. */
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
 

@@ -21,9 +21,7 @@ export interface WorldOptions {
 }
 
 export interface RowRequest {
-  /** The currency of amounts in budgets and automated bookings. The default is EUR. */
   readonly currency?: Currency
-  /** The `expand` flags of the collections in the row. Default: all. */
   readonly flags?: readonly string[]
 }
 
@@ -42,17 +40,15 @@ export class World extends Changes {
     this.rates = rates
   }
 
-  /** Returns the keys of all rows that a response can contain, including deleted rows. */
   keys(report: WorldReport): number[] {
     return this.tables[report].rows.map(({ key }) => key)
   }
 
-  /** Returns the keys of the rows that the report returns without `includeDeleted`. */
   liveKeys(report: WorldReport): number[] {
     return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
   }
 
-  /** Returns the JSON text of the row as a response contains it now, or undefined if no response contains the row. */
+  /** Returns the text that a response contains now, or undefined if no response contains the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
     const table = this.tables[report]
     const row = table.find(key)

@@ -57,7 +57,7 @@ const STATES = `
   LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
   GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
 
-/** Returns the coverage of each currency or entity, for every report that was read at least once. */
+/** Returns the coverage of each currency or entity. Skips reports that were never read. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: RequestConfig,
@@ -70,7 +70,6 @@ export async function coverageOf(
   )
 }
 
-/** Settings that decide which rows are requested. After a change, Tidemark sometimes must read a range again. */
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 interface ReadConfig {
@@ -95,7 +94,6 @@ function scopesOf(asks: ReadConfig, spans: readonly SpanRow[] = [], rows: readon
 const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
   reportOf(report).currency === undefined || config.currencies.includes(scope)
 
-/** Returns the range that must be read again after a change of the configuration, or null. */
 function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
   const { start, enabled } = config.reports[report]
   const { perRecord, window } = reportOf(report)

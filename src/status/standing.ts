@@ -69,7 +69,6 @@ const STANDINGS = `
   ) r USING (report)
   ORDER BY list_position(${REGISTRY}, report)`
 
-/** Returns the state of all reports, in the order in which `schema` lists them. */
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(STANDINGS)
   const coverage = await coverageOf(database, config)
@@ -87,13 +86,11 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Requ
   })
 }
 
-/** Returns the error of a run, or null if the run did not fail. */
 export const problemIn = ({ code, message, cure }: ErrorColumns): Problem | null =>
   code === null ? null : { code, message: message ?? '', cure: cure ?? '' }
 
 export type Marks = ReadonlyMap<ReportName, Instant>
 
-/** Returns the high-water mark of each report that has one. */
 export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> {
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',

@@ -8,7 +8,7 @@ import { type Facts, measure, type Observe } from '../observe.ts'
 const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 const LOG_LEVEL = 'TIDEMARK_LOG_LEVEL'
 
-/** Returns the level in TIDEMARK_LOG_LEVEL, or `otherwise` if the variable is not set. Throws CONFIG_INVALID. */
+/** Throws CONFIG_INVALID for an unknown level. */
 export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLevel {
   const given = env[LOG_LEVEL]?.trim()
   if (given === undefined || given === '') return otherwise
@@ -19,7 +19,6 @@ export function logLevelOf(env: NodeJS.ProcessEnv, otherwise: LogLevel): LogLeve
   })
 }
 
-/** Returns an observer that logs one line for each walk, request, load or publication when it ends. */
 export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observe {
   const runs = new AsyncLocalStorage<string>()
   const watched: Observe = (subject, work) => {

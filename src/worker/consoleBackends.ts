@@ -56,10 +56,9 @@ const noOwnerError = (): SyncError =>
     cure: 'Start a worker with the role load. If a standby runs, wait: it takes over within seconds.',
   })
 
-/** The console waits for a busy warehouse for this time. Then it reads the published copy. */
 const WAREHOUSE_WAIT_MS_MAX = 2_000
 
-/** Returns a reader of the warehouse. While a load keeps the warehouse busy, it reads the published copy instead. */
+/** While a load keeps the warehouse busy, the returned reader reads the published copy instead. */
 function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clock: Clock): Reader {
   const published = publishedReader(config)
   let isBusy = false
@@ -69,7 +68,7 @@ function warehouseReader(warehouse: Pick<Warehouse, 'rows'>, config: Config, clo
       const reading = warehouse.rows<T>(sql)
       const rows = await within(WAREHOUSE_WAIT_MS_MAX, clock, () => reading)
       if (rows !== undefined) return rows
-      // This query still waits for the warehouse. Until it has a result, all other queries read the copy at once.
+      // Until this query has read the busy warehouse, all other queries read the copy.
       isBusy = true
       const free = () => (isBusy = false)
       reading.then(free, free)

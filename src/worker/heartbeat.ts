@@ -10,7 +10,7 @@ const WRITE_EVERY_MS = 5_000
 /** The maximum age of a living worker's heartbeat. A large load delays a heartbeat only by several seconds. */
 export const HEARTBEAT_AGE_MS_MAX = 30_000
 
-/** Returns two paths of the heartbeat: next to the warehouse and, if the worker cannot write there, in `tmpdir`. */
+/** Returns one path next to the warehouse, and one in `tmpdir` for a worker that cannot write next to the warehouse. */
 export function heartbeatPathsOf(warehouse: string): readonly [beside: string, elsewhere: string] {
   const name = createHash('sha256').update(warehouse).digest('hex').slice(0, 20)
   return [`${warehouse}.alive`, path.join(tmpdir(), `tidemark-${name}.alive`)]
@@ -24,7 +24,6 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   const write = (): void => {
     if (hasEnded) return
     const now = String(clock.now())
-    // If writing fails, the heartbeat is written again after five seconds.
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)
@@ -40,7 +39,7 @@ export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable
   }
 }
 
-/** Returns the milliseconds since the last heartbeat of any worker of this warehouse, or undefined. */
+/** Returns the time since the last heartbeat of any worker of this warehouse. */
 export async function heartbeatAgeMs(warehouse: string, clock: Clock): Promise<number | undefined> {
   const texts = await Promise.all(heartbeatPathsOf(warehouse).map((file) => readFile(file, 'utf8').catch(() => '')))
   const times = texts.filter((text) => text !== '').map((text) => Number(text) as Instant)

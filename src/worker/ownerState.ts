@@ -1,10 +1,9 @@
-/** Stores whether this process owns the warehouse. The console and `/readyz` use this information. */
+/** Stores whether this process owns the warehouse, for the console and for `/readyz`. */
 import type { ConsoleBackend } from '../console/backend.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 
 export class WarehouseOwnership {
   backend: ConsoleBackend | undefined
-  /** False until this process knows whether it or another process owns the warehouse. */
   isDecided = false
   #warehouse: Pick<Warehouse, 'checkFile'> | undefined
 
@@ -24,7 +23,7 @@ export class WarehouseOwnership {
     this.#warehouse = undefined
   }
 
-  /** Rejects if this process owns the warehouse, and the warehouse's file was lost or is damaged. */
+  /** Rejects if this process owns the warehouse and its file was lost or is damaged. */
   async check(): Promise<void> {
     await this.#warehouse?.checkFile()
   }

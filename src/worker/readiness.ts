@@ -9,7 +9,6 @@ import type { Role } from './roles.ts'
 
 export interface ReadinessOptions {
   readonly clock: Clock
-  /** The path of the warehouse. Its folder must have space for rows that wait for their load. */
   readonly warehouse: string
   readonly store: Pick<QueueStore, 'checkWritable'>
   readonly requests: Pick<Requests, 'queue'>
@@ -18,10 +17,9 @@ export interface ReadinessOptions {
 }
 
 const ANSWER_MS = 2_000
-/** The check writes this block as a test. DuckDB enlarges its file by blocks of 256 KiB. */
+/** DuckDB enlarges its file by blocks of 256 KiB, so the check writes a test file of this size. */
 const BLOCK = Buffer.alloc(262_144)
 
-/** Returns a function that checks queue, schedule, warehouse and disk, as far as the roles of the worker need them. */
 export function readinessOf(parts: ReadinessOptions): () => Promise<boolean> {
   let last: { readonly atMs: number; readonly answer: Promise<boolean> } | undefined
   return () => {

@@ -4,7 +4,7 @@ import { SyncError } from '../errors.ts'
 export const ROLES = ['pull', 'load', 'schedule', 'console'] as const
 export type Role = (typeof ROLES)[number]
 
-/** Returns the roles in the text, or all roles if there is no text. Throws USAGE_INVALID for an unknown role. */
+/** Throws USAGE_INVALID for an unknown role. Without a text, all roles are returned. */
 export function rolesOf(text: string | undefined): ReadonlySet<Role> {
   if (text === undefined) return new Set(ROLES)
   const names = text.split(',').map((name) => name.trim())

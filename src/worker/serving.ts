@@ -16,7 +16,6 @@ const RESTART_MS = 2_000
 const SERVER_THREADS = 130
 const ANSWER_MS_MAX = 60_000
 
-/** Returns the token for readers. Generates and prints a token if none is set. */
 export function openServeToken(
   { serve }: Config,
   { err, log }: { err: { write(text: string): void }; log: GuardedLog },
@@ -33,11 +32,10 @@ export function openServeToken(
 }
 
 export interface LiveServing extends AsyncDisposable {
-  /** Serves the new copy. Must be called after each publication. */
   readonly onPublished: () => Promise<void>
 }
 
-/** Starts the live server. Returns undefined if none is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
+/** Returns undefined if no live server is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
 export async function startServing(
   config: Config,
   { token, log }: { token: Secret | undefined; log: Log },
@@ -51,7 +49,7 @@ export async function startServing(
   return serving
 }
 
-/** Starts a reader process with the live server. If the process ends, starts it again, until the result is disposed. */
+/** Runs a reader process with the live server. If the process ends, starts a new one until the result is disposed. */
 export async function serveForEver(
   settings: LiveServerSettings,
   { timeMs, log }: { readonly timeMs: number; readonly log: Pick<Log, 'error'> },
@@ -99,7 +97,7 @@ async function startServer(settings: LiveServerSettings): Promise<ReaderProcess>
 /** Waits until the process has ended. Ends it if a statement of a reader takes longer than `timeMs`. */
 async function watch(server: ReaderProcess, timeMs: number, signal: AbortSignal): Promise<SyncError> {
   for (;;) {
-    // Checks at intervals. `Promise.race` with `server.ended` would add a handler each time and fill the memory.
+    // `Promise.race` with `server.ended` would add a handler at each check and fill the memory.
     await clock.sleep(CHECK_EVERY_MS, signal)
     if (!server.isAlive) return server.ended
     const longest = await server.ask({ do: 'longest' }, { limitMs: ANSWER_MS_MAX, signal }).catch(asSyncError)

@@ -38,13 +38,13 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Names of roles, separated by commas. If `roles` is undefined, the worker has all roles. */
+  /** Names of roles, separated by commas. If undefined, the worker has all roles. */
   readonly roles?: string
-  /** A job's lock is valid for this number of milliseconds. Only tests set it. */
+  /** How long the lock of a job is valid, in milliseconds. Only tests set a value. */
   readonly lock?: number
 }
 
-/** Runs a worker until it is stopped. If the start or a role fails, throws the error. Example: QUEUE_UNREACHABLE. */
+/** Throws if the start or a role fails. Example: QUEUE_UNREACHABLE. */
 export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)
@@ -98,7 +98,6 @@ const SCHEDULE_CHECK_MS = MINUTE_MS
 const STANDBY_MS = 3_000
 const CHECKS_PER_LOCK = 3
 
-/** Only tests use `lock`. It makes the intervals shorter than in production. */
 const intervalsOf = (lock: number | undefined) => ({
   locks: lock === undefined ? undefined : { lockDuration: lock, stalledInterval: Math.ceil(lock / CHECKS_PER_LOCK) },
   pollMs: lock ?? SCHEDULE_CHECK_MS,

@@ -106,7 +106,6 @@ function summaryText({ ends, published, publishError }: BackfillAnswer, width: n
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** At most this number of failed windows is printed. The table `tidemark.backfill_windows` contains all of them. */
 const FAILURES_SHOWN = 5
 
 function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
@@ -171,7 +170,6 @@ const PLAN_COLUMNS: readonly Column[] = [
   ...leftColumns('from', 'to', 'scope'),
   ...rightColumns('rows', 'requests'),
 ]
-/** At most this number of windows is printed. `--json` prints all windows. */
 const WINDOWS_SHOWN = 20
 
 function planText(plans: readonly BackfillPreview[]): string {

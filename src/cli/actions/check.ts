@@ -24,7 +24,7 @@ import { isReportName } from '../../../schema/index.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { findWorker } from '../../operations/worker.ts'
 
-/** A request is tried at most twice here, because a person waits for the result. A run tries a request more often. */
+/** A run tries a request more often, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
 
 export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
@@ -53,7 +53,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
   return hasFailed(findings) ? 1 : 0
 }
 
-/** Returns a warning, not a failure, if a worker cannot start the console, because commands work without a console. */
+/** A worker that cannot start the console is only a warning, because all commands work without a console. */
 function checkConsole({ console: { host, port, token, viewToken } }: Config): Finding {
   try {
     checkReach(host, { token, viewToken })
@@ -65,7 +65,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning per report whose overlap is too short, or one finding `ok`. Returns [] before the first sync. */
+/** Returns a warning per report with a short overlap, or one finding `ok`. Returns [] before the first sync. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
@@ -117,13 +117,13 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
   return passed.length === 0 ? others : [ok(CHECK, passed.join(', ')), ...others]
 }
 
-/** Resumes reports that the service refused earlier and allows now. Reports that an operator paused stay paused. */
+/** Resumes reports that the service has refused earlier and allows now. Pauses by an operator remain. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
   const reports = [
     ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
   ].filter(isReportName)
   try {
-    // Opening the warehouse can change its tables (a migration). So it stays closed if there is no pause to end.
+    // Opening the warehouse can migrate its tables, so it is opened only if there is a pause to end.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
     await using warehouse = await openWarehouse(config)
     return resumedFindings(await warehouse.resume(reports, { onlyRefused: true }))

@@ -17,7 +17,6 @@ import type { WorkerConnection } from '../../operations/worker.ts'
 import { failuresText, hasFailed } from './sync.ts'
 
 const FOLDER = 'data/demo'
-/** With 300 events, the demo takes half a minute. */
 const ROWS = 300
 const TOKEN_BYTES = 12
 
@@ -35,7 +34,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   await using worker = await startWorker(shell, config, folder)
   out.write('It runs on the embedded queue, in a process of its own, and begins at once.\n')
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
-  // The worker can have loaded rows before this sync. So the printed table counts the rows of all loads.
+  // The worker may have loaded rows before this sync. So the printed table counts the rows of all loads.
   const startedMs = shell.clock.monotonicMs()
   const first = await syncAll(shell, worker.connection)
   if (hasFailed(first)) return failed(shell, first)
@@ -60,7 +59,6 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   return 0
 }
 
-/** On a terminal, the demo and its console run until the user presses Ctrl-C. */
 async function keepRunning({ out, stop }: Shell, console: string, token: string): Promise<void> {
   out.write(`\nThe console stays at ${console} (token ${token}).\nCtrl-C ends the demo.\n`)
   stop.endsWell()

@@ -30,7 +30,6 @@ import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends InitSettings {
   readonly force?: boolean
-  /** If `try` is false (`--no-try`), the settings are written without a request to the service. */
   readonly try?: boolean
 }
 
@@ -71,7 +70,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Tests the settings and returns the findings. Returns undefined if a test fails and the user wants no files. */
+/** Returns undefined if a test fails and the user wants no files. */
 async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
@@ -91,7 +90,7 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   return undefined
 }
 
-/** Creates a configuration from the answers only. The working folder does not exist, so no settings file is read. */
+/** The working folder does not exist, so no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

@@ -10,7 +10,6 @@ import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 
 export interface QueryOptions extends CommandOptions {
-  /** A `parquet` result is written to the file `output`. Other formats are printed. */
   readonly format: Format | 'parquet'
   readonly output?: string
   readonly limit: number
@@ -46,7 +45,6 @@ function outputOf({ format, output }: QueryOptions): string {
   return output ?? ''
 }
 
-/** Writes a temporary file and renames it, so that readers never see a partial result. */
 async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
   try {
     return await replaceFile(file, async (temporary) => {

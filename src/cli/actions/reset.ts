@@ -18,7 +18,7 @@ export async function reset(
   name: string,
   { config, empty = false, yes = false }: ResetOptions,
 ): Promise<ExitCode> {
-  // Without --empty, the rows stay until a run has read them again. So the report must not be off.
+  // Without --empty, a run must read the rows again. So the report must not be off.
   const [report = 'events'] = empty ? requireReportNames([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
   const isSure =

@@ -10,7 +10,7 @@ import { requireReportNames } from '../reportSelection.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
-/** Loads rejected rows again, including those of disabled reports. Succeeds even if a row is rejected again. */
+/** Succeeds even if a row is rejected again. */
 export async function retryRejectedRows(
   shell: Shell,
   names: readonly string[],
@@ -25,7 +25,6 @@ export async function retryRejectedRows(
   })
 }
 
-/** Dismisses the rejected rows of all reports, or of one report, or only those with the given keys. */
 export async function dismissRejectedRows(
   shell: Shell,
   [what, name, ...keys]: readonly string[],
@@ -63,7 +62,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Names rejected rows that cannot be loaded again: because of `exclude_payload`, they were stored without values. */
+/** Counts rejected rows that cannot be loaded again, because `exclude_payload` has removed their values. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

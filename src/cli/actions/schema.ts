@@ -29,7 +29,7 @@ export async function schema(shell: Shell, type: string | undefined, options: Sc
   return 0
 }
 
-/** Changes the type of a discovered column. Throws USAGE_INVALID for an unusable type or column. */
+/** Throws USAGE_INVALID for a type or a column that cannot be used. */
 async function retype(
   shell: Shell,
   { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },

@@ -34,18 +34,17 @@ const documentOf = ({ from, path, standings, ...more }: Status): object => ({ fr
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
-/** Returns a text about the running workers, for the case that none of them owns the warehouse. */
 async function unownedText(shell: Shell, config: Config): Promise<string> {
   const running = await listQueueWorkers(shell, config)
   if (running.length > 0) return `No worker owns the warehouse, ${NO_WORKER}\nThere run ${running.join(' and ')}.\n`
   const silent = await heartbeatAgeMs(config.warehouse, shell.clock)
   if (silent === undefined || silent >= HEARTBEAT_AGE_MS_MAX) return `No worker runs, ${NO_WORKER}\n`
-  // A worker runs, but none owns the warehouse: the owner was killed seconds ago, or no worker has the role `load`.
+  // Either the owner was killed seconds ago, or no worker has the role `load`.
   const lived = `A worker on this machine showed ${Math.round(silent / 1_000)} s ago that it lives`
   return `${lived}, but none owns the warehouse, ${NO_WORKER}\n`
 }
 
-/** Returns how many workers use the queue, by role. Returns [] for the embedded queue: only the owner can open it. */
+/** Returns [] for the embedded queue, because only the owner can open it. */
 async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<string[]> {
   if (queue === 'embedded') return []
   try {

@@ -83,7 +83,7 @@ function notes(answer: SyncAnswer): string {
   return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
 }
 
-/** Functions that return a note about a run for the summary, or an empty text if they have nothing to report. */
+/** Each function returns a note about a run for the summary, or an empty text. */
 const NOTES: readonly ((outcome: Outcome) => string)[] = [
   ({ report, figures: { rejected } }) =>
     rejected === 0 ? '' : `${grouped(rejected)} rejected; ${shownBy('rejected_rows', report)}`,
@@ -99,14 +99,13 @@ const shownBy = (table: string, report: string): string =>
 
 const FROZEN_SHOWN = 5
 
-/** Lists the fields on one line. The service chooses their names, and a name can contain a line break. */
+/** The service chooses the names of fields, and a name can contain a line break. */
 function frozenText(fields: readonly string[]): string {
   const shown = fields.slice(0, FROZEN_SHOWN).map(line).join(', ')
   const more = fields.length > FROZEN_SHOWN ? `, and ${grouped(fields.length - FROZEN_SHOWN)} more` : ''
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${shown}${more}; see tidemark.schema_changes`
 }
 
-/** Returns a text with the error of each failed run and of a failed publication, and with advice. */
 export function failuresText({ outcomes, publishError }: SyncAnswer): string {
   const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
   return `${failed.join('')}${problemText('published copy', publishError)}`

@@ -33,7 +33,7 @@ export async function verify(
   return code
 }
 
-/** Returns 1 if rows differ or a read failed, 2 if all errors are usage errors, otherwise 0. */
+/** Returns 1 if rows differ or a read has failed, 2 if all errors are usage errors, otherwise 0. */
 function exitCode(verified: readonly VerifiedReport[]): ExitCode {
   const errors = verified.flatMap(({ error }) => error ?? [])
   const differs = verified.some(({ scopes }) => !scopes.every(agrees))

@@ -8,9 +8,7 @@ import type { ExitCode, Shell } from '../shell.ts'
 
 export interface WaitOptions extends CommandOptions {
   readonly until?: Instant
-  /** Maximum age of the mark in milliseconds. */
   readonly fresh?: number
-  /** The maximum wait in milliseconds. */
   readonly timeout: number
 }
 

@@ -50,7 +50,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   }
 }
 
-/** Checks the lake. If it does not exist, returns only a warning, because the first sync creates it. */
+/** A lake that does not exist is only a warning, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
     await using database = await openWarehouseToRead(config)
@@ -82,7 +82,7 @@ const MEBIBYTE = 1_024 * 1_024
 
 const GIBIBYTE = 1_024 * MEBIBYTE
 
-/** Returns, for example, `12.3 MB` or `4.5 GB`. */
+/** Examples: `12.3 MB`, `4.5 GB`. */
 export const sizeText = (bytes: number): string =>
   bytes < GIBIBYTE ? `${(bytes / MEBIBYTE).toFixed(1)} MB` : `${(bytes / GIBIBYTE).toFixed(1)} GB`
 
@@ -113,7 +113,6 @@ async function findLeftovers({ warehouse, staging }: Config): Promise<string[]> 
   return beside.filter((each) => each === staging || each.startsWith(spillPrefix(warehouse)))
 }
 
-/** Checks a file that does not exist yet: the nearest existing folder above it must be writable. */
 async function checkFolder(check: string, file: string): Promise<Finding> {
   let folder = path.dirname(file)
   // `lstat` also finds a symbolic link without a target, which would prevent the creation of the file.
@@ -131,7 +130,7 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
   return failed('is not writable', `Make ${folder} writable for this user, or ${otherPath}`)
 }
 
-/** During a publication, three files have the size of the warehouse: the warehouse, the old copy and the new one. */
+/** A publication needs space for three files: the warehouse, the old copy and the new copy. */
 const COPIES = 3
 const DAYS_UNTIL_FULL_MIN = 30
 const GROWTH_DAYS = 7
@@ -154,7 +153,7 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** How many bytes the warehouse file grows per day. Undefined in the first `GROWTH_DAYS` days. */
+  /** Undefined in the first `GROWTH_DAYS` days. */
   readonly growth: number | undefined
 }
 
@@ -169,7 +168,6 @@ export function diskVerdict(check: string, { free, size, growth }: DiskSpace): F
   return ok(check, found)
 }
 
-/** Returns bytes of growth per day: `size` × (rows of the last GROWTH_DAYS days / all rows) / GROWTH_DAYS. */
 async function growthPerDay(config: Config, size: number): Promise<number | undefined> {
   const newest = await openNewest(config).catch(() => undefined)
   if (newest === undefined) return undefined
@@ -178,7 +176,6 @@ async function growthPerDay(config: Config, size: number): Promise<number | unde
     SELECT sum(inserted)::BIGINT AS all, sum(inserted) FILTER (committed_at > now() - INTERVAL ${GROWTH_DAYS} DAYS)::BIGINT AS late,
       date_diff('day', min(committed_at), now()) AS days
     FROM tidemark.loads`)
-  // The first read of all rows is not normal growth. So there is no result in the first GROWTH_DAYS days.
   if (books?.all == null || books.all === 0 || (books.days ?? 0) < GROWTH_DAYS) return undefined
   return ((books.late ?? 0) / books.all) * (size / GROWTH_DAYS)
 }

@@ -11,7 +11,6 @@ import { duration } from '../layout.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
 const CONNECT_MS_MAX = 10_000
-/** The check warns this many days before the certificate expires, so that there is time to renew it. */
 const CERTIFICATE_DAYS_MIN = 14
 
 export async function checkNetwork({ service }: Pick<Config, 'service'>, clock: Clock): Promise<Finding> {
@@ -42,7 +41,7 @@ interface Connection extends Disposable {
   readonly protocol: string
 }
 
-/** Trusts the same certificate authorities as requests to the service do. Disposing closes the connection. */
+/** Trusts the certificate authorities that requests to the service trust. Disposing closes the connection. */
 async function openConnection({ protocol, port }: URL, host: string, clock: Clock): Promise<Connection> {
   const isSecure = protocol === 'https:'
   const number = port === '' ? (isSecure ? 443 : 80) : Number(port)

@@ -35,7 +35,6 @@ export async function checkService(context: CheckContext): Promise<Finding[]> {
   return [...findings, checkLimit(context.client), checkClock(context.client, clock)]
 }
 
-/** A token with a shorter lifetime causes a warning, because the client must request tokens often. */
 const TOKEN_LIFE_MS_MIN = MINUTE_MS
 
 async function checkToken({ client, clock, signal, config }: CheckContext): Promise<Finding> {
@@ -65,7 +64,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
     const config = context.config.reports[report]
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
-    // Requests one row first, then a full page. Without permission, the service refuses the small request.
+    // Requests one row first. If the permission is missing, the service then refuses a small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
@@ -87,7 +86,6 @@ function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportNa
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-/** Returns a request for all rows since the report's start. For an audit report, it requests record 1. */
 function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
@@ -105,7 +103,7 @@ function questionOf(
   }
 }
 
-/** If the service limits the page size, returns this limit in rows per page. Otherwise returns undefined. */
+/** Returns the service's limit in rows per page, or undefined if the service does not limit the page size. */
 async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
@@ -118,10 +116,10 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
   return second.page.keys.some((key) => !seen.has(key)) ? page.rowCount : undefined
 }
 
-/** The test is repeated, because the first row can move from page 1 to page 2 between two responses. */
+/** The first row can move from page 1 to page 2 between two responses, so the test is repeated. */
 const PAGING_TRIES = 3
 
-/** Returns whether the service ignores page numbers: page 2 always begins with the same row as page 1. */
+/** If page 2 always begins with the same row as page 1, the service ignores page numbers. */
 async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
@@ -156,7 +154,6 @@ function checkLimit({ counters }: ReportingClient): Finding {
   )
 }
 
-/** The check warns if the clocks differ more, because the logs of both machines become hard to compare. */
 const SKEW_MS_MAX = 5_000
 
 function checkClock(client: ReportingClient, clock: Clock): Finding {
@@ -172,7 +169,7 @@ function checkClock(client: ReportingClient, clock: Clock): Finding {
   return skewFinding(millisBetween(service, clock.now()))
 }
 
-/** Printed differences are multiples of this time: the Date header has whole seconds, and responses take time. */
+/** Printed differences are rounded to this time, because the Date header has whole seconds and responses take time. */
 const SKEW_GRAIN_MS = 5_000
 
 /** Returns a warning if the clocks differ too much. `aheadMs` is our clock minus the service's clock. */

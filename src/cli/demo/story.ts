@@ -1,12 +1,11 @@
 /** The contents of the demo: its configuration, the changes to the service's rows, and the queries. */
 import { ENTITY_IDS, type World, type WorldChange, type WorldReport } from '../../sandbox/server.ts'
 
-/** Selects the events that the demo changes: the first six that have meeting rooms. */
 export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
 
-/** Changes rows of the service, as its users would. `events` are the keys of the events to change. */
+/** Changes rows as the users of the service would. `events` are the keys of the events to change. */
 export function makeChanges(world: World, events: readonly number[]): readonly WorldChange[] {
   const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
   const oldest = (report: WorldReport) => world.liveKeys(report)[0] ?? 0
@@ -30,7 +29,6 @@ export interface Question {
   readonly sql: string
 }
 
-/** Returns three example queries. `changedEvent` is an event that the demo has changed. */
 export const questionsOf = (changedEvent: number): readonly Question[] => [
   {
     title: 'Which completed events earned the most from their meeting rooms, in euros?',
@@ -54,7 +52,6 @@ ORDER BY entry_number DESC LIMIT 5`,
   },
 ]
 
-/** Returns the demo's configuration file. The secret is in `.env` in the same folder. */
 export const configText = (url: string, clientId: string): string => `# Written by "tidemark demo".
 service:
   base_url: ${url}

@@ -17,10 +17,8 @@ interface DemoWorker extends AsyncDisposable {
 const POLL_EVERY_MS = 100
 /** The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
-/** If the worker has not ended this long after it was stopped, the demo kills it. */
 const END_MS_MAX = 5_000
 
-/** Starts the worker and waits until it owns the warehouse. */
 export async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
   const log = openSync(`${folder}/worker.log`, 'w')
   const child = spawn(process.execPath, [LAUNCHER, 'worker'], {

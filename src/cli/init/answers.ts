@@ -23,10 +23,10 @@ export interface Answers {
 
 const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
-/** Returns the settings. Without a terminal, a missing setting causes USAGE_INVALID. Ctrl-C causes CANCELLED. */
+/** Throws USAGE_INVALID for a missing setting if there is no terminal. Throws CANCELLED after Ctrl-C. */
 export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings): Promise<Answers> {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
-  // The secret is not trimmed, because it can begin or end with a space.
+  // The secret is not trimmed, because a space can be part of it.
   const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
   const known = {
     baseUrl: trimmed(given.baseUrl) ?? trimmed(env['REPORTING_BASE_URL']),
@@ -77,7 +77,7 @@ const PROMPTS = {
     ),
 }
 
-/** Asks the user for yes or no. Returns false without a terminal. */
+/** Returns false without a terminal. */
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 

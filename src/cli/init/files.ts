@@ -31,13 +31,13 @@ export function settingsText({ baseUrl, clientId, currencies, warehouse }: Answe
   ].join('\n')
 }
 
-/** Returns the names of variables in `.env` that already set the client secret. `init` would replace their values. */
+/** Returns the variables in `.env` that already set the client secret and would be replaced. */
 export function secretVariablesIn(there: string | undefined): readonly string[] {
   const names = Object.keys(parseEnv(there ?? ''))
   return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
 }
 
-/** Returns the new text of `.env` with the secret or the path of its file. Keeps all other lines. */
+/** Returns the new text of `.env` with the secret or the path of its file. All other lines are kept. */
 export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
   const line =
     secret instanceof Secret
@@ -50,7 +50,7 @@ export function secretsText({ secret }: Pick<Answers, 'secret'>, there: string |
   return before === '' ? `${line}\n` : `${before}\n${line}\n`
 }
 
-/** Puts a text into quotes for `.env`. Throws USAGE_INVALID if no kind of quotes can contain the text. */
+/** Throws USAGE_INVALID if no kind of quotes can contain the text. */
 function quoted(text: string): string {
   const quote = ["'", '"', '`'].find((each) => !text.includes(each))
   const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
@@ -64,14 +64,14 @@ export async function contentOf(folder: string, name: string): Promise<string | 
   return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
 }
 
-/** Writes `.env` so that only this user can read it, even if an existing file had wider permissions. */
+/** Makes the file readable only by this user, even if an existing file had wider permissions. */
 export async function writeSecrets(folder: string, text: string): Promise<void> {
   const file = path.join(folder, SECRETS_FILE)
   await chmod(file, 0o600).catch(() => undefined)
   await writeFile(file, text, { mode: 0o600 })
 }
 
-/** Adds `.env` to `.gitignore`. Returns false if the entry already exists. */
+/** Returns false if `.gitignore` already has the entry. */
 export async function ignoreSecrets(folder: string): Promise<boolean> {
   const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
   const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))

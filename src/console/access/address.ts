@@ -12,7 +12,7 @@ interface Tokens {
   readonly viewToken?: Secret | undefined
 }
 
-/** Throws CONFIG_INVALID for equal tokens. If other machines can connect, also throws for a short or missing token. */
+/** Throws CONFIG_INVALID for equal tokens and, if other machines can connect, for a short or missing token. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {
   if (token !== undefined && token.reveal() === viewToken?.reveal())
     throw new SyncError('CONFIG_INVALID', 'the two tokens of the console are equal, so every login could act', {
@@ -39,6 +39,5 @@ export function isOurName(header: string | undefined, host: string): boolean {
   return name !== undefined && (name === 'localhost' || name === '[::1]' || isLoopback(name))
 }
 
-/** Returns the console's URL. An IPv6 address gets brackets. */
 export const addressOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`

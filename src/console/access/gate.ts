@@ -13,11 +13,11 @@ import { type Api, answers } from '../api/api.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     readonly open?: boolean
-    /** True if users with the view token are allowed to send this request, although its method is not GET. */
+    /** If true, users with the view token can send this request, although its method is not GET. */
     readonly forViewers?: boolean
   }
   interface FastifyRequest {
-    /** The identifier of the login session. It is empty for open routes, and for programs that send the token. */
+    /** Empty for open routes, and for programs that send the token instead of a cookie. */
     session: string
     mayAct: boolean
   }
@@ -25,7 +25,6 @@ declare module 'fastify' {
 
 export interface GateOptions {
   readonly token: Secret
-  /** Users with this token can see all views, but cannot start actions. */
   readonly viewToken: Secret | undefined
   readonly host: string
   readonly cookie: string
@@ -82,7 +81,7 @@ const loginNeededError = (): SyncError =>
     cure: 'Log in at /login with the token of the console, or send it as "Authorization: Bearer …".',
   })
 
-/** Returns what the token allows. Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
+/** Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
 async function checkToken(
   { token, viewToken, countGuess }: GateOptions,
   request: FastifyRequest,
@@ -99,7 +98,6 @@ async function checkToken(
 
 const TOKEN_BYTES = 24
 
-/** Returns a random token, for a console without a configured token. */
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()

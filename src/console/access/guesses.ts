@@ -4,13 +4,12 @@ import { MINUTE_MS } from '../../instant.ts'
 
 const GUESSES_PER_ADDRESS_MAX = 10
 const GUESSES_TOTAL_MAX = 100
-/** Stores at most this number of client addresses. A new address replaces the address with the oldest wrong token. */
+/** A further address replaces the address with the oldest wrong token. */
 const ADDRESSES_MAX = 10_000
 
 /** Counts a wrong token. Returns the seconds that the client must wait, or 0. */
 export type CountGuess = (request: FastifyRequest) => Promise<number>
 
-/** Returns a counter of wrong tokens. `app` must have the plugin for rate limits. */
 export function guessCounter(app: FastifyInstance): CountGuess {
   const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
   const limits = [

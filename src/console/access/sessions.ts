@@ -4,7 +4,6 @@ import type { Clock } from '../../clock.ts'
 import { HOUR_MS } from '../../instant.ts'
 
 export const SESSION_MS_MAX = 12 * HOUR_MS
-/** If this number of sessions is open, the next login ends the oldest session. */
 const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
@@ -12,14 +11,13 @@ export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** The open sessions, oldest first. The key is the hash of the identifier. `endsMs` is monotonic time. */
+  /** Oldest session first. The key is the hash of the identifier. `endsMs` is monotonic time. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {
     this.#clock = clock
   }
 
-  /** Opens a session and returns its identifier for the cookie. */
   begin(access: Access): string {
     const id = randomBytes(ID_BYTES).toString('base64url')
     const [oldest] = this.#open.keys()

@@ -26,7 +26,7 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** Actions whose request contains only names of reports. Each line contains path, action, and OpenAPI summary. */
+/** The path, the action and the OpenAPI summary of each action whose request contains only names of reports. */
 const ON_REPORTS = [
   ['/api/sync', 'sync', 'An incremental run of each report, now'],
   ['/api/pause', 'pause', 'Makes runs skip these reports'],

@@ -19,7 +19,8 @@ export function lagChart(marks) {
     const before = marks[n - 1]
     const lagAfter = /** @type {const} */ ([seconds, seconds - millis(mark) / 1_000])
     if (before === undefined) return [lagAfter]
-    // Draws the lag before and after each run. With one point per run, the line would fall slowly between two runs.
+    // With only one point per run, the line would fall slowly between two runs. So each run has a point before and
+    // after it.
     return [/** @type {const} */ ([seconds - 0.001, seconds - millis(before.mark) / 1_000]), lagAfter]
   })
   const lags = points.map(([, lag]) => lag)

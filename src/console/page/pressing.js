@@ -3,7 +3,6 @@ import { after } from './clock.js'
 
 /** A press ends after this time, because a pointer that leaves the window causes no release event. */
 const PRESS_MS_MAX = 3_000
-/** After a finger is lifted, the click event follows within this time. */
 const TAP_MS_MAX = 400
 
 /** @type {Set<() => void>} */

@@ -33,7 +33,6 @@ const heading = ({ report, kind, state: ended, run_id: id }) => html`
   </hgroup>
 `
 
-/** After one of these errors, the report is paused, because the service has refused access. */
 const PAUSING = new Set(['REPORT_FORBIDDEN', 'SCOPE_MISSING', 'CREDENTIALS_REFUSED'])
 
 /** @param {string} report @param {NonNullable<Run['error']>} error */

@@ -16,7 +16,6 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
-  // If the queue is unreachable, the view shows the error instead of the jobs.
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))

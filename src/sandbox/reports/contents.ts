@@ -9,20 +9,17 @@ const AFFILIATES = 12
 
 export const companyOf = (dice: Dice): number => 1 + dice.below(COMPANIES, 'company')
 
-/** Returns the number of an affiliate, or null for about a third of the rows ("if applicable", spec §2). */
+/** Returns null for about a third of the rows ("if applicable", spec §2). */
 export const affiliateOf = (dice: Dice): number | null =>
   dice.chance(70, 'has affiliate') ? 1 + dice.below(AFFILIATES, 'affiliate') : null
 
-/** Returns the currency in which the row's amounts are stored. */
 export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.currency('currency')
 
 export const FIRST_EVENT = 100_001
 
-/** Returns the identifier of a random event that is slightly older than the row with this number. */
 export const eventOf = (dice: Dice, number: number): number =>
   FIRST_EVENT + Math.max(0, Math.min(number, dice.worldSettings.events) - 1 - dice.below(4, 'event'))
 
-/** The lowest and the highest price of a room per night, in euros. */
 export const NIGHT: Range = [60, 380]
 
 export const person = (dice: Dice): Fields => ({
@@ -77,7 +74,6 @@ export const approver = one('approver', (dice, row) => ({
 
 interface BookingReport {
   readonly key: string
-  /** The statuses are the numbers from 1 to `statuses`. */
   readonly statuses: number
   readonly arrival: string
   readonly departure: string
@@ -92,7 +88,7 @@ const BOOKING_TYPES = 4
 
 export const bookingTypeOf = (dice: Dice): number => 1 + dice.below(BOOKING_TYPES, 'booking type')
 
-/** Returns the part that all booking reports share. `comparesWith` maps a filter to the field that it compares. */
+/** Returns what all booking reports share. `comparesWith` maps a filter to the field that it compares. */
 export function booked(kind: BookingReport) {
   const status = (dice: Dice): number => 1 + dice.below(kind.statuses, 'status')
   const amount = (dice: Dice, row: RowSource): unknown => dice.amount('amount', kind.amountEuros, currencyOf(row))

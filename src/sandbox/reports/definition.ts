@@ -5,10 +5,9 @@ import type { Ticks } from '../ticks.ts'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
 
 export interface Endpoint {
-  /** The path below `{base_url}/reportingapi`. In requests, a number replaces `{enquiryId}`. */
+  /** In requests, a number replaces `{enquiryId}`. */
   readonly path: string
   readonly scope: string
-  /** False if the response is a JSON array without an envelope. */
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
@@ -32,7 +31,6 @@ export const booking = {
   endDate: 'date-time',
 } as const
 
-/** A field whose value is undefined is not in the row. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export interface RowSource {
@@ -45,7 +43,6 @@ export interface RowSource {
 }
 
 export interface Definition extends Endpoint {
-  /** The field that identifies a row. `firstKey` is its value in the first row. */
   readonly key: string
   readonly firstKey: number
   readonly rowsPerEvent: number
@@ -57,9 +54,9 @@ export interface Definition extends Endpoint {
   /** Each function returns a field's new value after an edit. The time of the edit is `row.modified`. */
   readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
   readonly amount?: string
-  /** Amounts are in this range, in euros, with the option `amounts: cents`. */
+  /** The range of amounts in euros, used only with the option `amounts: cents`. */
   readonly amountEuros?: Range
-  /** Maps a parameter to the field that it filters by, if their names differ. Example: `startDate` to `arrivalDate`. */
+  /** Parameters that have another name than the field by which they filter. Example: `startDate` for `arrivalDate`. */
   readonly comparesWith?: Readonly<Record<string, string>>
   readonly collections: readonly CollectionKind[]
 }
@@ -69,7 +66,7 @@ export interface CollectionKind {
   readonly flag: string
   /** `many`: the field contains an array of items. `one`: it contains an object or null. */
   readonly holds: 'many' | 'one'
-  /** The only status in which a row has this collection. Undefined: each status. */
+  /** If undefined, a row has this collection in every status. */
   readonly onlyIn?: string
   readonly identified: boolean
   readonly content: (dice: Dice, row: RowSource) => Fields
@@ -77,7 +74,6 @@ export interface CollectionKind {
 
 type Content = CollectionKind['content']
 
-/** Declares an array of items with identifiers. */
 export const many = (field: string, content: Content): CollectionKind => ({
   field,
   flag: field,
@@ -86,7 +82,6 @@ export const many = (field: string, content: Content): CollectionKind => ({
   content,
 })
 
-/** Declares an array of items without identifiers. */
 export const plain = (field: string, content: Content): CollectionKind => ({
   ...many(field, content),
   identified: false,

@@ -8,11 +8,9 @@ const OVER = ['Completed', 'Completed', 'Completed', 'Completed', 'Cancelled']
 const AHEAD = ['Draft', 'Option', 'Confirmed', 'Confirmed', 'Cancelled']
 const FORMS = ['Standard', 'MERF', 'Short form', 'Hybrid']
 const PAYMENTS = ['Invoice', 'Credit card', 'Virtual card', 'Überweisung', 'Cost centre']
-/** The lowest and the highest budget of an event, in euros. */
 const BUDGETS: Range = [2_000, 90_000]
 const QUARTER_HOUR = 15 * TICKS_PER_MINUTE
 
-/** Returns the start of an event: 7 to 306 days after its creation, between 08:00 and 12:45. */
 const startOf = ({ dice, created }: RowSource): number =>
   Math.floor(created / TICKS_PER_DAY + 7 + dice.below(300, 'start day')) * TICKS_PER_DAY +
   (32 + dice.below(20, 'start time')) * QUARTER_HOUR
@@ -88,7 +86,6 @@ export const events: Definition = {
   },
   collections: [
     many('meetingRooms', (dice, row) => {
-      // Each room has space for all attendees on site.
       const capacity = onSiteOf(row.dice) + dice.below(100, 'capacity')
       return {
         name: dice.pick(dice.pools.venues, 'venue'),

@@ -1,4 +1,4 @@
-/** The list of the sandbox's reports. Endpoints, scopes, routes and audited entities are derived from it. */
+/** The sandbox's reports. Endpoints, scopes, routes and audited entities are derived from this list. */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
 import { type Definition, type Endpoint, paging } from './definition.ts'
@@ -16,7 +16,6 @@ const definitions = {
   merf_submissions: merfSubmissions,
 } as const satisfies Readonly<Record<string, Definition>>
 
-/** A report with rows of its own, unlike the audit reports. */
 export type WorldReport = keyof typeof definitions
 
 export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
@@ -68,7 +67,6 @@ export const REPORTS: readonly string[] = ENDPOINTS.map(({ report }) => report)
 
 export const SCOPES: readonly string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
 
-/** The number of each report in the audit parameter `entityId`. */
 export const ENTITY_IDS = perReport((report) => DEFINITIONS[report].entity.id)
 
 export const reportOfEntity = (entityId: number): WorldReport | undefined =>
@@ -78,14 +76,13 @@ export const isWorldReport = (name: string): name is WorldReport => Object.hasOw
 
 export interface Route {
   readonly endpoint: NamedEndpoint
-  /** The text that the request's path contains in place of `{enquiryId}`. It is not validated yet. */
+  /** The text in the path in place of `{enquiryId}`, before its validation. */
   readonly enquiryId?: string
 }
 
 const PREFIX = '/reportingapi'
 const ENQUIRY_AUDIT = /^\/reportingapi\/v1\/EnquiryReport\/([^/]+)\/Audit$/
 
-/** Returns the endpoint that a path names (spec §1, §4), or undefined. */
 export function routeOf(path: string): Route | undefined {
   const enquiryId = ENQUIRY_AUDIT.exec(path)?.[1]
   const named = enquiryId === undefined ? path : `${PREFIX}${AUDITS.enquiry_audit_entries.path}`
