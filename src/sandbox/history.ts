@@ -39,7 +39,7 @@ export function historyOf(number: number, { seed, report, rows, end, keepsDelete
     chance(WHOLE_SECOND_PERCENT, 9) ? Math.floor(at / TICKS_PER_SECOND) * TICKS_PER_SECOND : at
   const modifiedAt = (): Ticks => {
     if (!chance(EDITED_PERCENT, 2)) return keepsDeleted ? created : NEVER
-    // A bulk import gives many rows the same modification time, so no window can separate these rows.
+    // After a bulk import, many rows have the same modification time, so no window can separate these rows.
     const bulkAt = end - 30 * TICKS_PER_DAY
     return chance(BULK_PERCENT, 3) && created < bulkAt ? bulkAt : Math.max(created, rounded(between(created, 4)))
   }
