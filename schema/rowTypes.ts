@@ -40,7 +40,7 @@ const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 /** Ignores the digits of a decimal type. Example: `DECIMAL(38,9)` has the same value type as `DECIMAL`. */
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
-/** Key columns are never NULL, although no constraint in DuckDB says so. */
+/** Key columns are never NULL, although DuckDB has no constraint for them. */
 const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
   reports
     .map(tableOf)
