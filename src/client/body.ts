@@ -1,7 +1,4 @@
-/**
- * Reads and decompresses the body of a response. Both steps have a size limit, because a small body may expand to
- * gigabytes.
- */
+/** Reads and decompresses a response's body. Both steps have a size limit: a small body may expand to gigabytes. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip } from 'node:zlib'
 import type { Dispatcher } from 'undici'

@@ -43,10 +43,7 @@ export class Limiter {
     this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
   }
 
-  /**
-   * Returns a permit. Callers of equal priority are served in the order of their calls. Throws RATE_LIMITED during a
-   * long pause.
-   */
+  /** Returns a permit. Callers of equal priority are served in order. Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
@@ -181,30 +178,21 @@ export class FairQueue<T> {
 
 /** The service has not shown its capacity yet, so the first limit is low. */
 const INITIAL_LIMIT = 2
-/**
- * A limit above this value is lowered when responses become slower. At or below this value, only an overload lowers the
- * limit.
- */
+/** Slower responses lower a limit that is above this value. At or below this value, only an overload lowers it. */
 const STEADY_LIMIT = 4
 /** Responses count as slower if they take on average this many times the usual time. */
 const SLOWER = 1.5
 /** New average time = 0.75 × the earlier average + 0.25 × the time of the last response. */
 const TIME_MEMORY = 0.75
 
-/**
- * Limits the number of concurrent requests. Successes raise the limit, slower responses lower it, and an overload
- * halves it.
- */
+/** Limits concurrent requests. Successes raise the limit, slower responses lower it, and an overload halves it. */
 export class AdaptiveConcurrency {
   readonly #max: number
   #limit: number
   /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds 1 / limit. */
   #slowGrowthFrom: number
   #halvings = 0
-  /**
-   * `#recentMs` is the average time of recent responses. `#usualMs` is this average while the limit is at most
-   * `STEADY_LIMIT`.
-   */
+  /** `#recentMs` is the average response time. `#usualMs` is the average while the limit is at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
   #usualMs = 0
 

@@ -18,13 +18,9 @@ export const DEFAULT_LIMITS = {
   /** The first delay between attempts is random and at most this long. Each later delay can be twice as long. */
   retryDelayMsMin: 500,
   retryDelayMsMax: 30 * SECOND_MS,
-  /**
-   * A request waits for a `Retry-After` of at most this length. During a longer pause, requests fail with RATE_LIMITED.
-   */
+  /** A request waits for a `Retry-After` of at most this length. In a longer pause, requests fail with RATE_LIMITED. */
   retryAfterMsMax: 5 * MINUTE_MS,
-  /**
-   * A longer `Retry-After` is shortened to this time. It is probably a mistake, and it could stop Tidemark for years.
-   */
+  /** A longer `Retry-After` is shortened to this time. It is probably a mistake, and could stop Tidemark for years. */
   pauseMsMax: DAY_MS,
 }
 
@@ -32,18 +28,13 @@ export type ClientLimits = Readonly<typeof DEFAULT_LIMITS>
 
 /** A token is renewed this long before it expires, so that it is still valid when a request arrives. */
 export const TOKEN_MARGIN_MS_MAX = MINUTE_MS
-/**
- * A token with a short lifetime is renewed when this share of its lifetime is left. Example: when 12 s of 60 s are
- * left.
- */
+/** A token with a short lifetime is renewed when this share of its lifetime is left. Example: 12 s of 60 s. */
 export const TOKEN_MARGIN_SHARE = 0.2
 /** A token with a longer lifetime is renewed after this time, so that a revoked secret stops working within a day. */
 export const TOKEN_LIFETIME_MS_MAX = DAY_MS
 /** No server accepts a larger token in a header. */
 export const TOKEN_ANSWER_BYTES_MAX = 256 * 1_024
-/**
- * A request tries at most this many tokens after 401s, because two tokens from a shared store may both have expired.
- */
+/** A request tries at most this many tokens after 401s. Two tokens from a shared store may both have expired. */
 export const TOKENS_TRIED_MAX = 3
 export const REFUSAL_BODY_BYTES_MAX = 64 * 1_024
 /** An error quotes at most this many characters of an error response. About ten property errors fit. */

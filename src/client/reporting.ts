@@ -62,9 +62,7 @@ export interface ReportRequest<T> {
   path: string
   body: Readonly<Record<string, unknown>>
   scope?: string | undefined
-  /**
-   * After a 403, all later reads of this report fail (`report`, the default), or only this read (`request`; spec §7).
-   */
+  /** After a 403, all later reads of the report fail (`report`, the default) or only this read (`request`; spec §7). */
   forbids?: 'report' | 'request' | undefined
   /** Incremental runs are `first` (the default). Backfills are `behind`. They get at least one of eight requests. */
   priority?: Priority | undefined
@@ -115,10 +113,7 @@ class Client implements AsyncDisposable {
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
   readonly #closing = new AbortController()
-  /**
-   * The last 401 or 403 of each refused report. Later reads of the report throw this error until an operator ends the
-   * refusal.
-   */
+  /** The last 401 or 403 of each refused report. Later reads throw this error until an operator ends the refusal. */
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
@@ -168,9 +163,7 @@ class Client implements AsyncDisposable {
     return this.#serviceClock.isOurs
   }
 
-  /**
-   * Forgets refusals after an operator has acted: of the credentials, and of `report` or, if undefined, of all reports.
-   */
+  /** Forgets refusals of the credentials and of `report` (default: all reports), because an operator has acted. */
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)

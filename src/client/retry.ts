@@ -19,10 +19,7 @@ const retryAfterMsOf = ({ data: { retryAfterMs } }: SyncError): number | undefin
 const isOverload = (error: SyncError): boolean =>
   isThrottled(error) || error.code === 'SERVICE_UNAVAILABLE' || error.code === 'SERVICE_TIMEOUT'
 
-/**
- * Returns how long (ms) to wait after an attempt. This is the Retry-After within limits or, without a Retry-After, the
- * backoff.
- */
+/** Returns how long (ms) to wait after an attempt. This is the Retry-After, within limits, or else the backoff. */
 export function delayMsAfter(
   error: SyncError,
   attempt: number,
@@ -34,10 +31,7 @@ export function delayMsAfter(
   return Math.min(Math.max(requestedMs, rules.retryDelayMsMin), rules.pauseMsMax)
 }
 
-/**
- * Returns a random delay between zero and a bound that doubles with each attempt (exponential backoff with full
- * jitter).
- */
+/** Returns a random delay between zero and a bound that doubles with each attempt (exponential backoff). */
 export function backoffMs(attempt: number, rules: ClientLimits, random: () => number): number {
   return random() * Math.min(rules.retryDelayMsMax, rules.retryDelayMsMin * 2 ** (attempt - 1))
 }
@@ -63,10 +57,7 @@ export interface RetryOptions {
   clock: Clock
   rules: ClientLimits
   signal: AbortSignal
-  /**
-   * Waits for a permit. The permit is released only after `onPause`, so that no request is sent before the pause
-   * begins.
-   */
+  /** Waits for a permit. The permit is released after `onPause`, so that no request is sent before the pause begins. */
   permit: () => Promise<Permit>
   /** Called for each pause that the service requests, even after the last attempt. */
   onPause: (failed: SyncError, pauseMs: number) => void
@@ -75,9 +66,7 @@ export interface RetryOptions {
 
 type AttemptResult<T> = { value: T } | { retryInMs: number }
 
-/**
- * Calls `attempt` at most `attemptsMax` times. Any error that is not a SyncError is a defect, and is thrown at once.
- */
+/** Calls `attempt` at most `attemptsMax` times. An error that is no SyncError is a defect, and is thrown at once. */
 export async function withRetries<T>(attempt: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, rules, signal } = options
   for (let number = 1; ; number += 1) {

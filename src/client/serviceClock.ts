@@ -10,9 +10,7 @@ import { CLOCK_GRAIN_MS } from '../plan/window.ts'
 
 export interface Observation {
   date: Instant | undefined
-  /**
-   * Times of our monotonic clock, when the request was sent and when the status and headers of the response arrived.
-   */
+  /** Our monotonic clock when the request was sent, and when the response's status and headers arrived. */
   sentMs: number
   arrivedMs: number
 }

@@ -7,9 +7,7 @@ export interface SharedPauses {
   remainingMs(): Promise<number>
 }
 
-/**
- * The store is read at most once in this time. A pause of another process takes effect here at most this much later.
- */
+/** The store is read at most once in this time. A pause of another process takes effect at most this much later. */
 const CHECK_EVERY_MS = 250
 /** A request waits this long for the store, and is then sent without the store's answer. */
 const CHECK_MS_MAX = 500

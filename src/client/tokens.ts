@@ -57,10 +57,7 @@ export class TokenCache {
   #cached: Token | undefined
   #refresh: Refresh | undefined
   #refused = false
-  /**
-   * True if the refusal of the credentials is also in the store. It can expire there, and other processes can delete
-   * it.
-   */
+  /** True if the refusal of the credentials is also in the store. There it can expire, or other processes delete it. */
   #refusalIsShared = false
   #issued = 0
 

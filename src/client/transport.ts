@@ -24,9 +24,7 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /**
-   * Times of our monotonic clock, when the request was sent and when the status and headers of the response arrived.
-   */
+  /** Our monotonic clock when the request was sent, and when the response's status and headers arrived. */
   sentMs: number
   arrivedMs: number
 }
@@ -146,10 +144,7 @@ function openPool({ baseUrl, connections, limits }: TransportSettings): Pool {
 /** Matches an interim response `100 Continue`. JSON never matches, because a JSON string contains no line break. */
 const CONTINUE = /^HTTP\/1\.1 100(?= [^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n)/
 
-/**
- * Changes an interim response 100 to 102, because undici closes the connection after an unsolicited 100 (RFC 9110
- * §15.2).
- */
+/** Changes an interim response 100 to 102, because undici closes the connection after an unsolicited 100. */
 function readPastContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   socket.read = (size) => {
@@ -163,9 +158,7 @@ function readPastContinue(socket: Socket): void {
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/**
- * Returns only the host, because the path and the query of a Location may contain a session or parts of the request.
- */
+/** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
   if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
   return new URL(location, baseUrl).host
@@ -182,10 +175,7 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/**
- * Reads `Retry-After` (RFC 9110 §10.2.3) and returns the time to wait in milliseconds. Returns undefined for invalid
- * text.
- */
+/** Returns the time (ms) to wait that `Retry-After` contains (RFC 9110 §10.2.3), or undefined for invalid text. */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined

@@ -17,9 +17,7 @@ export interface Range extends Span {
   readonly since: Instant
 }
 
-/**
- * `rows[0]` is the number of rows modified in this range. `rows[1]`, if present, is the number of rows created in it.
- */
+/** `rows[0]` is the number of rows modified in this range. `rows[1]`, if present, is the number of rows created. */
 export interface CountedRange extends Range {
   readonly rows: readonly number[]
 }

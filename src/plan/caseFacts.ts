@@ -112,9 +112,7 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/**
- * Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was a full page.
- */
+/** Returns the paging profile after a walk. If it has several pages and no repeated row, page 1 was a full page. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -141,9 +139,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/**
- * Returns whether the walk from the last page to page 1 has as many rows as its pages can have. Then no row is missing.
- */
+/** Returns whether the walk back to page 1 has as many rows as its pages can have. Then no row is missing. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -223,7 +219,7 @@ export function countedParts(given: Case): readonly Span[] {
   ]
 }
 
-/** Returns parts of the span that should each fit into one response; undefined if the span can't be cut. */
+/** Returns parts of the span that should each fit into one response, or undefined if the span can't be cut. */
 export function finerParts(given: Case): readonly Span[] | undefined {
   const { slice, seen } = given
   const { span, heap } = slice
@@ -255,10 +251,7 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/**
- * Returns whether the total can be used to cut the span. If an earlier page had more rows than page 1, the total may be
- * too low.
- */
+/** Returns whether the span can be cut by its total. If an earlier page had more rows, the total may be too low. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 

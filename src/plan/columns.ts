@@ -6,10 +6,7 @@ import { has, Kind, type Kinds, NESTED, only, SCALARS } from './kinds.ts'
 export const DISCOVERED_COLUMNS_MAX = 500
 const NAME_LENGTH_MAX = 120
 const VERSION_NAMES = VERSION_COLUMNS.map((column) => column.name)
-/**
- * Discovered columns can't have DuckDB's row identifier as name, nor the names of the columns that `history: true`
- * adds.
- */
+/** Discovered columns can't have these names: DuckDB's row identifier, and columns that `history: true` adds. */
 const RESERVED = ['rowid', ...VERSION_NAMES]
 
 export interface DiscoveredColumn {

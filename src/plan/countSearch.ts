@@ -1,9 +1,7 @@
 /** Finds the ranges of creation time in which the service and the warehouse have different numbers of rows. */
 import type { Instant } from '../instant.ts'
 
-/**
- * A range of creation time that was requested. `rows` is the number of stored rows that the service returned for it.
- */
+/** A requested range of creation time. `rows` is the number of stored rows that the service returned for it. */
 export interface CreationRange {
   readonly since: Instant | undefined
   readonly until: Instant

@@ -6,7 +6,7 @@ export interface ReadSettings {
   readonly start: Instant
   readonly filters: Readonly<Record<string, unknown>>
   readonly expand: readonly string[]
-  /** The privacy rules as text from `privacyText`; undefined: all fields are stored in clear. */
+  /** The privacy rules as text from `privacyText`. If undefined, all fields are stored in clear. */
   readonly columns?: string | undefined
 }
 
@@ -17,7 +17,7 @@ export type Change = (typeof CHANGES)[number]
 
 const AND = ' and '
 
-/** Returns the changed settings as text for the column `tidemark.coverage.because`; undefined if there are none. */
+/** Returns the changed settings as text for the column `tidemark.coverage.because`. Undefined if there are none. */
 export const changesText = (because: readonly Change[]): string | undefined =>
   because.length === 0 ? undefined : because.join(AND)
 
@@ -28,7 +28,7 @@ export const parseChanges = (reason: string | null): Change[] =>
 export interface Coverage {
   /** The current settings. Rows that were modified up to `refillUntil` may have been read with earlier settings. */
   readonly asked: ReadSettings
-  /** Rows that were modified up to this time must be read again; undefined: no row must be read again. */
+  /** Rows that were modified up to this time must be read again. If undefined, no row must be read again. */
   readonly refillUntil: Instant | undefined
   readonly because: readonly Change[]
 }

@@ -4,10 +4,7 @@
 const DISPERSION_AT_FIRST = 1.2
 const DISPERSION_MIN = 0.1
 const SCATTER_MAX = 6
-/**
- * With each new slice, the rows and lengths of all earlier slices count half. Example: `rows = 0.5 × earlier rows + new
- * rows`.
- */
+/** With each new slice, the rows and lengths of earlier slices count half: `rows = 0.5 × earlier rows + new rows`. */
 const DENSITY_MEMORY = 0.5
 const DISPERSION_MEMORY = 0.8
 /** If a slice has 3 times more rows than expected, or less than a third, the estimate forgets all earlier slices. */
@@ -37,7 +34,7 @@ export class Density {
   /** Logarithm of the growth in rows per µs from one slice to the next. Example: 0.03 means about 3 % more. */
   #trend = TREND_AT_FIRST
 
-  /** The expected number of rows per microsecond of the next slice; undefined before the first row. */
+  /** The expected number of rows per microsecond of the next slice. Undefined before the first row. */
   get rate(): number | undefined {
     return this.#rows > 0 && this.#length > 0 ? (this.#rows / this.#length) * Math.exp(this.#trend) : undefined
   }

@@ -20,7 +20,7 @@ interface Stamp {
 /** A time is compared with two neighbours on each side, because the nearest one may be another time of the same row. */
 const NEIGHBOURS = [-2, -1, 1, 2] as const
 
-/** Returns a modification time with no other row within `nearMicros` µs; undefined if each row has such a neighbour. */
+/** Returns a modification time with no other row within `nearMicros` µs, or undefined if there is none. */
 export function loneStamp(rows: readonly RowStamps[], nearMicros: number): Instant | undefined {
   const stamps = rows
     .flatMap((row, index) => [...new Set(row)].flatMap((at): Stamp[] => (at === undefined ? [] : [{ at, row: index }])))

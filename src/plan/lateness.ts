@@ -17,7 +17,7 @@ export interface LastWindow {
   readonly begunAt: Instant | undefined
 }
 
-/** Returns what earlier windows have read; undefined without a mark, or if the service's clock was set back. */
+/** Returns what earlier windows have read. Returns undefined without a mark, or if the service's clock was set back. */
 export function previousRead(
   last: Pick<LastWindow, 'mark' | 'until'>,
   clock: Instant,

@@ -1,8 +1,8 @@
 /** Describes how the service pages a report, as its responses have shown (docs/PROOFS.md, appendix A). */
 export interface PagingProfile {
-  /** Number of the first page; undefined until a probe has found it. Until then, page 1 is requested first. */
+  /** Number of the first page. Undefined until a probe has found it. Until then, page 1 is requested first. */
   readonly firstNumber: 0 | 1 | undefined
-  /** Number of rows on the shortest page that had a next page. Undefined: no page with a next page is known yet. */
+  /** Number of rows on the shortest page that had a next page. If undefined, no page with a next page is known yet. */
   readonly fullPageRows: number | undefined
   /** Rows on the longest page so far. A shorter page is not full, because the service can return this many rows. */
   readonly longestPageRows: number
@@ -59,7 +59,7 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with this number of the first page; undefined if it is unknown again after a refused request. */
+/** Returns the profile with this `firstNumber`. Undefined means that it is unknown again, after a refused request. */
 export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
   ...profile,
   firstNumber,
@@ -73,7 +73,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
   firstNumber: a.firstNumber ?? b.firstNumber,
 })
 
-/** Returns the number of rows below which a page is certainly the last one; 0 for an empty profile. */
+/** Returns the number of rows below which a page is certainly the last one, or 0 for an empty profile. */
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 

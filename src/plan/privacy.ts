@@ -14,10 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/**
- * If a rejected row has private values, a text that begins with these words replaces it. Such a row can't be loaded
- * again.
- */
+/** A text that begins with these words replaces a rejected row with private values. It can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
@@ -25,7 +22,7 @@ export type ObjectRules = ReadonlyMap<string, ActiveRule>
 export interface RowRules {
   readonly row: ObjectRules
   readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields in which arrays and objects are stored; in other fields they are dropped. Undefined: all are stored. */
+  /** Fields in which arrays and objects are stored; in other fields they are dropped. If undefined, all are stored. */
   readonly nested: ReadonlySet<string> | undefined
 }
 
@@ -66,7 +63,7 @@ export const ruleOf = (rules: ObjectRules, field: string): ActiveRule | undefine
 export const itemRulesOf = ({ collections }: RowRules, field: string): ObjectRules | undefined =>
   collections.size === 0 ? undefined : collections.get(columnName(field))
 
-/** Returns the rules as a text, to detect changes; undefined without rules. `keyPrint`: fingerprint of the hash key. */
+/** Returns the rules as a text, to detect changes. `keyPrint` is the fingerprint of the key for hashes. */
 export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): string | undefined {
   const active = activeRules(rules).toSorted(([a], [b]) => (a < b ? -1 : 1))
   if (active.length === 0 && !rules.excludePayload) return undefined

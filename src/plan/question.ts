@@ -56,9 +56,7 @@ export function bodyOf(
 /** Adds the type of `JSON.rawJSON`, which Node has but TypeScript does not declare. */
 const JSON_WITH_RAW = JSON as JSON & { rawJSON(text: string): unknown }
 
-/**
- * Returns the configured filters. Integers above 2^53 are configured as text. They are sent as numbers, without quotes.
- */
+/** Returns the configured filters. Integers above 2^53 are configured as text, and are sent without quotes. */
 const filtersOf = (report: Declaration, { filters }: Question): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, value]) => {

@@ -8,15 +8,9 @@ import { hintOf, type RowStamps, type SampleHint } from './stampSample.ts'
 const SPARSE = 0.1
 /** After each sparse slice, the next slice is this many times longer, if totals show that later rows exist. */
 const SPARSE_GROWTH = 3
-/**
- * After 3 slices with too many rows, a slice that is not longer than `#goodLength` is assumed to have many rows at one
- * instant.
- */
+/** After 3 slices with too many rows, a slice up to `#goodLength` is assumed to have many rows at one instant. */
 const HEAP_FAILURES = 3
-/**
- * After more than 3 slices with too many rows and without totals, `shorterLength` also limits the length of the next
- * slice.
- */
+/** After more than 3 slices with too many rows and without totals, `shorterLength` also limits the next slice. */
 const HINTED_FAILURES_MAX = 3
 /** If a slice was shortened but still has over 80 % of the rows, many rows probably have the same time (a heap). */
 const STUCK_SHARE = 0.8
@@ -73,7 +67,7 @@ export class SpanQueue {
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the last slice with too many rows; undefined after all rows up to this end are proven. */
+  /** End of the last slice with too many rows. Undefined after all rows up to this end are proven. */
   #overfullEnd: Instant | undefined
   /** The last `#overfullEnd` that was tried as the end of a slice. It is tried only once. */
   #triedEnd: Instant | undefined
@@ -84,7 +78,7 @@ export class SpanQueue {
     this.#wholeUntil = wholeUntil ?? Number.NEGATIVE_INFINITY
   }
 
-  /** Returns the earliest span, shortened to the planned length; undefined if all spans are proven. */
+  /** Returns the earliest span, shortened to the planned length, or undefined if all spans are proven. */
   next(): Span | undefined {
     const piece = this.#pending.pop()
     this.#current = piece
@@ -251,10 +245,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /**
-   * Plans the next slice when many rows are between `from` and `to`. It ends halfway or, after two sparse slices, once
-   * at `to`.
-   */
+  /** If many rows are between `from` and `to`, ends the next slice halfway or, after two sparse slices, at `to`. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

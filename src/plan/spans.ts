@@ -7,10 +7,7 @@ export interface Span {
 }
 
 const SLICES_MAX = 1_000
-/**
- * After 1, 2, … slices with too many rows, the next slice is shortened by these factors, because rows may share one
- * time.
- */
+/** After 1, 2, … slices with too many rows, these factors shorten the next slice, because rows may share one time. */
 const SHRINK = [0.7, 0.45, 0.2, 0.04, 0.0016, 0.000_002_5] as const
 
 export const canSplit = (span: Span | undefined): span is Span & { since: Instant } =>
@@ -28,7 +25,7 @@ export function splitByTotal(span: Span & { since: Instant }, total: number, row
   return bounds.slice(1).map((until, n) => ({ since: bounds[n], until }))
 }
 
-/** Returns the span as two parts that share the instant `at`; undefined if `at` is not inside the span. */
+/** Returns the span as two parts that share the instant `at`, or undefined if `at` is not inside the span. */
 export function splitAt(span: Span, at: Instant): [Span, Span] | undefined {
   if ((span.since !== undefined && at <= span.since) || at >= span.until) return undefined
   return [

@@ -2,7 +2,7 @@
 import type { Instant } from '../instant.ts'
 import { canSplit, type Span, splitAt } from './spans.ts'
 
-/** A row's modification times, in the order of the report's `newerBy` fields; undefined: the row lacks that time. */
+/** A row's modification times, in the order of the report's `newerBy` fields. If undefined, the row lacks that time. */
 export type RowStamps = readonly (Instant | undefined)[]
 
 export interface SampleHint {
@@ -38,7 +38,7 @@ const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const
 /** Used if the rows are not sorted by time. The share is small because the span may have many more rows. */
 const UNSORTED_SHARE = 0.04
 
-/** Returns where to cut the span; undefined if less than half of the rows have a modification time in the span. */
+/** Returns where to cut the span, or undefined if less than half of the rows have a modification time in the span. */
 export function hintOf(rows: readonly RowStamps[], question: SampleQuestion): SampleHint | undefined {
   const entries = rows.flatMap((stamps) => rangeOf(timesIn(question, stamps))?.earliest ?? [])
   if (entries.length < rows.length / 2 || entries.length < 2) return undefined
@@ -103,7 +103,7 @@ function cutAfter(sorted: readonly Instant[], wanted: number): Instant {
   return behind === undefined ? first : ((behind - 1) as Instant)
 }
 
-/** Returns the earliest time on page `later`, if it is later than all times on page `first`; otherwise undefined. */
+/** Returns the earliest time on page `later`, if it is later than all times on page `first`, or undefined otherwise. */
 export function beginningOf(first: readonly RowStamps[], later: readonly RowStamps[], span: Span): Instant | undefined {
   for (const column of first[0]?.keys() ?? []) {
     const begun = rangeOf(first.map((stamps) => stamps[column] ?? NEVER))
@@ -148,7 +148,7 @@ function rangeOf(instants: readonly Instant[]): Range | undefined {
   return earliest === undefined || latest === undefined ? undefined : { earliest, latest }
 }
 
-/** Returns two parts with about equally many rows or, without rows, of equal length; undefined for one instant. */
+/** Returns two parts with about equally many rows or, without rows, of equal length. One instant can't be divided. */
 export function halvesOf(span: Span & { since: Instant }, rows: readonly RowStamps[]): readonly Span[] | undefined {
   const { since, until } = span
   if (!canSplit(span)) return undefined

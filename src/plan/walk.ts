@@ -75,10 +75,7 @@ export class Walk {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
 
-  /**
-   * Returns the number of rows on a full page: the `pageSize` of the response, or the rows of page 1 if these are
-   * fewer.
-   */
+  /** Returns the number of rows on a full page: the response's `pageSize` or, if fewer, the rows of page 1. */
   get pageRows(): number {
     return Math.max(1, Math.min(this.#pageSizeOfAnswer ?? this.firstRows, this.firstRows))
   }
@@ -139,10 +136,7 @@ export class Walk {
     if (totalCount !== undefined) this.#totals.add(totalCount)
   }
 
-  /**
-   * Returns the number of the last page, computed from the total. Example: 3 for a total of 250 rows and 100 rows per
-   * page.
-   */
+  /** Returns the last page's number, computed from the total. Example: 3 for a total of 250 and 100 rows per page. */
   get pagesCalledFor(): number {
     const total = this.totalCount ?? this.rows
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
@@ -189,9 +183,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /**
-   * Returns whether the walk ended and no row was on two pages. If each page has all rows, repeated rows are allowed.
-   */
+  /** Returns whether the walk ended and no row was on two pages. If each page has all rows, rows may be repeated. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

@@ -11,7 +11,7 @@ import {
 } from '../instant.ts'
 
 export interface Window {
-  /** Lower bound. Undefined: the request has none, so the service also returns rows without a modification time. */
+  /** Lower bound. If undefined, the request has none, so the service also returns rows without a modification time. */
   readonly since: Instant | undefined
   readonly until: Instant
   /** The service's clock when the bounds were computed. The window proves nothing about later times. */
@@ -51,7 +51,8 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // If `clock` is before `end`, the service's clock was set back. If our clock was set back too, `sincePreviousRunMs` is too small.
+  // If `clock` is before `end`, the service's clock was set back. If our clock was set back too, the time since the
+  // previous run is too short.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }

@@ -1,7 +1,4 @@
-/**
- * Records which fields the rows of a load have, the kinds of values in each field, and each distinct set of fields
- * (shape).
- */
+/** Records the fields of a load's rows, the kinds of values in each field, and each distinct set of fields (shape). */
 import type { Kinds } from '../plan/kinds.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
@@ -43,9 +40,7 @@ export interface TrieNode {
   readonly repeatedField: string | undefined
   readonly parent: TrieNode | undefined
   readonly next: Map<string, TrieNode>
-  /**
-   * The node that followed in the previous row. The scan tries this node first, because most rows have the same fields.
-   */
+  /** The node that followed in the previous row. The scan tries it first, because most rows have the same fields. */
   likelyNext: TrieNode | undefined
   shape: number | undefined
 }
@@ -79,10 +74,7 @@ export class ObjectCatalog {
     this.#stagedNames = new Set(this.#reservedNames)
   }
 
-  /**
-   * Restores a catalogue from the result of `toText`. A scan must not use the restored catalogue, because it has no
-   * trie.
-   */
+  /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
     for (const { name, kinds, elementKinds, elements } of text.fields) {

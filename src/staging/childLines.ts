@@ -55,9 +55,7 @@ export class ItemFields {
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
-/**
- * Number of bytes of the collection's lines on the previous page, used to estimate the buffer size for the next page.
- */
+/** Number of bytes of the collection's lines on the previous page, to estimate the buffer size for the next page. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
 class Collection implements CollectionPage {
@@ -135,10 +133,7 @@ class Collection implements CollectionPage {
     return end
   }
 
-  /**
-   * Records the `id` of each item. It is a whole number of at most 15 digits, undefined for any other `id`, or null if
-   * missing.
-   */
+  /** Records each item's `id`: a whole number of up to 15 digits, undefined for another `id`, or null if missing. */
   recordIds(ids: readonly (number | undefined | null)[]): void {
     for (const id of ids) {
       if (id === undefined) this.#unsure = true

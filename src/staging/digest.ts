@@ -1,6 +1,4 @@
-/**
- * Computes a digest (not cryptographic) that replaces a collection in its row. If an item changes, the digest changes.
- */
+/** Computes a digest (not cryptographic) that replaces a collection in its row, to detect that an item has changed. */
 import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './bytes.ts'
 import { writeDigits } from './digits.ts'
 
@@ -15,10 +13,7 @@ const IN_OBJECT = Buffer.from('{"~":')
 /** The longest digest is `{"~":[2147483647,2147483647]}`. */
 export const DIGEST_CHARS_MAX = 2 * 10 + 3 + IN_OBJECT.length + 1
 
-/**
- * Writes a digest as JSON and returns the position after it. The JSON is `[1,2]` for an array and `{"~":[1,2]}` for an
- * object.
- */
+/** Writes a digest as JSON, `[1,2]` for an array or `{"~":[1,2]}` for an object. Returns the position after it. */
 export function writeDigest(out: Buffer, at: number, { first, second, isObject }: Digest): number {
   let end = at
   if (isObject) end += IN_OBJECT.copy(out, end)

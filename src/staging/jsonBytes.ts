@@ -100,9 +100,7 @@ export class JsonBytes {
   readonly #textOpen: Buffer
   readonly #textClose = Buffer.from('"')
 
-  /**
-   * A number that a double can't store is written as a string, to keep its digits. The string begins with `numberMark`.
-   */
+  /** A number that a double can't store is written as a string that begins with `numberMark`, to keep its digits. */
   constructor(bytes: Buffer, numberMark: string) {
     this.bytes = bytes
     this.#textOpen = Buffer.from(`"${numberMark}`)

@@ -48,9 +48,7 @@ export interface ScannedPage {
   /** Length of the longest row. DuckDB's reader needs a limit for the length of rows. */
   readonly rowBytesMax: number
   readonly collections: readonly CollectionPage[]
-  /**
-   * Returns the rows to load, one per line. `pageIndex` determines the row numbers. The caller must release the buffer.
-   */
+  /** Returns the rows to load, one per line. Row numbers depend on `pageIndex`. The caller releases the buffer. */
   lines(pageIndex: number): Buffer
 }
 
@@ -321,9 +319,7 @@ class PageScan {
   /** Number and identifiers of the collection's items so far. */
   #position = 0
   #ids: (number | undefined | null)[] = []
-  /**
-   * The `id` of the item. It is a whole number of at most 15 digits, undefined for any other `id`, or null if missing.
-   */
+  /** The item's `id`. It is a whole number of up to 15 digits, undefined for any other `id`, or null if missing. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
   /** Splices for lone surrogates in the items of the row that is being parsed. */

@@ -45,7 +45,7 @@ const WindowsProgress = z.object({
   done: count,
   failed: count,
   total: count,
-  /** Estimated milliseconds until the backfill ends; undefined until this run has read a window. */
+  /** Estimated milliseconds until the backfill ends. Undefined until this run has read a window. */
   msLeft: count.optional(),
 })
 export type WindowsProgress = z.infer<typeof WindowsProgress>

@@ -26,10 +26,7 @@ export async function* everySlice(reading: Reading): AsyncGenerator<ProvenSlice,
   if (everything.kind === 'proven') yield everything
 }
 
-/**
- * Reads all rows by creation time. Returns undefined if some rows may lack that time. `total` is the total of the first
- * response.
- */
+/** Reads all rows by creation time, or returns undefined if rows may lack it. `total` is the first response's total. */
 async function readByCreation(reading: Reading, total: number | undefined): Promise<ProvenSlice | undefined> {
   const everything = { since: undefined, until: reading.plan.window.until }
   const { youngFrom, loadRowsMax } = reading.source.terms

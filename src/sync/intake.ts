@@ -26,10 +26,7 @@ export interface IntakeOptions {
   readonly followers?: ChangesLoad['followers']
 }
 
-/**
- * The values of a row's key columns. For a deleted row, one more value may follow, which is the stamp of the deleted
- * version.
- */
+/** The values of a row's key columns. For a deleted row, the stamp of the deleted version may be the last value. */
 export type GoneKey = readonly (string | number)[]
 
 /** Returns the key of a row with its currency (`scope`), if the report is requested per currency. */
@@ -46,9 +43,7 @@ export interface ProvenWindow {
   readonly window: ClosedWindow
   /** Set only by a reconcile. It has read all rows up to this creation time (or modification time). */
   readonly reached?: Instant
-  /**
-   * Keys of the rows that were missing in a second read without deleted rows. Undefined if rows have a deletion flag.
-   */
+  /** Keys of rows that were missing in a second read without deleted rows. Undefined if rows have a deletion flag. */
   readonly gone?: ChangesLoad['gone']
   /** Set only for audit reports: the window's entries replace the stored entries of this record and span. */
   readonly entries?: EntryWindow
@@ -136,10 +131,7 @@ export class Intake implements AsyncDisposable {
     return proven
   }
 
-  /**
-   * Loads full segments during the walk, one at a time. If the next segment is full before the load has ended, the walk
-   * waits.
-   */
+  /** Loads full segments during the walk, one at a time. The walk waits if the next segment is full before that. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

@@ -62,10 +62,7 @@ function runFacts({ state, pages, figures, error }: ReportOutcome): Facts {
   return { state: wasStopped ? 'stopped' : state, code: error?.code, ...counts }
 }
 
-/**
- * Calls `work` and never throws. After an error, the outcome contains the error. After an abort, it contains the
- * abort's reason.
- */
+/** Calls `work` and never throws. The outcome contains its error or, after an abort, the reason of the abort. */
 export async function runToEnd<R extends Pick<ReportRun, 'pages' | 'figures'>>(
   { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
   { report, runId }: Omit<RunRequest, 'kind'>,

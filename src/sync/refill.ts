@@ -1,7 +1,4 @@
-/**
- * Reads rows again after a change of the configuration, newest part first. Each part is stored when it is read. No mark
- * moves.
- */
+/** Reads rows again after a change of the configuration, newest part first. Stores each part, and moves no mark. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -38,9 +35,7 @@ export async function openCoverage(
   return { until: coverage.refillUntil, record, endReset: coverage.because.includes('reset') ? endReset : undefined }
 }
 
-/**
- * Stores the privacy rules for rows that a backfill reads before the first run. Removes values that are now private.
- */
+/** Stores the privacy rules for rows that a backfill reads before the first run. Removes values that became private. */
 export async function storeSettings(context: SyncContext, report: ReportName, scope: string): Promise<void> {
   const { warehouse, fence } = context
   const { mark } = await warehouse.books.lastWindow(report, scope)

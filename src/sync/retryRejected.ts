@@ -22,9 +22,7 @@ export interface RetriedReport {
   readonly tried: number
   readonly loaded: number
   readonly rejected: number
-  /**
-   * Number of rejected rows that can't be loaded again, because only their fingerprints are stored. Undefined means 0.
-   */
+  /** Number of rejected rows that can't be loaded again, because only a fingerprint is stored. Undefined means 0. */
   readonly withheld?: number
 }
 
@@ -173,9 +171,7 @@ class Restaging implements AsyncDisposable {
     return [...this.#gone.values()]
   }
 
-  /**
-   * Returns one empty window per audited record. Because it is empty, the load deletes no stored entry of the record.
-   */
+  /** Returns one empty window per audited record. Because it is empty, the load deletes no stored entry. */
   records(): EntryWindow[] {
     const nothing = { since: 1 as Instant, until: 0 as Instant }
     return [...this.#asked.values()].map((asked) => ({

@@ -62,9 +62,8 @@ export interface WarehouseSettings {
   readonly path: string
   readonly memory: string
   readonly threads?: number | undefined
-  /** The lake that is the warehouse. If undefined, the file at `path` is the warehouse. */
+  /** If undefined, the file at `path` is the warehouse. */
   readonly lake?: LakePlace | undefined
-  /** How the published copy is written. The default is `blocks`. */
   readonly publishBy?: PublishBy | undefined
   readonly around?: AroundStatement | undefined
 }
@@ -91,7 +90,6 @@ const readsOf = (sql: Sql) => ({
   withheldRows: bind(sql, withheldRows),
 })
 
-/** The run's right to commit, which the writing transaction checks. */
 export interface WithFence {
   readonly fence?: Fence | undefined
 }
@@ -104,7 +102,7 @@ export class Warehouse implements AsyncDisposable {
   readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** Detects that someone has replaced the file; undefined for a warehouse in memory or in a lake. */
+  /** Undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #publishBy: PublishBy
   readonly #fences: Fences
@@ -112,7 +110,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
-  /** The stored states of reports, as JSON without times; undefined if this process does not know them. */
+  /** The stored states of reports, as JSON without times. Undefined if this process does not know them. */
   #recordedStates: string | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
@@ -152,12 +150,11 @@ export class Warehouse implements AsyncDisposable {
       return new Warehouse({ database, spill, file }, { numberMark: mark, publishBy })
     } catch (error) {
       await database.close()
-      await spill?.removeOwn()
+      await spill?.removeOwnFolder()
       throw error
     }
   }
 
-  /** Commits one load, after all earlier loads have ended. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const known = { numberMark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
@@ -181,7 +178,6 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
-  /** Takes and returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     // The first commit of the run writes the fence (fences.ts), so no transaction is needed here.
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
@@ -213,7 +209,6 @@ export class Warehouse implements AsyncDisposable {
     this.#recordedStates = recorded
   }
 
-  /** Stores records whose audit trail could not be read. The wait before the next attempt grows with each failure. */
   recordSkipped(
     place: { report: ReportName; now: Instant } & WithFence,
     skipped: readonly SkippedRecord[],
@@ -225,7 +220,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => dismissRejected(sql, dismissal, now)))
   }
 
-  /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
@@ -234,7 +228,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
-  /** Ends the pauses of these reports and returns their names. With `onlyRefused`, pauses by an operator do not end. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -242,12 +235,10 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
 
-  /** Deletes the stored configuration of scopes that are not in `kept`, because their records are no longer read. */
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
     return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
   }
 
-  /** Stores the configuration of a scope. A column that is hashed from now on can get another type. */
   recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {
     return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
@@ -260,7 +251,6 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
-  /** Ends a reconcile: if two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
@@ -276,7 +266,6 @@ export class Warehouse implements AsyncDisposable {
     })
   }
 
-  /** Ends a reset: marks rows as deleted that were not read again. Returns their number. */
   endReset(ending: ResetEnd & WithFence): Promise<number> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReset(sql, ending)))
   }
@@ -289,7 +278,6 @@ export class Warehouse implements AsyncDisposable {
     return backfillBasis(this.#database)
   }
 
-  /** Stores the paging profile that a run has learned, joined with a profile that another run has stored meanwhile. */
   learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
@@ -306,7 +294,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.rows<T>(sql)
   }
 
-  /** Attaches a lake under the name `as`, so that statements can also read the lake's tables. */
   attachLake(lake: LakePlace, as: string): Promise<void> {
     return attachLake(this.#database, lake, as)
   }
@@ -325,14 +312,12 @@ export class Warehouse implements AsyncDisposable {
     await this.#file?.check()
   }
 
-  /** Writes committed changes from DuckDB's log into its file. */
   checkpoint(): Promise<void> {
     // The operator of a lake decides when its small files are merged.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
 
-  /** Removes old rows from the bookkeeping tables, and joins old windows. */
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
@@ -344,7 +329,7 @@ export class Warehouse implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#loads.catch(() => undefined)
     await this.#database.close()
-    await this.#spill?.removeOwn()
+    await this.#spill?.removeOwnFolder()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

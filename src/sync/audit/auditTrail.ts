@@ -146,10 +146,7 @@ class Trail {
     await warehouse.recordSkipped({ report, now: clock.now(), fence }, skipped)
   }
 
-  /**
-   * If no record was read, tries records that earlier runs have read. Throws an error if none of these can be read,
-   * either.
-   */
+  /** If no record was read, tries records that earlier runs have read. Throws an error if none can be read. */
   async #checkAnyReadable(): Promise<void> {
     for (const subject of this.#followed) {
       if (this.#isAnyRead) return

@@ -85,10 +85,7 @@ export function windowsFailed({ backfillId, report, failures, figures }: Windows
 
 type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
-/**
- * Stores the error that stopped the backfill, and throws it. If the backfill was cancelled, returns its outcome
- * instead.
- */
+/** Stores and throws the error that stopped the backfill. If the backfill was cancelled, returns its outcome. */
 export async function recordStop(
   context: SyncContext,
   { options, startedAt, thrown }: BackfillEnd & { readonly thrown: unknown },

@@ -38,10 +38,7 @@ export interface BackfillPlan {
   readonly requestsSent: number
 }
 
-/**
- * At most this many requests for totals are sent. A small range needs only one request per `PAGES_PER_TOTAL` pages of
- * rows.
- */
+/** Maximum number of requests for totals. A small range needs only one request per `PAGES_PER_TOTAL` pages of rows. */
 const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
@@ -176,10 +173,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/**
- * Returns the preview without the windows that an open backfill has already read. Throws USAGE_INVALID and client
- * errors.
- */
+/** Returns the preview without windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -27,10 +27,7 @@ export class BackfillTally {
   #failed = 0
   #rows: number
   #pages: number
-  /**
-   * Planned requests for the windows that this run has read (`#plannedDone`), and for the windows that remain
-   * (`#plannedLeft`).
-   */
+  /** Planned requests for windows that this run has read (`#plannedDone`), and for the windows that remain. */
   #plannedDone = 0
   #plannedLeft: number
 

@@ -1,7 +1,4 @@
-/**
- * Hands a pulled window to the process that owns the warehouse. A staging folder has the rows of the window and a
- * manifest.
- */
+/** Hands a pulled window to the process that owns the warehouse: its rows and a manifest, in a staging folder. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -158,10 +155,7 @@ export interface PullAsk {
   readonly profile: PagingProfile
 }
 
-/**
- * Returns a hash of the settings for requests and privacy. Filters may contain personal names, and a hash does not
- * reveal them.
- */
+/** Returns a hash of the settings for requests and privacy, because their filters may contain personal names. */
 export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -10,9 +10,7 @@ import { loadStaged } from '../intake.ts'
 import { loadRules } from '../privacy.ts'
 import type { SyncContext } from '../context.ts'
 
-/**
- * Loads the window and removes its files, even after an error. Throws STAGED_MISSING, FENCED, and the errors of loads.
- */
+/** Loads the window and removes its files, even after an error. Throws STAGED_MISSING, FENCED and errors of loads. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings, warehouse, client, clock, signal } = context
   const { staging } = settings

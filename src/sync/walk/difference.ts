@@ -63,10 +63,7 @@ export class Difference {
     return gone.map((key) => [...wholeKey(declaration, key, scope), ...(stamps.get(key) ?? [''])])
   }
 
-  /**
-   * Reads the pages again that had these rows in the first read. If a row is missing on them now, reads the whole
-   * slice.
-   */
+  /** Reads the pages again that had these rows in the first read. If a row is missing now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
     const third = new StampCollector(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]

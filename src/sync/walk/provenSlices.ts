@@ -17,9 +17,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
 /** The old part of a span is read separately if it is this many times longer than the young part. */
 const HISTORY_RATIO = 100
 
-/**
- * Yields each slice as soon as it is proven. `rowsExpected` is the number of rows that an earlier read has returned.
- */
+/** Yields each slice when it is proven. `rowsExpected` is the number of rows that an earlier read has returned. */
 export async function* provenSlices(
   source: SliceSource,
   spans: readonly Span[],

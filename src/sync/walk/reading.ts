@@ -43,7 +43,7 @@ export class Reading implements AsyncDisposable {
   readonly plan: ReadingPlan
   readonly intake: Intake
   readonly source: SliceSource
-  /** Keys of the rows that `window()` has read by creation time; undefined if there are more than `RECENT_MAX`. */
+  /** Keys of the rows that `window()` has read by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
   /** Undefined if all rows have a deletion flag. */
@@ -154,9 +154,7 @@ class ReadRows implements RowSink {
   readonly #reading: Reading
   readonly #pages: PageSource
   readonly #asked: Readonly<Record<string, string>>
-  /**
-   * The page number of each row without a deletion flag in the current slice. Rows of dropped walks are not removed.
-   */
+  /** The page number of each row without a deletion flag in the current slice. Rows of dropped walks stay here. */
   readonly unflagged = new Map<RowKey, number>()
   #point: SpoolPoint | undefined
 
@@ -201,10 +199,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/**
- * Whether all rows have a creation time (`dated`) or some have none (`undated`). If totals change meanwhile, this is
- * `unknown`.
- */
+/** Whether all rows have a creation time (`dated`) or some lack it (`undated`). `unknown`: the totals change. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -7,7 +7,7 @@ export interface AuditedRecord {
   readonly at: Instant
 }
 
-/** Stores when audit trails were read. Call it in the transaction that loads the entries of these trails. */
+/** Stores when audit trails were read. Call this in the transaction that loads the entries of these trails. */
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
@@ -27,7 +27,7 @@ export interface SkippedRecord {
   readonly reason: string
 }
 
-/** The first wait after a failed attempt to read a trail. Each later wait is twice as long, up to a day. */
+/** The wait after the first failed attempt to read a trail. Each later wait is twice as long, up to a day. */
 const FIRST_RETRY_AFTER = 'INTERVAL 5 MINUTES'
 const DOUBLINGS_MAX = 9
 
@@ -51,13 +51,12 @@ export async function recordSkipped(
 
 export interface DueRecord {
   readonly scope: string
-  /** The identifier is text, because it can exceed 2^53. */
+  /** Text, because an identifier can exceed 2^53. */
   readonly recordId: string
-  /** The record's high-water mark; undefined if its trail was never read. */
   readonly mark: Instant | undefined
-  /** The service's time when the trail was last read; undefined if it was never read. */
+  /** The service's time when the trail was last read. Undefined if it was never read. */
   readonly askedAt: Instant | undefined
-  /** When the run that last read the trail began, by this machine's clock; undefined if the trail was never read. */
+  /** The time of this machine's clock when the run that last read the trail began. */
   readonly begunAt: Instant | undefined
   /** True if the configuration has changed since the trail was read. All entries of the trail are then read again. */
   readonly fromStart: boolean
@@ -93,7 +92,7 @@ export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRec
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }
 
-/** Returns the record whose trail was read last, to test if trails can be read; undefined if no trail was read. */
+/** Returns the record whose trail was read last. It is used to test whether trails can be read. */
 export async function lastReadRecord(sql: Sql, ask: RecordsRequest): Promise<DueRecord | undefined> {
   const which = 'WHERE m.value IS NOT NULL AND x.scope IS NULL ORDER BY f.asked_at DESC NULLS LAST LIMIT 1'
   return (await recordsWhere(sql, ask, which))[0]
@@ -116,7 +115,7 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns the service's time of the last read of an audit trail. The prefix `3:` selects the records of entity 3. */
+/** Returns the service's time when a trail was last read. The prefix `3:` selects the trails of entity 3. */
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

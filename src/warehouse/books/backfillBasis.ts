@@ -11,14 +11,13 @@ import { pagingProfileOf } from './pagingProfiles.ts'
 
 export interface DensityRequest {
   readonly report: Declaration
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly span: Span & { readonly since: Instant }
 }
 
 export interface BackfillBasis {
   readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
-  /** Returns true if each window is read twice, with and without deleted rows, because rows have no deletion flag. */
+  /** Returns whether each window is read twice, with and without deleted rows, because rows have no deletion flag. */
   readonly readsTwice: (report: Declaration) => Promise<boolean>
   readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
   readonly pauses: () => Promise<readonly Pause[]>
@@ -31,7 +30,7 @@ export const backfillBasis = (sql: Sql): BackfillBasis => ({
   pauses: () => pauses(sql),
 })
 
-/** The facts for a backfill if no warehouse exists yet. They assume that events have a deletion flag. */
+/** Used if no warehouse exists yet. It assumes that events have a deletion flag. */
 export const EMPTY_BASIS: BackfillBasis = {
   rowDensity: () => Promise.resolve(undefined),
   readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
@@ -45,7 +44,7 @@ async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promis
   return (load?.unflagged ?? 0) > 0
 }
 
-/** Approximate number of spans into which the times of the stored rows are divided. */
+/** The times of the stored rows are divided into about this many spans. */
 const DENSITY_SPANS = 512
 
 /** Divides a span into parts with about the same number of stored rows. Returns undefined if no rows are stored. */

@@ -9,7 +9,10 @@ import type { Database } from '../database/duckdb.ts'
 import { type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/** `pending`: not begun, or stopped. `failed`: some windows failed; a new request for the range reads them again. */
+/**
+ * A `pending` backfill has not begun, or was stopped. A `failed` backfill has failed windows. A new request for its
+ * range reads them again.
+ */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 export interface BackfillRange extends Span {
@@ -19,7 +22,6 @@ export interface BackfillRange extends Span {
 export interface PlannedWindow extends BackfillRange {
   /** The newest window of a backfill has the number 1. */
   readonly number: number
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly plannedRows: number | undefined
   readonly plannedRequests: number
@@ -53,7 +55,7 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** The numbers of windows by state. The counts of rows are sums over all loads of the backfill so far. */
+/** Numbers of windows by state. The counts of rows are sums over all loads of the backfill so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number
@@ -102,7 +104,6 @@ export class BackfillBooks {
     return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = $1`, [backfillId]))[0]
   }
 
-  /** Returns the unfinished backfills, the newest request first. */
   open(report?: ReportName): Promise<BackfillBook[]> {
     const ofReport = report === undefined ? '' : ` AND report = ${text(report)}`
     return this.#database.rows<BackfillBook>(

@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import { READ_UP_TO } from '../../plan/marks.ts'
 import { type Sql, type WithNulls, withoutNulls, text } from '../database/sql.ts'
 
-/** Late rows older than this are ignored. Otherwise, the advice to raise `overlap` would never end. */
+/** Older late rows are ignored. Otherwise, the advice to raise `overlap` would never end. */
 export const LATE_DAYS = 30
 
 /** Returns the SQL condition that the configuration contains `scope`. `s` is the table `tidemark.report_states`. */
@@ -20,7 +20,6 @@ export const REPORT_MARKS = `
   FROM tidemark.marks m JOIN tidemark.report_states s USING (report)
   WHERE ${IS_READ_UP_TO} AND ${isConfigured('m.scope')} GROUP BY m.report`
 
-/** Counts the rejected rows of each report. Dismissed rows are counted separately. */
 export const REJECTED = `
   SELECT report, count(*) FILTER (dismissed_at IS NULL) AS rejected, count(dismissed_at) AS dismissed
   FROM tidemark.rejected_rows GROUP BY report`
@@ -29,7 +28,7 @@ export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
-  /** The end of the last successful run of any kind; undefined if there was none. */
+  /** The end of the last successful run of any kind. */
   readonly lastSuccess: Instant | undefined
   readonly rejected: number
   readonly misfits: number
@@ -38,13 +37,12 @@ export interface BookFigures {
   readonly pausedReason: string | undefined
   /** Number of late rows in the last `LATE_NOTICE_HOURS` hours. */
   readonly lateRows: number
-  /** The longest delay of a late row; undefined if no row was late. */
   readonly largestLatenessMs: number | undefined
-  /** The message of the error MASS_DELETE_STOPPED, if this error has stopped comparisons of counts; else undefined. */
+  /** The message of MASS_DELETE_STOPPED, if this error has stopped comparisons of counts. */
   readonly brake: string | undefined
 }
 
-/** The notice about late rows ends after this number of hours without a late row. */
+/** A notice about late rows ends after this many hours without a late row. */
 const LATE_NOTICE_HOURS = 24
 
 const FIGURES = `
@@ -62,7 +60,6 @@ const FIGURES = `
   ) w USING (report)
   LEFT JOIN (SELECT report, max(stopped) AS brake FROM tidemark.countings WHERE failures = 0 GROUP BY report) k USING (report)`
 
-/** Returns the figures of each report that is in `tidemark.report_states`. */
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)
 }

@@ -24,7 +24,7 @@ export interface ClosedWindow {
 }
 
 export type RunKind = 'incremental' | 'backfill' | 'reconcile'
-/** `stopped`: an operator, the worker or a newer run stopped the run, or its process ended. */
+/** A run is `stopped` if an operator, the worker or a newer run has stopped it, or if its process ended. */
 export type RunState = 'running' | 'done' | 'failed' | 'stopped'
 
 export interface RunRecord extends RunCounts {
@@ -37,7 +37,7 @@ export interface RunRecord extends RunCounts {
   readonly error?: { readonly code: string; readonly message: string; readonly cure: string }
 }
 
-/** Returns the prefix for numbers that a double can't store. Staging writes such a number as text with this prefix. */
+/** Returns the prefix of numbers that a double can't store. Staging writes these numbers as text with this prefix. */
 export async function numberMark(sql: Sql): Promise<string> {
   const [known] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'number_mark'`)
   if (known !== undefined) return known.value
@@ -62,7 +62,6 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: load?.until ?? undefined, begunAt: load?.begunAt ?? row?.updatedAt }
 }
 
-/** Returns the number for the load of this transaction: one more than the last number, from 1. */
 export async function nextLoadId(sql: Sql): Promise<number> {
   const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
   return row?.id ?? 1
@@ -97,7 +96,6 @@ export async function closeWindows(sql: Sql, { report, loadId, now, windows }: W
     WHEN NOT MATCHED THEN INSERT VALUES (${text(report.name)}, n.scope, n.mark, n.value, ${loadId}, ${time(now)})`)
 }
 
-/** Writes or replaces the record of a run. */
 export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
   const identity = [run.runId, run.report, run.kind, run.state]
   const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected]
@@ -132,7 +130,7 @@ export interface ReportStateRow {
   readonly scopes?: readonly string[] | undefined
   /** True if requests have filters. Then a row that is not returned can still exist: a filter can exclude it. */
   readonly isFiltered?: boolean
-  /** Switches the report's history on or off. If undefined, nothing changes. */
+  /** Switches the report's history on or off. If undefined, the history stays as it is. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 

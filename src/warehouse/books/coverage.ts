@@ -27,7 +27,7 @@ export async function coverageOf(
   }
 }
 
-/** Returns all lists of privacy rules with which the report was read. Undefined means a read without rules. */
+/** Returns the privacy rules of all reads of the report. Undefined is in the list if a read had no rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

@@ -32,7 +32,7 @@ export function parseCursor(text: string): Cursor {
   })
 }
 
-/** Returns the number of the last load that the cursor includes; 0 for `start`. */
+/** Returns the number of the last load that the cursor includes, or 0 for `start`. */
 export const loadOf = (cursor: Cursor): number => Number(SHAPE.exec(cursor)?.[1] ?? 0)
 
 /** Sorts cursors of one warehouse: negative if `a` is older than `b`. */

@@ -23,7 +23,6 @@ interface FenceRecord {
   readonly holder: string
 }
 
-/** Creates and checks the fences (rights to commit) of one open warehouse. */
 export class Fences {
   readonly #newest = new Map<string, FenceRecord>()
   readonly #isAlone: boolean
@@ -44,7 +43,7 @@ export class Fences {
     return { report, kind, epoch }
   }
 
-  /** Throws FENCED if a newer run of this report and kind has taken a fence. Call it in the committing transaction. */
+  /** Throws FENCED if a newer run of this report and kind has a fence. Call this in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return
     const { report, kind, epoch } = fence

@@ -57,7 +57,7 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** A query for facts that only the sentences in the view's column `explained` need. */
+/** Facts that only the sentences in the column `explained` need. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
@@ -89,10 +89,9 @@ const EXPLAINED_COMMENT = text('The same in words: how far the report is read, w
 
 export { LATE_DAYS } from './bookFigures.ts'
 
-/** The view names at most this number of records whose audit trail could not be read. It counts the others. */
+/** The view names at most this many records whose audit trail could not be read. It counts the others. */
 const SKIPPED_NAMED = 5
 
-/** Returns the statements that create the view. */
 export function freshnessSql(): string {
   const counts = reports.map(countsSql)
   const measured = reports.filter(({ newerBy }) => newerBy.length > 0).map(({ name }) => text(name))
@@ -154,7 +153,6 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
-/** Counts a report's rows, and the rows whose modification time is missing or in the future. */
 function countsSql({ name: report, newerBy }: Declaration): string {
   const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
   const future =

@@ -54,7 +54,7 @@ async function correctComments(sql: Sql, migrations: readonly string[]): Promise
   if (wrong.length > 0) await sql.run(wrong.join('\n'))
 }
 
-/** Returns the layout number of a file; 0 if it is no warehouse. Throws WAREHOUSE_NEWER if a newer program wrote it. */
+/** Returns a file's layout number, or 0 if it is no warehouse. Throws WAREHOUSE_NEWER if a newer program wrote it. */
 export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise<number> {
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,

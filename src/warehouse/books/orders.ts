@@ -13,7 +13,6 @@ export interface Order {
 }
 
 export const ordersOf = (database: Database) => ({
-  /** Stores a new order and returns its identifier. */
   begin: async ({ who, what, request, at }: Order): Promise<string> => {
     const id = randomUUID()
     await database.run(`

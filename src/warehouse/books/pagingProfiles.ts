@@ -6,7 +6,7 @@ import { type Sql, type WithNulls, withoutNulls } from '../database/sql.ts'
 export interface PagingPlace {
   readonly report: ReportName
   readonly pageSize: number
-  /** The profile that was stored when the walk began. If the stored profile is unchanged, the new one replaces it. */
+  /** The profile that was stored when the walk began. If it is still stored, the new profile replaces it. */
   readonly knew?: PagingProfile
 }
 
@@ -22,7 +22,7 @@ export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlac
   return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
 
-/** Stores the paging profile that a walk has learned. If another walk has stored one meanwhile, combines the two. */
+/** Stores the paging profile that a walk has learned. If another walk has stored a profile meanwhile, combines both. */
 export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: PagingProfile): Promise<void> {
   const { report, pageSize, knew } = place
   const stored = await pagingProfileOf(sql, place)

@@ -10,7 +10,10 @@ export interface TrimResult {
   readonly loads: number
 }
 
-/** Removes old runs, loads and orders, and joins old windows. Returns the numbers. Call it in a transaction. */
+/**
+ * Removes old runs, loads and orders, and merges adjacent old windows into one. Returns how many rows were removed.
+ * Call this in a transaction.
+ */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const counted = (table: string) => countOf(sql, `tidemark.${table}`)
   const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
@@ -23,7 +26,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
     DELETE FROM tidemark.backfill_windows WHERE backfill_id IN (${ended});
     DELETE FROM tidemark.backfills WHERE backfill_id IN (${ended});
     DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
-  await joinWindows(sql, before)
+  await mergeWindows(sql, before)
   await trimFeed(sql, time(before))
   await removeLoads(sql, before)
   return {
@@ -33,8 +36,8 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   }
 }
 
-/** Joins old windows that overlap or share an instant. The covered time stays the same. */
-async function joinWindows(sql: Sql, before: Instant): Promise<void> {
+/** Merges old windows that overlap or share an instant into one window. The covered time stays the same. */
+async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE old_windows AS
     SELECT w.rowid AS row_id, w.* FROM tidemark.windows w LEFT JOIN tidemark.loads l ON l.load_id = w.load_id
@@ -58,7 +61,7 @@ async function joinWindows(sql: Sql, before: Instant): Promise<void> {
     DROP TABLE old_windows; DROP TABLE joined_windows`)
 }
 
-/** Removes old loads that inserted no row, unless a row contains their number. So the table of loads stays small. */
+/** Removes old loads that inserted no row and whose number is in no row, so that the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
   // A search for load numbers would read all files of a lake. So in a lake, only loads that changed no row are removed.

@@ -2,7 +2,6 @@
 import type { ColumnEntry } from '../../../schema/dictionary.ts'
 import { type Sql, name, text } from './sql.ts'
 
-/** A column and its comment. If the column has no comment, the comment is ''. */
 export interface CatalogueColumn extends ColumnEntry {
   readonly nullable: boolean
 }
@@ -12,14 +11,13 @@ export interface CatalogueTable {
   readonly name: string
   readonly comment: string
   readonly columns: readonly CatalogueColumn[]
-  /** The statement that creates the view; undefined for a table. */
+  /** The statement that creates the view. Undefined for a table. */
   readonly view: string | undefined
 }
 
 /** The order in which tables are created. Views are created after all tables, because they read from tables. */
 const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
 
-/** Returns every table and view of the database, in an order in which they can be created. */
 export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> {
   const tables = await sql.rows<Omit<CatalogueTable, 'columns' | 'view'> & { view: string | null }>(`
     SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, NULL AS view
@@ -51,7 +49,6 @@ export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTabl
 const rank = ({ schema, view }: CatalogueTable): number =>
   (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
 
-/** Returns the columns of all tables of a schema, by table name. */
 export const columnsIn = (
   catalogue: readonly CatalogueTable[],
   schema: string,

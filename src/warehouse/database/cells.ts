@@ -22,7 +22,7 @@ export const objectOf = (entries: readonly (readonly [name: string, value: Cell]
 const MICROS_MIN = -62_167_219_200_000_000n
 const MICROS_MAX = 253_402_300_799_999_999n
 
-/** Returns the time in ISO 8601; undefined outside the years 0 to 9999. `zone`: 'Z', or '' for a time without zone. */
+/** Returns the time in ISO 8601, or undefined outside the years 0 to 9999. `zone` is '' for a time without a zone. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
   const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')

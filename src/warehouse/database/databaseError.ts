@@ -2,7 +2,6 @@
 import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 
-/** DuckDB's messages when its memory limit is reached. */
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i

@@ -24,20 +24,20 @@ import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
-  /** The database's name in messages. Set only if other processes also write. A conflict then repeats a transaction. */
+  /** The database's name in messages. Set only if other processes also write. Transactions are then repeated. */
   readonly shared?: string
 }
 
-/** Calls `run`, which executes a statement. A simulation delays the statement, lets it fail, or loses its result. */
+/** Calls `run`, which executes a statement. A simulation delays the statement, makes it fail, or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
-/** Returns how many compactions of row groups the COMMIT is allowed to do per table. Example: `compactionsFor`. */
+/** Returns how many compactions of row groups a COMMIT is allowed to do per table. Example: `compactionsFor`. */
 export type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join in the written order, because DuckDB assumes that even a large file has only 42 rows. */
+/** Makes DuckDB join tables in written order. Its own order assumes that even a large file has only 42 rows. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -66,7 +66,7 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** The first WAREHOUSE_CORRUPT error that a statement has thrown; undefined if none has. */
+  /** The first WAREHOUSE_CORRUPT error that a statement has thrown. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
@@ -163,7 +163,6 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  /** Returns the statement that sets the limit of compactions, or undefined if that limit is already set. */
   #limitCompactions(compactions: number): string | undefined {
     if (compactions === this.#compactions) return undefined
     this.#compactions = compactions
@@ -312,7 +311,6 @@ function numberCell(value: number): Cell {
   return jsonCell(Object.is(value, -0) ? '-0.0' : String(value))
 }
 
-/** The element types of a list or map, or the field names and types of a struct. */
 interface NestedType {
   readonly valueType?: DuckDBType
   readonly keyType?: DuckDBType
@@ -347,7 +345,6 @@ function queryError(thrown: unknown): SyncError {
   })
 }
 
-/** Converts each BIGINT that is a safe integer to a number. */
 function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> {
   for (const [name, value] of Object.entries(row)) {
     if (typeof value === 'bigint' && value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {

@@ -6,7 +6,6 @@ import { type Sql, text } from './sql.ts'
 
 export type Extension = 'ducklake' | 'httpfs' | 'motherduck' | 'postgres_scanner' | 'quack' | 'sqlite_scanner'
 
-/** Loads the extensions in the given order. Throws EXTENSION_MISSING. */
 export async function loadExtensions(
   sql: Pick<Sql, 'run' | 'rows'>,
   directory: string | undefined,

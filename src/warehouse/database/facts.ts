@@ -10,10 +10,9 @@ interface Kept {
 
 export class Facts {
   readonly #kept = new Map<string, Kept>()
-  /** The tables that were written since the last BEGIN. */
-  readonly #written = new Set<string>()
+  readonly #writtenSinceBegin = new Set<string>()
 
-  /** Returns a copy of the cached result of `query` (a statement with its values); undefined if no result is cached. */
+  /** Returns a copy of the cached result of `query` (a statement with its values), if there is one. */
   find(query: string): object[] | undefined {
     return this.#kept.get(query)?.rows.map((row) => ({ ...row }))
   }
@@ -22,13 +21,13 @@ export class Facts {
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
-  /** Call it before each statement. Removes cached results from tables that the current transaction changes. */
+  /** Call this before each statement. Removes cached results from tables that the current transaction changes. */
   before(sql: string): void {
     if (/^\s*SELECT\b[^;]*$/i.test(sql)) return
-    for (const table of tablesIn(sql)) this.#written.add(table)
+    for (const table of tablesIn(sql)) this.#writtenSinceBegin.add(table)
     for (const [query, { tables }] of this.#kept)
-      if ([...tables].some((table) => this.#written.has(table))) this.#kept.delete(query)
-    if (sql === 'BEGIN') this.#written.clear()
+      if ([...tables].some((table) => this.#writtenSinceBegin.has(table))) this.#kept.delete(query)
+    if (sql === 'BEGIN') this.#writtenSinceBegin.clear()
   }
 }
 

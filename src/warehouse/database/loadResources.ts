@@ -7,7 +7,7 @@ const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
 /** A smaller load uses one thread. On two threads, such a load needs a fifth more processor time (bench/NOTES.md). */
 const SMALL_LOAD_BYTES_MAX = 256 * 1024
 
-/** Runs a load. Large loads leave one thread free, because they need more memory with all threads and are no faster. */
+/** Runs a load. A large load leaves one thread free. With all threads, it would need more memory and be no faster. */
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
   if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()
@@ -21,7 +21,10 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/** Bytes of memory to add for each stored row, because DuckDB needs more memory after many loads into large tables. */
+/**
+ * For each stored row, this many bytes are added to the memory limit. DuckDB needs more memory after many loads into
+ * large tables.
+ */
 const BYTES_A_ROW = 8
 /** A smaller increase of the memory limit would not help. */
 const INCREASE_MIB_MIN = 16
@@ -29,7 +32,10 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Repeats `work` with more memory or on one thread after WAREHOUSE_MEMORY. Throws this error if all attempts fail. */
+/**
+ * Runs `work`. After WAREHOUSE_MEMORY, repeats it with more memory or on one thread. Throws WAREHOUSE_MEMORY if all
+ * attempts fail.
+ */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -47,9 +53,9 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
 
 const isMemoryError = (error: unknown): boolean => error instanceof SyncError && error.code === 'WAREHOUSE_MEMORY'
 
-/** Memory to parse a row, as a multiple of its bytes: DuckDB keeps the results of several parses. */
+/** Memory to parse a row, as a multiple of its bytes. DuckDB keeps the results of several parses in memory. */
 const COPIES_OF_A_ROW = 14
-/** Memory to replace 2,048 rows, as a multiple of their bytes: DuckDB has several copies in memory. */
+/** Memory to replace 2,048 rows, as a multiple of their bytes. DuckDB has several copies of them in memory. */
 const COPIES_OF_A_VECTOR = 5
 const ROWS_OF_A_VECTOR = 2_048
 /** Maximum increase of the memory limit for long rows. At the default limit, the process then needs less than 1 GiB. */

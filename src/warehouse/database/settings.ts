@@ -30,12 +30,11 @@ export function settings(options: FileOptions): Record<string, string> {
 
 /** Maximum compactions of most COMMITs. With DuckDB's default of 100, a small load could rewrite a large table. */
 export const COMPACTIONS_MIN = 1
-/** For this number of replaced rows, a load is allowed one more compaction, because such rows leave unused space. */
+/** A load is allowed one more compaction for each of this many replaced rows, because such rows leave unused space. */
 const REPLACED_A_COMPACTION = 30_720
 /** A load that adds at least this number of rows and replaces none needs no compaction. */
 const ADDED_MANY = 10_000
 
-/** Returns the maximum number of compactions per table in a load's COMMIT. */
 export function compactionsFor({ inserted, updated }: { readonly inserted: number; readonly updated: number }): number {
   if (updated === 0 && inserted >= ADDED_MANY) return 0
   return COMPACTIONS_MIN + Math.floor(updated / REPLACED_A_COMPACTION)

@@ -5,9 +5,9 @@ export type SqlRow = Record<string, SqlValue | Date>
 export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
-  /** Like `rows`, for tables of schema `tidemark`. Returns the result from memory if the tables have not changed. */
+  /** Like `rows`, for tables of schema `tidemark`. If the tables have not changed, the result comes from memory. */
   kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]>
-  /** Runs a query with its joins in written order: DuckDB streams the left table and keeps the right one in memory. */
+  /** Joins tables in the written order, so that DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
@@ -20,11 +20,9 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
 /** A row as the database returns it: NULL in place of undefined. */
 export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 
-/** Returns the row with undefined instead of NULL. */
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
   Object.fromEntries(Object.entries(row).map(([column, value]) => [column, value ?? undefined])) as T
 
-/** Returns a quoted identifier. */
 export const name = (identifier: string): string => `"${identifier.replaceAll('"', '""')}"`
 
 /** Returns a string literal. A NUL character would end the statement, so it becomes chr(0). */

@@ -8,7 +8,6 @@ import { folderRefused, makeFolder, makePrivateFolder, removeFolder } from '../.
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { randomUUID } from 'node:crypto'
 
-/** Creates the folder of a file. Throws WAREHOUSE_MISSING. */
 export function makeFolderFor(file: string): void {
   const folder = dirname(file)
   try {
@@ -60,7 +59,6 @@ export class OwnFile {
   }
 }
 
-/** Returns the file's device and inode numbers; undefined if it does not exist. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { dev, ino } = await stat(path, { bigint: true })
@@ -71,7 +69,6 @@ async function identityOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Returns the common beginning of the names of a warehouse's spill folders. */
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
 /** DuckDB writes data that does not fit into memory to this folder. Each opening of a warehouse uses a new folder. */
@@ -94,8 +91,8 @@ export class SpillFolder {
     makePrivateFolder(this.own)
   }
 
-  /** Removes the folder of this process. Call it after the warehouse was closed. */
-  async removeOwn(): Promise<void> {
+  /** Call this after the warehouse was closed. */
+  async removeOwnFolder(): Promise<void> {
     await rm(this.own, { recursive: true, force: true })
   }
 }

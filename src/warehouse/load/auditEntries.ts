@@ -72,7 +72,10 @@ export async function mergeEntries(
   return { inserted: fresh, updated: 0, unchanged: staged.rows - fresh, deleted: counts?.gone ?? 0 }
 }
 
-/** Deletes the stored entries in the windows of table `asked_windows`, for which the service returned no entries. */
+/**
+ * Deletes the stored entries in the windows of the table `asked_windows`, because the service returned no entries for
+ * these windows.
+ */
 export async function dropEntries(sql: Sql, table: ReportTable, gone: GoneEntries): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   const same = isSameRecordSql(table)('t', 'w')

@@ -32,10 +32,9 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   }
 }
 
-/** Returns SQL that removes white space from both ends of a text. */
 export const trimmed = (value: string): string => `trim(${value}, E' \\t\\r\\n')`
 
-/** Pattern of a JSON number. It also allows leading zeros, and a point without digits before or after it. */
+/** Pattern of a JSON number. Leading zeros are also allowed, and digits may be missing before or after the point. */
 const NUMBER = '-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?'
 
 /** A number with a larger exponent fits neither BIGINT nor DECIMAL(38,9). */
@@ -113,14 +112,14 @@ export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>
   type === 'VARCHAR' ? 'false' : `((${castOf(value, type, kinds)}) IS NULL AND ${trimmed(value)} <> '')`
 
-/** Returns the SQL condition that the type rounds the number; undefined if the type rounds no number of these kinds. */
+/** Returns the SQL condition that the type rounds the number, or undefined if it rounds no number of these kinds. */
 export function isRounded(value: string, type: DuckType, kinds: Kinds): string | undefined {
   if (type === 'DOUBLE' && !alwaysFits(type, kinds)) return `length(${value}) > ${DOUBLE_CHARS}`
   if (type !== 'DECIMAL(38,9)' || !has(kinds, Kind.wideDecimal | Kind.exponent | Kind.text)) return undefined
   return withPlainNumber(value, (n) => `regexp_matches(${n}, '[.][0-9]{9}[0-9]*[1-9]')`)
 }
 
-/** A number with at most this number of characters does not change when it is converted to a double and back. */
+/** A number with at most this many characters does not change when it is converted to a double and back. */
 const DOUBLE_CHARS = 15
 
 /** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */

@@ -23,7 +23,6 @@ export interface ChangedRecords {
   readonly rereads: boolean
 }
 
-/** Stores for each follower (an audit report) which rows of the load have changed. */
 export async function recordChangedRecords(
   sql: Sql,
   { report, staged, followers, rereads }: ChangedRecords,

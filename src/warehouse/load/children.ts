@@ -21,7 +21,6 @@ export interface ChildMerge {
   /** True if some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
-  /** True if the original JSON text of items is not stored. */
   readonly excludePayload: boolean
   readonly loadId: number
   readonly numberMark: string
@@ -152,7 +151,7 @@ const insertRemovedSql = (target: string, loadId: number): string => `
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${IS_REMOVED}`
 
-/** Returns the statement that adds the items' misfits to `found_misfits`; undefined if every value fits. */
+/** Returns the statement that adds the items' misfits to `found_misfits`, or undefined if every value fits. */
 function misfitsSql(parts: ChildMerge): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
   const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {

@@ -13,7 +13,6 @@ export interface ColumnPlan {
   readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 
-/** Plans the columns that the load's fields need, for the report's table and each child table. */
 export function planColumns(
   place: Pick<LoadPlace, 'discovered'>,
   table: ReportTable,
@@ -68,6 +67,5 @@ export async function makeColumns(
   return made
 }
 
-/** Returns the names of all columns except system columns. */
 export const filledColumns = (table: ReportTable, plan: ColumnPlan): string[] =>
   [...table.asked, ...table.fields, ...plan.columns(table.name)].map((column) => column.name)

@@ -12,7 +12,6 @@ import { checkBrake, keyColumn, markAbsent, placeSql, recordDeletions } from './
 
 export interface CountPlace {
   readonly report: Declaration
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
 }
 
@@ -24,7 +23,7 @@ export interface RecentRows {
   readonly until: Instant
 }
 
-/** A range of creation times, and the keys of the rows that the service returned for it. */
+/** A range of creation times, with the keys of the rows that the service returned for this range. */
 export interface ReadSpan {
   readonly span: Span
   /** Identifier of the run that compares counts. */
@@ -36,9 +35,9 @@ export interface CountState {
   readonly countedAt: Instant
   /** The service's total minus the number of stored rows, if a second read found no reason for the difference. */
   readonly acceptedDifference: number
-  /** Number of successive comparisons in which the counts differed and a second read did not find the reason. */
+  /** Number of comparisons in a row in which the counts differed and a second read did not find the reason. */
   readonly failures: number
-  /** The reason why comparisons of counts pause for a day; undefined if they do not pause. */
+  /** Why comparisons of counts pause for a day. Undefined if they do not pause. */
   readonly stopped: string | undefined
 }
 
@@ -47,7 +46,6 @@ const rowsSql = ({ report, scope }: CountPlace): string =>
 const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
 const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-/** Returns the statements that create the table `gone_keys` and fill it with `keys`. */
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
@@ -105,14 +103,12 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
 }
 
 export interface RangeEnd extends CountPlace {
-  /** The range of creation times that the run has read completely. */
   readonly range: Span
   /** True if the run has read all creation times. */
   readonly isWhole: boolean
   readonly runId: string
   /** The time of the service's clock, in whole seconds, at which the run began to read the range. */
   readonly startedAt: Instant
-  /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   readonly settleMs: number
 }
@@ -166,14 +162,12 @@ async function recordCount(sql: Sql, place: CountPlace, state: CountState): Prom
 type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) => Promise<T>
 type WithFence = { readonly fence: Fence | undefined }
 
-/** Returns the functions that read and write the tables for comparisons of counts. */
 export const countBooks = (database: Pick<Sql, 'rows' | 'kept'>, fenced: FencedWork) => ({
   heldRows: (place: CountPlace) => heldRows(database, place),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => countedCreations(sql, place, which)),
   note: (place: CountPlace & WithFence, read: ReadSpan) =>
     fenced(place.fence, (sql) => recordCreations(sql, place, read)),
-  /** Throws MASS_DELETE_STOPPED if too many rows would be marked as deleted. */
   endRange: (end: RangeEnd & WithFence) => fenced(end.fence, (sql) => endRange(sql, end)),
   state: (place: CountPlace) => countState(database, place),
   record: (state: CountPlace & WithFence & CountState) => fenced(state.fence, (sql) => recordCount(sql, state, state)),

@@ -15,7 +15,6 @@ export interface DuplicateSearch {
   readonly report: Declaration
   readonly table: ReportTable
   readonly columns: readonly StagedColumn[]
-  /** The field names of each shape, by the number of the shape. */
   readonly shapes: readonly (readonly string[])[]
   readonly settleMs: number
 }
@@ -46,7 +45,7 @@ export async function splitDuplicates(sql: Sql, parts: DuplicateSearch): Promise
   return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
 }
 
-/** Returns SQL pairs of shape numbers, such as `(2, 0)`: shape 2 of an earlier row has a field that shape 0 lacks. */
+/** Returns SQL pairs of shape numbers. In `(2, 0)`, an earlier row of shape 2 has a field that shape 0 lacks. */
 async function shapesWithMoreFields(sql: Sql, shapes: DuplicateSearch['shapes'], pairs: string): Promise<string[]> {
   if (shapes.length === 1) return []
   const met = await sql.rows<{ older: number; newer: number }>(
@@ -64,7 +63,7 @@ function hasMoreFields(older: readonly string[] = [], newer: readonly string[] =
 
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
-/** Runs `merge` for each earlier table, oldest first, then for `staged`. Each table is named `staged` meanwhile. */
+/** Runs `merge` for each earlier table, oldest first, and then for `staged`. Each table is named `staged` meanwhile. */
 export async function mergeInOrder<T>(
   sql: Sql,
   { earlier, rows }: { readonly earlier: readonly EarlierRows[]; readonly rows: number },

@@ -19,7 +19,7 @@ export interface FieldSource {
 export interface StagedColumn {
   readonly name: string
   readonly value: string
-  /** SQL condition: a staged row `r` contains the field. The condition is `true` if all rows contain it. */
+  /** SQL condition that a staged row `r` contains the field. */
   readonly carried: string
 }
 
@@ -88,7 +88,6 @@ export class FieldSql {
     })
   }
 
-  /** True if the load has values that possibly do not fit their columns. Example: texts for a column of numbers. */
   get mayMisfit(): boolean {
     return this.#misfitFields().length > 0
   }
@@ -202,7 +201,6 @@ export class FieldSql {
     return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
   }
 
-  /** Returns the type of the columns that the field fills; undefined if it fills no column. */
   #typeOf(field: CatalogField): DuckType | undefined {
     const { report, table, discovered } = this.#parts
     if (field.name === report.deletedFlag) return 'BOOLEAN'
@@ -236,7 +234,6 @@ export class FieldSql {
   }
 }
 
-/** Returns the reason why the contract `reject` rejects a row with this field. */
 export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
 
 /** Returns SQL that combines all parts by XOR. The tree of calls is balanced, because DuckDB limits the depth. */
@@ -249,7 +246,6 @@ function xorOf(parts: readonly string[]): string {
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** Returns SQL for a field as DuckDB has read it from the staged line: as JSON or as text. */
 const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
 
 function typeToRead(field: CatalogField, readsJson: boolean): string {

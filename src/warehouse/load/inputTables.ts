@@ -14,7 +14,8 @@ export interface EntryWindow {
 
 /**
  * Returns the statements that create the temporary table `gone_keys` of deleted keys. Its column `~stamp` contains the
- * modification time of the deleted version. NULL: all versions were deleted. Infinity: the time could not be parsed.
+ * modification time of the deleted version. NULL means that all versions were deleted. Infinity means that the time
+ * could not be parsed.
  */
 export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string | number)[])[]): string {
   const types = new Map(table.fields.map((column) => [column.name, column.type]))

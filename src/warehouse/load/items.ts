@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Minimum size of a read buffer. Each thread of DuckDB has several, so a buffer is only as large as needed. */
+/** Each thread of DuckDB has several read buffers, so a buffer is only as large as needed. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`
@@ -29,7 +29,7 @@ export function noItemsSql(fields: readonly CatalogField[]): string {
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
-/** Returns SQL that reads an item's field as text. Strings lose their quotes and escapes. Other values stay equal. */
+/** Returns SQL that reads an item's field as text. Strings lose quotes and escapes. Other values do not change. */
 export function itemText(field: CatalogField, alias: string): string {
   if (field.id >= ITEM_FIELDS_MAX) return `json_extract_string(${alias}.sent, ${pointer(field.name)})`
   const value = `${alias}.${columnOf(field)}`

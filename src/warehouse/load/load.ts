@@ -105,7 +105,7 @@ interface StagedLoad {
   readonly staged: StagedRows | undefined
 }
 
-/** Removes rejected rows that this load loads again or corrects, and adds the rows that this load rejects. */
+/** Removes rejected rows that this load loads again or corrects. Adds the rows that this load rejects. */
 async function updateRejectedRows(
   sql: Sql,
   { input, staged, loadId }: StagedLoad & { readonly loadId: number },
@@ -122,7 +122,7 @@ async function updateRejectedRows(
   await deleteCorrectedRows(sql, { report, staged })
 }
 
-/** A load of an audit report records the trails that were read. Any other load records the changed rows. */
+/** A load of an audit report stores which trails were read. Any other load stores which rows have changed. */
 async function updateFollowedRecords(sql: Sql, { input, staged }: StagedLoad): Promise<void> {
   const { report } = input
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)

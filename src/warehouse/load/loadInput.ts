@@ -22,7 +22,7 @@ interface LoadBase {
   readonly runId: string
   /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
-  /** The staged rows; undefined if the service returned none. */
+  /** The staged rows. Undefined if the service returned none. */
   readonly segment?: Segment | undefined
   /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */
   readonly rules?: LoadRules | undefined
@@ -30,11 +30,11 @@ interface LoadBase {
 
 /** A load whose rows a run has just read from the service. */
 interface RunLoad extends LoadBase {
-  /** The service's time. If a stored row was observed after this time, the service's clock was set back. */
+  /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
   /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]
-  /** The right to commit, which the load's transaction checks. If undefined, the transaction checks nothing. */
+  /** The load's transaction checks this right to commit. If undefined, nothing is checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
@@ -92,7 +92,7 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Returns the keys of rows that a second read has proven to be deleted; undefined without a second read. */
+/** Returns the keys of rows that a second read has proven to be deleted, or undefined without a second read. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
@@ -120,11 +120,10 @@ export interface TableChange {
 export interface LoadPlace {
   readonly database: Database
   readonly numberMark: string
-  /** The discovered columns by table name, before the load. */
   readonly discovered: ReadonlyMap<string, readonly DiscoveredColumn[]>
   /** Called in the load's transaction before the first write. If it throws, the load is rolled back. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** The record of the load's run, if the run has not committed anything yet; otherwise undefined. */
+  /** Set if the load's run has not committed anything yet. */
   readonly begun?: RunRecord | undefined
 }

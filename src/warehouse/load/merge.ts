@@ -16,7 +16,6 @@ export interface RowMerge {
   readonly report: Declaration
   readonly table: ReportTable
   readonly staged: StagedRows
-  /** All columns except system columns. */
   readonly tableColumns: readonly string[]
   readonly loadId: number
   readonly numberMark: string
@@ -27,7 +26,6 @@ export interface RowMerge {
   /** True if a stored version with the same modification time is kept, because the staged version was read earlier. */
   readonly keepsStored?: boolean
   readonly history: History | undefined
-  /** The range of modification times that earlier windows have read. A new row in this range is late. */
   readonly previousRead?: PreviousRead | undefined
 }
 
@@ -36,7 +34,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The late rows; undefined if this load does not count late rows. */
+  /** Undefined if this load does not count late rows. */
   readonly late?: LateCounts | undefined
 }
 
@@ -45,7 +43,7 @@ export interface LoadCounts extends MergeCounts {
   readonly misfits: number
 }
 
-/** Adds the counts of two merges. Late rows are only those of `other`, which merged the newest version of each row. */
+/** Adds the counts of two merges. Only `other` has late rows, because it has merged the newest version of each row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
   inserted: one.inserted + other.inserted,
   updated: one.updated + other.updated,
@@ -223,11 +221,10 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
 
 interface LateCounts {
   readonly late: number
-  /** The longest delay of a row was at least this time (ms); undefined if no row is late. */
+  /** The longest delay of a row was at least this time (ms). Undefined if no row is late. */
   readonly latenessMs: number | undefined
 }
 
-/** Counts the load's late rows. Returns undefined if this kind of load does not count late rows. */
 async function countLate(sql: Sql, parts: RowMerge, target: string): Promise<LateCounts | undefined> {
   const { report, staged, tableColumns, previousRead } = parts
   const sent = stampSql(report, 's', columnNames(staged.columns))

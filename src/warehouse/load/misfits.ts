@@ -54,7 +54,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
     SELECT ${misfitKey(table, 's')} AS k, s."~observed_at" AS seen, unnest(s."~misfits") AS m
     FROM win w JOIN staged s ON s.rowid = w.sid)`
 
-/** Staged audit entries have no number yet, so record and hash identify them. */
+/** Staged audit entries have no number yet, so their record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
   const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
   return `

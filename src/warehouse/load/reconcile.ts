@@ -17,7 +17,7 @@ const KEPT_SHARE_SURE = 0.5
 
 export interface ReconcileProgress {
   readonly reconcileId: string
-  /** The creation or modification time up to which rows were requested; undefined before the first request. */
+  /** The creation or modification time up to which rows were requested. Undefined before the first request. */
   readonly reached: Instant | undefined
 }
 
@@ -45,7 +45,6 @@ export const placeSql = ({ report, scope }: Pick<ReconcilePlace, 'report' | 'sco
 const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
 
-/** Returns the unfinished reconcile with this configuration; undefined if there is none. */
 export async function openReconcile(
   sql: Sql,
   { report, scope, asked }: ReconcilePlace,
@@ -77,7 +76,7 @@ interface ReconcileStep {
   readonly merged: { readonly inserted: number; readonly updated: number }
 }
 
-/** Stores the returned keys, the number of corrected rows, and `reached`. Call it in the load's transaction. */
+/** Stores the returned keys, the number of corrected rows, and `reached`. Call this in the load's transaction. */
 export async function recordReconcileStep(
   sql: Sql,
   { report, staged, progress, merged }: ReconcileStep,
@@ -122,11 +121,9 @@ export interface ReconcileResult {
   readonly differed: number
 }
 
-/** Returns the number of distinct rows that the service has returned so far. */
 export const reconciledRows = (sql: Sql, reconcileId: string): Promise<number> =>
   countOf(sql, `(SELECT DISTINCT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(reconcileId)})`)
 
-/** Returns the keys of the rows that the previous reconcile did not find. */
 export async function absentKeys(sql: Sql, report: string, scope: string): Promise<string[]> {
   const where = 'WHERE report = $1 AND scope = $2'
   const rows = await sql.rows<{ key: string }>(`SELECT key FROM tidemark.absences ${where}`, [report, scope])

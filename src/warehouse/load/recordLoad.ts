@@ -9,11 +9,9 @@ import type { LoadInput, LoadResult } from './loadInput.ts'
 import { onStagedTable } from './merge.ts'
 import type { StagedRows } from './stage.ts'
 
-/** Returns the number of bytes of all files of a segment. */
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
 
-/** Returns the number of bytes of a segment, and of its longest row or item. */
 export const sizeOf = (segment: Segment | undefined): LoadSize => ({
   bytes: stagedBytes(segment),
   rowBytesMax: Math.max(segment?.rowBytesMax ?? 0, ...(segment?.collections ?? []).map((each) => each.lineBytesMax)),
@@ -21,7 +19,7 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns the number of late rows; null if this kind of load does not count late rows. */
+/** Returns null if this kind of load does not count late rows. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
@@ -33,7 +31,7 @@ interface LoadRecording {
   readonly staged: StagedRows | undefined
 }
 
-/** Returns the number of rows without the deletion flag; null if the report has no flag or the load has no rows. */
+/** Returns the number of rows without the deletion flag, or null if the report has no flag or the load has no rows. */
 async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null

@@ -19,7 +19,7 @@ export interface RejectedRow {
   readonly isGone: boolean
 }
 
-/** First words of the reason if the row was deleted at the service. A retry must not restore such a row. */
+/** The reason of a row that was deleted at the service begins with these words. A retry must not restore such a row. */
 const GONE_REASON = 'deleted at the service; '
 
 export interface RejectedBatch {
@@ -106,7 +106,7 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** Returns the key field that is in the row itself; undefined for audit entries, which have none. */
+/** Returns the key field that is in the row itself, or undefined for audit entries, which have none. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -114,7 +114,6 @@ function keyField(report: Declaration): { readonly wire: string; readonly column
   return found[0]
 }
 
-/** Returns the reports that have rejected rows, with how many of their rows are not dismissed. */
 const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number }[]> =>
   sql.kept(
     'SELECT report, count(*) FILTER (dismissed_at IS NULL) AS listed FROM tidemark.rejected_rows GROUP BY report',
@@ -159,7 +158,6 @@ export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId
   )
 }
 
-/** Returns how many rejected rows can't be loaded again, because only their fingerprint is stored. */
 export async function withheldRows(sql: Sql, report: string): Promise<number> {
   return countOf(
     sql,

@@ -25,7 +25,7 @@ const BOOKS_OF_ROWS =
     ' ',
   )
 
-/** Deletes all rows, or marks them as unread. Call it in one transaction. Returns the number of stored rows. */
+/** Deletes all rows, or marks them as unread. Call this in one transaction. Returns the number of stored rows. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
   const { report: named, empty, now, serviceNow } = request
   const report = reportOf(named)

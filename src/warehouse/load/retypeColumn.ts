@@ -40,7 +40,7 @@ export interface RetypedColumn {
   readonly misfits: number
 }
 
-/** Changes the type of a column. Call it in a transaction. Throws USAGE_INVALID if a value would be lost. */
+/** Changes the type of a column. Call this in a transaction. Throws USAGE_INVALID if a value would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
   const { report, table, target, column } = await findColumn(sql, request)
   const isChild = target !== table.name

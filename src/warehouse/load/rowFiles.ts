@@ -13,7 +13,7 @@ export interface RowFiles extends AsyncDisposable {
   readonly isSplit: boolean
 }
 
-/** Splits a segment's file if its rows are long; else returns the file itself. Disposing removes the new files. */
+/** Splits a segment's file if its rows are long, or else returns the file. The disposal removes the new files. */
 export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFiles> {
   if (rowBytesMax <= ROW_BYTES_SPLIT)
     return { files: [file], isSplit: false, [Symbol.asyncDispose]: () => Promise.resolve() }

@@ -10,7 +10,6 @@ export interface RowNames {
   readonly observedAt: string
 }
 
-/** One of two compared rows. */
 export interface RowSide extends RowNames {
   /** SQL for the earliest time at which this version can have been requested. */
   readonly askedAt: string
@@ -41,7 +40,6 @@ export function isNewerSql(
   return `CASE WHEN ${isWrong} THEN ${one.observedAt} ${newer} ${other.observedAt} ELSE ${versions} END`
 }
 
-/** Returns a query for the `rowid` of the newest staged row of each key. */
 export function newestOfKeySql(
   report: Declaration,
   table: Pick<ReportTable, 'key'>,

@@ -37,7 +37,6 @@ export interface LoadRules {
   readonly excludePayload: boolean
 }
 
-/** The rules that apply if a load has none. */
 export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
 /** A collection (such as `meetingRooms`) that is present in at least one row of the load. */
@@ -45,7 +44,7 @@ export interface CarriedCollection {
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
-  /** The staged items; undefined if no row has items. */
+  /** Undefined if no row has items. */
   readonly items: StagedCollection | undefined
 }
 
@@ -54,7 +53,6 @@ export interface StagedRows {
   readonly collections: readonly CarriedCollection[]
   /** The number of rejected rows. Equal rows count once. */
   readonly rejected: number
-  /** The number of rows in `staged`, which has one row per key. */
   readonly rows: number
   /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
   readonly mayMisfit: boolean

@@ -56,17 +56,14 @@ const keepsColumnsOnly = ({ rules }: LoadInput): boolean => rules?.excludePayloa
 const entryWindowsOf = (input: LoadInput) =>
   input.kind === 'audit' || input.kind === 'retry' ? input.entryWindows : undefined
 
-/** Returns the service's time, or this machine's time if the service's time is not known. */
 const serviceTime = (input: LoadInput): Instant =>
   input.kind === 'retry' ? input.now : (input.serviceNow ?? input.now)
 
-/** Deletes all stored entries in the load's windows, because the service returned no entries for them. */
 async function deleteWindowEntries(sql: Sql, { input, table, history, loadId }: MergeContext): Promise<LoadCounts> {
   await sql.run(entryWindowsSql(table, entryWindowsOf(input) ?? []))
   return { ...NO_COUNTS, ...(await dropEntries(sql, table, { history, at: serviceTime(input), loadId })) }
 }
 
-/** Merges rows and their items. If several rows have one key, merges the earlier rows first. */
 async function mergeAll(sql: Sql, merging: MergeContext, staged: StagedRows): Promise<LoadCounts> {
   const all = await mergeInOrder(sql, staged, async (rows) => {
     const some = { ...staged, rows }

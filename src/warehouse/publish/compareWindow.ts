@@ -32,7 +32,6 @@ export interface WindowComparison {
 
 export interface ComparedWindow {
   readonly report: Declaration
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
@@ -40,7 +39,6 @@ export interface ComparedWindow {
   readonly mark: Instant
 }
 
-/** The name under which the readers' copy is attached. */
 export const READER_COPY = 'held_by_readers'
 
 export const attachSql = (file: string): string => `ATTACH ${text(file)} AS ${READER_COPY} (READ_ONLY)`

@@ -91,7 +91,7 @@ export async function syncFolders(to: string, files: Iterable<string>): Promise<
 export const replaceManifest = (to: string, text: string): Promise<void> =>
   replaceFile(join(to, MANIFEST), (temporary) => writeFile(temporary, text))
 
-/** Converts what an export has thrown to DISK_FULL or EXPORT_FAILED. Returns Tidemark's other errors unchanged. */
+/** Converts an error of an export to DISK_FULL or EXPORT_FAILED. Returns other errors of Tidemark unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
   if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {

@@ -11,7 +11,7 @@ const MANIFEST_VERSION = 1
 const File = z.object({
   /** The path relative to the manifest's folder, with `/` as the separator on every system. */
   path: z.string(),
-  /** The range of keys in the file, both ends included. Example: `0-99999`; empty for a table without rows. */
+  /** The range of keys in the file, with both ends. Example: `0-99999`. Empty for a table without rows. */
   keys: z.string(),
   rows: z.number(),
   deleted: z.number(),
@@ -63,7 +63,7 @@ export type ManifestBody = Omit<Manifest, 'format' | 'version'>
 export const manifestText = (body: ManifestBody): string =>
   `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
 
-/** Reads the manifest of a folder; undefined if there is none. Throws EXPORT_REFUSED if the file has another format. */
+/** Reads the manifest of a folder, if there is one. Throws EXPORT_REFUSED if the file has another format. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, MANIFEST)
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

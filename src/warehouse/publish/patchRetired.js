@@ -29,7 +29,7 @@ const PIECE_BYTES = 4 * BLOCK_BYTES
  * must wait until the patch has ended. In this program, 1024 means F_SETLEASE, and 1 means F_WRLCK.
  */
 const LEASE_PROGRAM = 'open(F, "+<&=", 3) && fcntl(F, 1024, 1) or die'
-/** Time limit (ms) for the lease program, which takes a few milliseconds. */
+/** The lease program needs only a few milliseconds. */
 const LEASE_MS_MAX = 5_000
 
 export const isLocal = async (/** @type {string} */ file) => LOCAL.has((await statfs(dirname(file))).type)
@@ -52,7 +52,7 @@ export async function patchRetired({ from, temporary, retired }) {
   }
 }
 
-/** Returns the reason why patching the target is not safe; undefined if it is safe. */
+/** Returns the reason why patching the target is not safe, or undefined if it is safe. */
 async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} */ target) {
   const [fresh, old] = [await headersOf(source), await headersOf(target)]
   const { main } = fresh

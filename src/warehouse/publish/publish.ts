@@ -25,12 +25,11 @@ const READER_MEMORY = '256MB'
 /** The setting `publish_by`: write only changed blocks where that is safe, or always the whole file. */
 export type PublishBy = 'blocks' | 'whole'
 
-/** How a copy was made: with shared disk blocks (`reflink`), from the retired copy (`blocks`), or as a whole. */
+/** A copy shares disk blocks (`reflink`), is made from the retired copy (`blocks`), or is made as a whole. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
-  /** If `way` is `blocks`: the number of blocks that were written. */
+  /** Number of written blocks, if `way` is `blocks`. */
   readonly blocks?: number
-  /** The reason why the whole file was copied. */
   readonly reason?: string
 }
 
@@ -100,7 +99,6 @@ export async function stateOf(database: Database): Promise<string> {
   return state?.state ?? ''
 }
 
-/** Returns the state of the published copy; undefined if the copy can't be read. */
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })

@@ -58,7 +58,6 @@ async function viewsOfTables(sql: Sql): Promise<CommentClause[]> {
   ]
 }
 
-/** Returns comments for columns in schema `history` that have no comment yet. */
 async function columnsOfVersions(sql: Sql): Promise<CommentClause[]> {
   const own = VERSION_COLUMNS.map((column) => `(${text(column.name)}, ${text(column.comment)})`).join(', ')
   const bare = await sql.rows<{ table: string; column: string; comment: string }>(`

@@ -14,13 +14,11 @@ import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-/** Returns the columns of a child table that identify its parent row. */
 export function parentKeyColumns(table: ReportTable): Column[] {
   const known: readonly Column[] = [...table.asked, ...table.fields]
   return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
 }
 
-/** Returns the columns of a report's table without discovered ones. */
 export const reportColumns = (table: ReportTable): Column[] => [...table.asked, ...table.fields, ...SYSTEM_COLUMNS]
 
 export const childColumns = (table: ReportTable): Column[] => [
@@ -42,7 +40,6 @@ export function stampSql(
 /** Compression by column name. All other columns have DuckDB's default. */
 type Compression = Readonly<Record<string, string>>
 
-/** Creates missing tables and views of the reports. */
 export async function createTables(sql: Sql, tables: readonly ReportTable[], compressed: Compression): Promise<void> {
   const rows = await sql.rows<{ name: string }>(
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
@@ -75,7 +72,7 @@ async function createTable(
     ${viewSql(table.name)}`)
 }
 
-/** Applies changes of columns to a table. Call it before the transaction writes rows. DuckDB rejects later changes. */
+/** Changes columns of a table. Call this before the transaction writes rows, because DuckDB rejects later changes. */
 export async function applyChanges(
   sql: Sql,
   { report, table, newValue = (oldColumn, { type }) => `${oldColumn}::${type}` }: Conversion,
@@ -99,7 +96,6 @@ export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 /** `newValue` converts values to a column's new type. If `newValue` is undefined, DuckDB's CAST converts them. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
-/** Returns the statements that change a column to its new type. */
 type Convert = (target: string, column: DiscoveredColumn, newValue: NewValue) => string[]
 
 const convertInPlace: Convert = (target, column, newValue) => [
@@ -119,7 +115,6 @@ const convertByNewColumn: Convert = (target, discovered, newValue) => {
   ]
 }
 
-/** Returns true if the database is a DuckLake, which lacks some features of DuckDB's own files. */
 export async function isLake(sql: Sql): Promise<boolean> {
   const rows = await sql.rows(
     `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
@@ -145,7 +140,6 @@ function changesSql(
   })
 }
 
-/** Changes types of discovered columns. Call it before the transaction writes rows. DuckDB rejects later changes. */
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
   if (columns.length === 0) return
   const stored = (await discoveredColumns(sql)).get(place.table) ?? []
@@ -158,7 +152,6 @@ export async function retype(sql: Sql, place: Conversion, columns: readonly Disc
   await recordChanges(sql, { ...place, loadId: last?.id ?? 0 }, changes)
 }
 
-/** The changed table, and the load whose rows required the change. */
 export interface ChangePlace {
   readonly report: string
   readonly table: string
@@ -217,7 +210,6 @@ function historySql(change: ColumnChange): string {
   return `(${text(change.column.name)}, '${change.change}', ${from}, ${text(change.column.type)})`
 }
 
-/** Returns the discovered columns by table name. */
 export async function discoveredColumns(sql: Sql): Promise<Map<string, DiscoveredColumn[]>> {
   const rows = await sql.rows<DiscoveredColumn & { table: string }>(
     `SELECT table_name AS "table", field, column_name AS name, type,

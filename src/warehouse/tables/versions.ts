@@ -19,13 +19,12 @@ export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
   return rows.length > 0
 }
 
-/** Returns the reports whose history is on. */
 export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>> {
   const rows = await sql.kept<{ report: string }>('SELECT report FROM tidemark.histories WHERE ended_at IS NULL')
   return new Set(rows.map(({ report }) => report))
 }
 
-/** Returns the earliest time at which open versions can begin; undefined if the report's history is off. */
+/** Returns the earliest time at which open versions can begin, or undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
   const [row] = await sql.kept<{ on: boolean; ended: number | null }>(
     'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
@@ -52,7 +51,7 @@ export interface VersionsToClose {
   readonly rows: string
 }
 
-/** Records rows for the change feed and the history. Call it before the load replaces or removes the rows. */
+/** Records rows for the change feed and the history. Call this before the load replaces or removes the rows. */
 export async function recordReplaced(
   sql: Sql,
   history: History | undefined,
@@ -67,7 +66,7 @@ export async function recordReplaced(
   await closeVersions(sql, history, closing)
 }
 
-/** Stores rows as closed versions. Call it before the rows are replaced or deleted. */
+/** Stores rows as closed versions. Call this before the rows are replaced or deleted. */
 async function closeVersions(sql: Sql, history: History | undefined, closing: VersionsToClose): Promise<void> {
   if (history === undefined) return
   const closed = `history.${name(closedName(closing.table))}`
@@ -118,7 +117,7 @@ export async function switchHistory(
   for (const table of tables) await remakeHistoryView(sql, report, table)
 }
 
-/** Creates the history view of a table again. Call it after each change of the table's columns. */
+/** Creates the history view of a table again. Call this after each change of the table's columns. */
 export async function remakeHistoryView(sql: Sql, report: string, table: string): Promise<void> {
   const history = await historyOf(sql, report)
   const open =

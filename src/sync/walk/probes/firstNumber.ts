@@ -53,9 +53,7 @@ const readerOf =
   (number) =>
     source.pages.readSent(questionFor(source, span), number, size)
 
-/**
- * Half the length (µs) of the window around a row's time. The longer window is for services that cut times to seconds.
- */
+/** Half the length (µs) of the window around a row's time. The longer one is for services that cut times to seconds. */
 const NEAR_MICROS = [1, 1_000_000] as const
 
 async function numberOfEmpty(read: Read): Promise<0 | 1 | undefined> {

@@ -23,9 +23,7 @@ type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
-/**
- * `guess` is the page to request first. `stop` is the page at which a load is full, or undefined if one load is enough.
- */
+/** `guess` is the page to request first. `stop` is the page at which a load is full. Undefined: one load is enough. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
