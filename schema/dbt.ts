@@ -105,7 +105,6 @@ function ownTests({ column, report, table }: OwnColumn): DbtValue[] {
   return [...present, ...alone, ...evidence, ...referenceTest(report, name)]
 }
 
-/** Returns a dbt test that each value of `column` is a key of another report. If the test fails, dbt only warns. */
 function referenceTest(report: Declaration, column: string): Section[] {
   const target = reports.find(({ name, key }) => name !== report.name && key.length === 1 && key[0] === column)
   if (target === undefined) return []
@@ -169,7 +168,6 @@ const RUNS_MISSED_WARN = 3
 const RUNS_MISSED_ERROR = 12
 const WARN_MINUTES_MIN = 15
 
-/** Declares the runs of a report as a dbt source table. If runs are missing, dbt reports that the table is stale. */
 function runTable(report: string, everyMs: number = DAY_MS): Section {
   const minutes = (runs: number) => Math.max(WARN_MINUTES_MIN, Math.ceil((everyMs * runs) / MINUTE_MS))
   return {

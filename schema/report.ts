@@ -15,7 +15,6 @@ export interface Field {
 export interface Collection {
   /** The row's field that contains the collection. Example: the flag `commissions` adds the field `commission`. */
   readonly field: string
-  /** `one`: the field contains an object. `many`: the field contains an array. */
   readonly holds: 'one' | 'many'
 }
 
@@ -35,7 +34,6 @@ export interface Window {
 export type Deletes = 'flag' | 'diff' | 'absence' | 'none'
 
 export interface Declaration {
-  /** The name on the command line and in YAML, and the name of the table. */
   readonly name: string
   readonly meaning: string
   /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
@@ -58,7 +56,7 @@ export interface Declaration {
   /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
   readonly expand: Readonly<Record<string, Collection | 'fields'>>
   readonly filters: Readonly<Record<string, ParameterType>>
-  /** The parameter with the currency. The report is read once for each configured currency. */
+  /** The name of a parameter. The report is read once for each configured currency. */
   readonly currency?: string
   /** Only for audit reports. `configured` means that the setting `entities` names the records to request. */
   readonly perRecord?: { readonly follows: 'enquiries' | 'configured' }
@@ -87,7 +85,6 @@ export const boolean = field('boolean')
 export const json = field('json')
 
 export const many = (field: string): Collection => ({ field, holds: 'many' })
-/** Declares a collection in which each row has at most one item. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>

@@ -37,7 +37,7 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
 
 const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 
-/** Ignores the digits of a decimal type. Example: `DECIMAL(38,9)` has the same value type as `DECIMAL`. */
+/** Example: `DECIMAL(38,9)` has the value type of `DECIMAL`. */
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
 /** Key columns are never NULL, although DuckDB has no constraint for them. */
@@ -83,7 +83,7 @@ const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? n
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 
-/** Returns a document of JSON Schema 2020-12 with a definition for each table. Example: `#/$defs/current.events`. */
+/** Returns a document of JSON Schema 2020-12. Example of a definition: `#/$defs/current.events`. */
 export const jsonSchemaOf = (tables: readonly RowTable[]): object => ({
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   description: 'Made by "tidemark schema --format json-schema": rows as "tidemark query --format json" prints them',

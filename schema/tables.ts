@@ -103,7 +103,6 @@ export function tableOf(report: Declaration): ReportTable {
   }
 }
 
-/** Returns the key fields that are in the row itself, in the order of the key. Other key fields are in the request. */
 export function wireKey(report: Declaration): readonly string[] {
   const byColumn = new Map(Object.keys(report.fields).map((field) => [snakeCase(field), field]))
   return report.key.flatMap((column) => byColumn.get(column) ?? [])

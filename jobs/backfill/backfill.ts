@@ -58,8 +58,8 @@ interface BackfillNamesOptions {
 /** Finds or creates the backfill for each request. Equal requests share one backfill, so a range is read only once. */
 export class BackfillNames {
   readonly #parts: BackfillNamesOptions
-  /** The jobs of all active calls to `withJobs`. The queue may not contain these jobs yet. */
-  readonly #inProgress = new Set<BackfillJob>()
+  /** The queue may not contain these jobs yet. */
+  readonly #jobsInProgress = new Set<BackfillJob>()
   #lastRequest: Promise<unknown> = Promise.resolve()
 
   constructor(parts: BackfillNamesOptions) {
@@ -75,7 +75,7 @@ export class BackfillNames {
     try {
       return await work(named)
     } finally {
-      for (const job of named.values()) this.#inProgress.delete(job)
+      for (const job of named.values()) this.#jobsInProgress.delete(job)
     }
   }
 
@@ -85,13 +85,13 @@ export class BackfillNames {
     const named = new Map<ReportName, BackfillJob>()
     for (const request of requested) {
       const { report } = request
-      const known = [...waiting, ...this.#inProgress].filter((job) => job.report === report).map(toOpen)
+      const known = [...waiting, ...this.#jobsInProgress].filter((job) => job.report === report).map(toOpen)
       const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }
       const parts = { books, start: startOf(report), now: clock.now() }
       const { goesOn: _, ...job } = await nameBackfill(request, parts)
       named.set(report, job)
     }
-    for (const job of named.values()) this.#inProgress.add(job)
+    for (const job of named.values()) this.#jobsInProgress.add(job)
     return named
   }
 }

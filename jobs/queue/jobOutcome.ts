@@ -37,10 +37,8 @@ export interface JobAttempt {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** A waiting job is tried again after this time, because its problem can end without `tidemark resume`. */
 const WAITING_RETRY_MS = 5 * MINUTE_MS
 
-/** Runs `work` and returns its result. If `work` throws an error, `verdictOf` decides what happens to the job. */
 export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>): Promise<T | { dropped: string }> {
   try {
     return await work()
@@ -63,7 +61,7 @@ export async function settleJob<T>(attempt: JobAttempt, work: () => Promise<T>):
 
 const isLastTry = ({ attemptsMade, opts }: Job): boolean => attemptsMade + 1 >= (opts.attempts ?? 1)
 
-/** Converts `reason`, the text that the queue stores for a failed job, to an error. Example: `CANCELLED: …`. */
+/** Converts the text that the queue stores for a failed job. Example: `CANCELLED: …`. */
 export function errorOfReason(reason: string): SyncError {
   const [, code, message] = /^([A-Z_]+): (.*)$/s.exec(reason) ?? []
   const known = errorCodes.find((each) => each === code)
@@ -73,7 +71,7 @@ export function errorOfReason(reason: string): SyncError {
 const DELAY_MS_MIN = 2_000
 const DELAY_MS_MAX = 5 * MINUTE_MS
 
-/** Returns a partly random delay that doubles with each try from 2 s to 5 min, unless Retry-After is longer. */
+/** Returns a random delay that grows with each try, from 2 s to 5 min. A longer Retry-After is obeyed. */
 export function retryDelayMs(tries: number, error: Error | undefined, random: () => number): number {
   const full = Math.min(DELAY_MS_MAX, DELAY_MS_MIN * 2 ** (tries - 1))
   const requestedMs = error instanceof SyncError ? error.data['retryAfterMs'] : undefined

@@ -93,7 +93,7 @@ export const changedRows = ({ figures, error }: ReportOutcome): boolean =>
 
 type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'misfits'>
 
-/** Returns the counts that are not zero. Example: `['3 new', '1 rejected']`. */
+/** Example: `['3 new', '1 rejected']`. */
 export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
   const counted = { new: inserted, changed: updated, deleted, rejected, misfits }
   return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))

@@ -31,7 +31,6 @@ export function addressOf(setting: string): StoreAddress {
   return { kind, url, shown: `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}` }
 }
 
-/** Replaces the password in a driver's message by `[secret]`, also if the password is URL-encoded. */
 export function withoutSecrets(text: string, { url }: ServerAddress): string {
   const passwords = [
     url.password,

@@ -51,7 +51,7 @@ async function createDatabase(directory: string): Promise<void> {
 }
 
 export class EmbeddedPool extends EventEmitter implements PgPool {
-  /** Turns off BullMQ's time limit for lost connections, because PGlite has no connections. */
+  /** BullMQ's time limit for lost connections is off, because PGlite has no connections. */
   readonly options = { keepAlive: true }
   readonly #database: PGlite
   readonly #sessions = new Set<Session>()

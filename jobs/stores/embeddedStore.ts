@@ -13,7 +13,7 @@ import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** Below this limit the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
-/** A full disk can cause errors with these codes. DISK_FULL then replaces the original error. */
+/** A full disk can cause these errors. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
 /** Locks the directory and opens the store. Throws QUEUE_LOCKED, QUEUE_UNFIT, DISK_FULL, WAREHOUSE_MISSING. */

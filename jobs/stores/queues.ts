@@ -30,7 +30,6 @@ interface QueuesOptions {
   readonly telemetry?: Telemetry | undefined
   /** Each queue keeps at most this number of ended jobs. If undefined, only old jobs are deleted. */
   readonly endedMax?: number
-  /** If this function returns false, workers are closed without waiting for the store. */
   readonly isConnected?: () => boolean
 }
 
@@ -140,7 +139,6 @@ const CLOSING_MS_MAX = 4_000
 
 const READY_MS = 60_000
 
-/** Builds a store. `parts` contains what differs between Redis, PostgreSQL and the embedded store. */
 export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreComponents): QueueStore {
   const { kind, shown, problems, values, check, workersOf, release, ...ofQueues } = parts
   const { mask, log: onError } = problems

@@ -30,7 +30,7 @@ const ASKING = {
 } satisfies RedisOptions
 const WAITING = { ...SHARED, maxRetriesPerRequest: null } satisfies RedisOptions
 
-/** Connects to Redis and checks its version and settings. Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
+/** Throws QUEUE_UNREACHABLE or QUEUE_UNFIT. */
 export async function openRedisStore(address: ServerAddress, opening: Opening): Promise<QueueStore> {
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
   const asking = await connect(new Redis(address.url.href, ASKING), address)
@@ -110,7 +110,6 @@ async function readSetting(redis: Redis, name: string): Promise<string | undefin
 interface RedisFacts {
   readonly info: string
   readonly save: string | undefined
-  /** The policy is read with CONFIG GET, because INFO does not always contain it. */
   readonly policy: string | undefined
 }
 

@@ -14,7 +14,6 @@ export interface SharedValues {
   claim(name: string, text: string, ms: number): Promise<boolean>
   /** If the value still equals `text`, lets it expire `ms` from now and returns true. Otherwise returns false. */
   renew(name: string, text: string, ms: number): Promise<boolean>
-  /** Removes the value if it still equals `text`. */
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
   prolong(name: string, ms: number): Promise<void>

@@ -35,7 +35,6 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
 
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-/** Creates or updates all tables. Several processes can call this function at the same time. */
 export async function prepareTables(session: PgPoolClient, schema: string): Promise<void> {
   await runMigrations(session, schema)
   await session.query('BEGIN')

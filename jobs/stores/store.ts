@@ -33,7 +33,7 @@ export interface QueueStore extends AsyncDisposable {
 }
 
 export interface OpenOptions {
-  /** The directory of the embedded store. Example: `sales.duckdb.queue`. */
+  /** Example: `sales.duckdb.queue`. */
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock

@@ -7,7 +7,6 @@ const CIPHER = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** Makes this key different from other keys that are derived from the same secret. */
 const PURPOSE = 'tidemark shared token 1'
 
 export class TokenCipher {
@@ -44,6 +43,6 @@ export class TokenCipher {
   }
 }
 
-/** Hashes the identity (service and client) for names of stored values, because others can read these names. */
+/** Hashes the name of service and client, because others can read the names of stored values. */
 export const identityHash = (identity: string): string =>
   createHash('sha256').update(identity).digest('base64url').slice(0, 22)

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { type Instant, parseInstant } from '../instant.ts'
 
-/** The sandbox listens on this port, so that its address stays equal. If the port is in use, a free port is chosen. */
+/** The sandbox prefers this port, so that its address stays the same. If it is in use, a free port is chosen. */
 export const PORT_PREFERRED = 7_800
 
 function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {

@@ -19,7 +19,6 @@ interface Running {
   progress: Progress
 }
 
-/** Draws one line for each running report and redraws it in place. */
 export class LiveProgress implements ProgressView {
   readonly #out: Output
   readonly #clock: Clock

@@ -31,7 +31,6 @@ const COLUMNS: readonly Column[] = [
   ...zeroColumns('rejected', 'misfits'),
 ]
 
-/** Formats the table. `width` is the number of characters that fit into a line. */
 export function standingsText(standings: readonly Standing[], settings: Config['reports'], width: number): string {
   const rows = standings.map(({ report, state, mark, lag_seconds: lag, last_run: lastRun, ...figures }) => [
     report,

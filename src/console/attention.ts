@@ -36,7 +36,7 @@ interface Context {
   readonly settings: ReportSettings
 }
 
-/** The worst kind of problem is first. Each function returns an item if the report has this kind of problem. */
+/** The worst problem is first. Each function returns an item if the report has this problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
     if (state !== 'paused') return undefined

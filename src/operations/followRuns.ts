@@ -18,7 +18,6 @@ export interface FollowOptions {
 
 const POLL_EVERY_MS = 2_000
 
-/** Returns the runs in the order of the reports. */
 export async function followRuns(reports: readonly ReportName[], options: FollowOptions): Promise<EndedRun[]> {
   const { ask, runs, caller } = options
   const { signal } = caller

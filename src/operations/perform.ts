@@ -25,7 +25,7 @@ export interface PerformOptions {
   readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
 }
 
-/** Executes an operation. Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */
+/** Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */
 export async function perform<R extends ActingRequest>(
   request: R,
   { config, clock, signal, begin }: PerformOptions,

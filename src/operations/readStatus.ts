@@ -12,7 +12,6 @@ const WORKER_MS_MAX = 5_000
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
   | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  /** Neither a warehouse nor a copy exists before the first sync. */
   | { readonly from: null; readonly path: null; readonly standings: readonly [] }
 
 export async function readStatus(

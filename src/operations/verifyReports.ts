@@ -35,7 +35,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Compares the reports. Throws CANCELLED, and WAREHOUSE_MISSING before the first sync. */
+/** Throws CANCELLED, and WAREHOUSE_MISSING before the first sync. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,

@@ -94,7 +94,6 @@ const nothingPublished = (report: ReportName): Readiness => ({
   reason: 'nothing was published yet',
 })
 
-/** Checks the mark, the gaps before `until`, and the ranges that must be read again. */
 export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing
   const missing = missingBefore(standing, formatInstant(until))
@@ -116,7 +115,6 @@ function missingBefore({ mark, coverage }: Standing, until: string): string | un
   return undefined
 }
 
-/** Returns undefined if nothing was published yet. */
 async function publishedStandings(config: Config): Promise<Standing[] | undefined> {
   try {
     await using copy = await openPublished(config)

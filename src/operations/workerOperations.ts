@@ -55,7 +55,7 @@ export class WorkerOperations implements Engine {
     this.#closing.abort(cancelled(STOPPING))
   }
 
-  /** Executes an operation. Never rejects: a failure is a reply with `error`. */
+  /** Never rejects: the reply to a failed operation contains `error`. */
   async answer(request: OperationRequest, { by, tell, signal }: Caller): Promise<Reply> {
     const caller = { by, tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
     try {

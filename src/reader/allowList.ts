@@ -15,7 +15,6 @@ export const [FUNCTIONS = [], TABLE_FUNCTIONS = [], LAKE_FUNCTIONS = []] = readF
 /** A comment before EXPLAIN is not allowed, because only DuckDB knows where the comment ends. */
 const EXPLAIN = String.raw`(?i)^\s*EXPLAIN\s+(ANALYZE\s+)?`
 
-/** SQL that lists the names in a parsed statement: functions, functions in FROM clauses, and tables and views. */
 const CALLS = `list_transform(json_extract_string(tree, '$..function_name'), lambda each: lower(each))`
 const TABLE_CALLS = `list_transform(json_extract_string(tree, '$..function.function_name'), lambda each: lower(each))`
 const READS = `list_transform(json_extract_string(tree, '$..table_name'), lambda each: lower(each))`

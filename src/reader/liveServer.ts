@@ -31,7 +31,7 @@ export class LiveServer {
     this.#copies = copies
   }
 
-  /** Starts the server. Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
+  /** Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
   static async start(settings: LiveServerSettings, folder: string): Promise<LiveServer> {
     const { memory, disk, threads } = settings
     const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })

@@ -38,7 +38,6 @@ export interface AskOptions {
 }
 
 export class ReaderProcess {
-  /** The only folder to which the process is allowed to write. */
   readonly folder: string
   readonly ended: Promise<SyncError>
   readonly #child: ChildProcess

@@ -257,10 +257,10 @@ const MB = 1_024 * 1_024
 
 describe('the line of the disk', () => {
   it.each([
-    [{ free: 100 * MB, size: MB, growth: undefined }, 'ok', 'growth not known yet'],
-    [{ free: 100 * MB, size: MB, growth: 0.5 * MB }, 'ok', 'grows by about 0.5 MB a day'],
-    [{ free: 100 * MB, size: MB, growth: 5 * MB }, 'warn', 'full in about 7 days'],
-    [{ free: MB, size: MB, growth: undefined }, 'warn', 'room for a second copy'],
+    [{ free: 100 * MB, size: MB, bytesPerDay: undefined }, 'ok', 'growth not known yet'],
+    [{ free: 100 * MB, size: MB, bytesPerDay: 0.5 * MB }, 'ok', 'grows by about 0.5 MB a day'],
+    [{ free: 100 * MB, size: MB, bytesPerDay: 5 * MB }, 'warn', 'full in about 7 days'],
+    [{ free: MB, size: MB, bytesPerDay: undefined }, 'warn', 'room for a second copy'],
   ])('says of %j: %s', (room, verdict, found) => {
     expect(diskVerdict('disk', room)).toMatchObject({ verdict, found: expect.stringContaining(found) })
   })

@@ -55,7 +55,6 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return 0
 }
 
-/** Throws USAGE_INVALID if files would be replaced and the user does not agree. */
 async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Promise<void> {
   if (force) return
   const settings = await contentOf(shell.cwd, SETTINGS_FILE)

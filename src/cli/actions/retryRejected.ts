@@ -62,7 +62,7 @@ export function retriedText(retried: Retried): string {
   return `${table(COLUMNS, rows)}${note}${unkept}`
 }
 
-/** Counts rejected rows that cannot be loaded again, because `exclude_payload` has removed their values. */
+/** Names rejected rows that cannot be loaded again, because `exclude_payload` has removed their values. */
 function withheldText(retried: Retried): string {
   return retried
     .filter(({ withheld = 0 }) => withheld > 0)

@@ -143,8 +143,8 @@ export async function checkDisk(config: Config): Promise<Finding> {
     const { bavail, bsize } = await statfs(folder)
     const free = bavail * bsize
     const size = existsSync(config.warehouse) ? (await stat(config.warehouse)).size : 0
-    const growth = await growthPerDay(config, size)
-    return diskVerdict(check, { free, size, growth })
+    const bytesPerDay = await growthPerDay(config, size)
+    return diskVerdict(check, { free, size, bytesPerDay })
   } catch (thrown) {
     return skip(check, `not known: ${asSyncError(thrown).message}`)
   }
@@ -153,13 +153,13 @@ export async function checkDisk(config: Config): Promise<Finding> {
 interface DiskSpace {
   readonly free: number
   readonly size: number
-  /** Undefined in the first `GROWTH_DAYS` days. */
-  readonly growth: number | undefined
+  /** Undefined in the first `GROWTH_DAYS` days. The first read of all rows is no normal growth. */
+  readonly bytesPerDay: number | undefined
 }
 
-export function diskVerdict(check: string, { free, size, growth }: DiskSpace): Finding {
-  const days = growth === undefined || growth <= 0 ? Infinity : free / (COPIES * growth)
-  const pace = growth === undefined ? 'growth not known yet' : `grows by about ${sizeText(growth)} a day`
+export function diskVerdict(check: string, { free, size, bytesPerDay }: DiskSpace): Finding {
+  const days = bytesPerDay === undefined || bytesPerDay <= 0 ? Infinity : free / (COPIES * bytesPerDay)
+  const pace = bytesPerDay === undefined ? 'growth not known yet' : `grows by about ${sizeText(bytesPerDay)} a day`
   const found = `${sizeText(free)} free; the warehouse has ${sizeText(size)}, ${pace}`
   const cure = 'Free space or enlarge the disk; a full one stops loads and publishing, and loses nothing.'
   if (free < (COPIES - 1) * size) return warn(check, `${found}; publishing needs room for a second copy`, cure)

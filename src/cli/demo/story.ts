@@ -5,9 +5,8 @@ export const SUBJECTS = `
   SELECT DISTINCT event_id FROM current.events JOIN current.events__meeting_rooms USING (event_id)
   ORDER BY event_id LIMIT 6`
 
-/** Changes rows as the users of the service would. `events` are the keys of the events to change. */
-export function makeChanges(world: World, events: readonly number[]): readonly WorldChange[] {
-  const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = events
+export function makeChanges(world: World, eventKeys: readonly number[]): readonly WorldChange[] {
+  const [renamed = 0, rearranged = 0, extended = 0, cancelled = 0] = eventKeys
   const oldest = (report: WorldReport) => world.liveKeys(report)[0] ?? 0
   return [
     world.edit('events', renamed),

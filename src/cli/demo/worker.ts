@@ -15,7 +15,6 @@ interface DemoWorker extends AsyncDisposable {
 }
 
 const POLL_EVERY_MS = 100
-/** The first start takes longest, because it creates the queue's store. */
 const START_MS_MAX = 120_000
 const END_MS_MAX = 5_000
 

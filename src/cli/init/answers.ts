@@ -77,7 +77,6 @@ const PROMPTS = {
     ),
 }
 
-/** Returns false without a terminal. */
 export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
 

@@ -11,7 +11,7 @@ export type Access = 'act' | 'look'
 
 export class Sessions {
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** Oldest session first. The key is the hash of the identifier. `endsMs` is monotonic time. */
+  /** The sessions by the hash of their identifier, the oldest first. `endsMs` is monotonic time. */
   readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
 
   constructor(clock: Pick<Clock, 'monotonicMs'>) {

@@ -40,8 +40,7 @@ const EMPTY = /** @type {FormState} */ ({ isAsking: false, plan: undefined, fail
 class BackfillForm extends Component {
   /** @type {FormState} */
   state = EMPTY
-  /** Number of the newest dry run. Responses to older dry runs are ignored. */
-  asked = 0
+  newestDryRun = 0
 
   range() {
     const [from, to] = [typed('backfill-from'), typed('backfill-to')]
@@ -49,9 +48,9 @@ class BackfillForm extends Component {
   }
 
   async dryRun() {
-    const request = (this.asked += 1)
+    const request = (this.newestDryRun += 1)
     const show = (/** @type {Partial<FormState>} */ result) => {
-      if (request === this.asked) this.setState({ ...EMPTY, ...result })
+      if (request === this.newestDryRun) this.setState({ ...EMPTY, ...result })
     }
     show({ isAsking: true })
     try {
@@ -62,7 +61,7 @@ class BackfillForm extends Component {
   }
 
   begin = async () => {
-    this.asked += 1
+    this.newestDryRun += 1
     this.setState(EMPTY)
     await carryOut('/api/backfills', this.range())
   }
