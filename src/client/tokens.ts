@@ -24,7 +24,6 @@ export interface TokenStore {
   /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
-  /** Deletes the refusal after an operator has acted. */
   forgive?(): Promise<void>
 }
 

@@ -93,7 +93,6 @@ export interface ColumnRename {
   readonly column: DiscoveredColumn
 }
 
-/** Returns new names for discovered columns whose name `history: true` now needs. */
 export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>): ColumnRename[] {
   const taken = takenNames(known)
   return known.columns

@@ -10,7 +10,6 @@ export interface ReadSettings {
   readonly columns?: string | undefined
 }
 
-/** The reasons to read rows again: a changed setting, or `tidemark reset`. */
 export const CHANGES = ['start', 'filters', 'expand', 'entities', 'columns', 'reset'] as const
 
 export type Change = (typeof CHANGES)[number]

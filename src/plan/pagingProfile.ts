@@ -29,7 +29,6 @@ export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
-/** Returns the profile after a full page: it had `rows` rows, and the service had more rows. */
 export const sawFullPage = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: Math.min(profile.fullPageRows ?? rows, rows),

@@ -38,7 +38,6 @@ export interface WalkPolicy {
   readonly checksProfile: boolean
 }
 
-/** Walk policies, keyed by the reason for reading the rows. */
 export const WALK_POLICIES = {
   changes: { cuts: 'freely', checksProfile: true },
   /** The first read of a report without bounds: it succeeds only if one response returns everything. */
@@ -81,7 +80,6 @@ export interface CountedPages {
 }
 
 export interface Evidence {
-  /** How far the latest walk has read. */
   readonly stage: 'page 1' | 'page 2' | 'the end'
   /** Number of the latest walk over the slice. The first walk has the number 1. */
   readonly attempt: number

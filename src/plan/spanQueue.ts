@@ -40,7 +40,6 @@ export interface QueueOptions {
 
 interface Piece {
   readonly span: Span
-  /** The number of rows in the piece, computed from totals. */
   rows?: number | undefined
   /** The probable number of rows in the piece, estimated from page numbers. */
   readonly expected?: number | undefined
@@ -97,7 +96,6 @@ export class SpanQueue {
     return head
   }
 
-  /** Returns whether old spans are returned uncut. False after `cut` was called for one of them. */
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
   }

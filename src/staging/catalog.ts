@@ -11,11 +11,9 @@ export interface CatalogField {
   readonly name: string
   /** The field's name in the staged file. DuckDB ignores case, so two staged names never differ only by case. */
   readonly stagedName: string
-  /** Undefined if the staged name is the name that the service uses. */
   readonly stagedNameJson: Buffer | undefined
   readonly id: number
   kinds: Kinds
-  /** Describes the items of the collection. Undefined if the field is not a declared collection. */
   readonly elements: ObjectCatalog | undefined
   /** The kinds (such as text or number) of the items that are not objects. 0 if all items are objects. */
   elementKinds: Kinds
@@ -105,7 +103,6 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the trie node for the field name `quoted` after the node `from`. Adds the node if it is missing. */
   step(from: TrieNode, quoted: Buffer): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)

@@ -43,7 +43,6 @@ const DOUBLE_POWER_MAX = 290
 const DOUBLE_PLAIN_MIN = 1e-4
 /** Every whole number with at most this many digits fits 64 bits. */
 const INT64_SURE_DIGITS = 18
-/** DECIMAL(38,9) has nine digits after the point and twenty-nine before it. */
 const SCALE_DIGITS = 9
 const WHOLE_DIGITS = 29
 const INT64_MIN = -(2n ** 63n)

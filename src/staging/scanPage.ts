@@ -316,13 +316,11 @@ class PageScan {
     return i + 1
   }
 
-  /** Number and identifiers of the collection's items so far. */
   #position = 0
   #ids: (number | undefined | null)[] = []
   /** The item's `id`. It is a whole number of up to 15 digits, undefined for any other `id`, or null if missing. */
   #id: number | undefined | null = null
   readonly #fields = new ItemFields()
-  /** Splices for lone surrogates in the items of the row that is being parsed. */
   readonly #surrogatesInItems: Splice[] = []
 
   #item(field: CatalogField, elements: ObjectCatalog, at: number): number {

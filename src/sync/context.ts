@@ -61,7 +61,6 @@ export const Progress = z.object({
 })
 export type Progress = z.infer<typeof Progress>
 
-/** Returns the scopes of a report. They are its currencies or, if it has none, `['']`. */
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,
   { currency }: Pick<Declaration, 'currency'>,

@@ -15,7 +15,6 @@ export const Figures = z.object({
   rejected: sum,
   misfits: sum,
   childrenWritten: sum,
-  /** Number of columns that were added or widened. */
   schemaChanges: sum,
   /** Fields that got no column, because of the contract `freeze` or the limit. Example: `['events.colour']`. */
   frozen: z.array(z.string()).readonly().default([]),
@@ -38,7 +37,6 @@ export const OutcomeFacts = z.object({
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
   figures: Figures,
-  /** Set only in state `off`. */
   offReason: z.string().optional(),
   elapsedMs: count,
 })
@@ -52,5 +50,4 @@ export function addFigures(total: Figures, part: Figures): void {
   total.frozen = [...total.frozen, ...part.frozen]
 }
 
-/** Returns the fields that are the same in the outcomes of all reports that did not run. */
 export const nothingRun = (report: ReportName) => ({ report, pages: 0, figures: noFigures(), elapsedMs: 0 })

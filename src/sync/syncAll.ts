@@ -51,7 +51,6 @@ function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
   return offReason === undefined ? off : { ...off, offReason }
 }
 
-/** Stores which reports are enabled. Dismisses old rejected rows, as a worker does. */
 async function recordStates(context: SyncContext): Promise<void> {
   const now = context.client.serviceNow() ?? context.clock.now()
   await context.warehouse.dismissRejected({ lastSeenBefore: minusMs(now, context.settings.rejectedKeepMs) }, now)

@@ -41,7 +41,6 @@ export async function syncReport(given: SyncContext, report: ReportName, runId: 
 interface ScopePull {
   readonly declaration: Declaration
   readonly scope: string
-  /** The run, with the sums of the scopes that were read before this one. */
   readonly run: ReportRun
   readonly isLast: boolean
 }
@@ -81,7 +80,6 @@ async function openReading(
   return new Reading(context, { declaration, config, scope, runId: run.runId, window, profile, reason, before: soFar })
 }
 
-/** Reads the changes. One transaction stores each proven slice together with the marks that it moves. */
 async function readChanged(reading: Reading, before: Before, last: LastWindow): Promise<void> {
   const { declaration, window, config } = reading.plan
   const { since, until } = window

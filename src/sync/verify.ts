@@ -15,10 +15,8 @@ export interface VerifyAsk {
   readonly report: ReportName
   /** Undefined for the start that is configured for the report. */
   readonly from: Instant | undefined
-  /** Undefined for the mark. */
   readonly to: Instant | undefined
   readonly runId: string
-  /** Returns the mark of a scope (a currency, or '') in the published copy. */
   readonly markOf: (scope: string) => Promise<Instant | undefined>
   readonly pauses: readonly Pause[]
   readonly compare: (ask: CompareAsk) => Promise<WindowComparison>

@@ -102,7 +102,6 @@ export class Warehouse implements AsyncDisposable {
   readonly books: ReturnType<typeof readsOf>
   readonly #database: Database
   readonly #spill: SpillFolder | undefined
-  /** Undefined for a warehouse in memory or in a lake. */
   readonly #file: OwnFile | undefined
   readonly #publishBy: PublishBy
   readonly #fences: Fences
@@ -194,7 +193,6 @@ export class Warehouse implements AsyncDisposable {
     this.#begun.set(run.runId, { ...run, state: 'running', endedAt: undefined })
   }
 
-  /** Writes or replaces the record of a run that will load no more rows. */
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
     await this.#database.transaction((sql) => recordRun(sql, run))

@@ -40,7 +40,6 @@ const ERRORS_OF_ONE_RECORD: readonly ErrorCode[] = [
 interface Subject {
   readonly follows: ReportName
   readonly scopePrefix: string
-  /** Returns the parameters that name a record in a request, in the order of the columns that identify it. */
   readonly record: (recordId: string) => RecordParameters
 }
 

@@ -29,7 +29,6 @@ export interface PlanAsk {
   readonly report: ReportName
   readonly since: Range['since']
   readonly until: Range['until']
-  /** Reads stored rows, paging profiles and pauses, from the warehouse or from its published copy. */
   readonly basis: BackfillBasis
 }
 
@@ -168,7 +167,6 @@ export interface BackfillPreview {
 }
 
 interface PreviewBooks {
-  /** Undefined if there is no warehouse yet. */
   readonly books: Pick<BackfillBooks, 'open' | 'windows'> | undefined
   readonly basis: BackfillBasis
 }

@@ -18,14 +18,12 @@ export interface NamedBackfill {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** True if the request continues an open backfill. */
   readonly goesOn: boolean
 }
 
 export type OpenBackfill = Pick<BackfillBook, 'backfillId' | 'since' | 'until'>
 
 export interface RequestContext {
-  /** Undefined if there is no warehouse yet. */
   readonly books: { open(report: ReportName): Promise<readonly OpenBackfill[]> } | undefined
   readonly start: Instant
   readonly now: Instant

@@ -23,7 +23,6 @@ import type { RowSink, SliceSource } from './walkPages.ts'
 export interface DifferencePlan {
   readonly declaration: Declaration
   readonly config: ReportConfig
-  /** The currency; '' if the report is not read per currency. */
   readonly scope: string
   readonly window: Window
 }
@@ -99,7 +98,7 @@ export class Difference {
     return missingFrom(without, missing)
   }
 
-  /** Reads the spans without deleted rows or, with the sink `withDeleted`, all of their rows into this sink. */
+  /** Reads the spans without deleted rows. With `withDeleted`, reads all rows and adds them to this sink. */
   async #slices(
     spans: readonly Span[],
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},

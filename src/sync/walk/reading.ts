@@ -27,7 +27,6 @@ export interface ReadingPlan extends DifferencePlan {
   readonly before?: { readonly pages: number; readonly rows: number }
 }
 
-/** The facts about a closed slice that its load stores in the same transaction as the rows. */
 export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
   /** The window is complete up to this time. If undefined, the service's clock in its first response is used. */
@@ -46,7 +45,6 @@ export class Reading implements AsyncDisposable {
   /** Keys of the rows that `window()` has read by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
   readonly #rows: ReadRows
-  /** Undefined if all rows have a deletion flag. */
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -149,7 +147,6 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
 }
 
 class ReadRows implements RowSink {
-  /** Number of rows on all added pages, including pages of walks that proved nothing. */
   added = 0
   readonly #reading: Reading
   readonly #pages: PageSource
@@ -199,7 +196,7 @@ export async function totalNow(
   return page.envelope.totalCount
 }
 
-/** Whether all rows have a creation time (`dated`) or some lack it (`undated`). `unknown`: the totals change. */
+/** Whether all rows have a creation time (`dated`) or some lack it (`undated`). `unknown` if totals change. */
 type CreationTotal =
   | { readonly kind: 'dated'; readonly total: number }
   | { readonly kind: 'undated' | 'unknown'; readonly total?: undefined }

@@ -8,7 +8,6 @@ import type { ScannedPage } from '../../staging/scanPage.ts'
 
 const ENTRY_STAMP = ['timestamp']
 
-/** Returns the modification times of each row, in the page's order. Rejected rows are left out. */
 export const stampsOf = (report: Declaration, page: ScannedPage): readonly RowStamps[] =>
   stampTexts(report, page).map((texts) => texts.map((text) => (text === undefined ? undefined : parseInstant(text))))
 

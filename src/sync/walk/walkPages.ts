@@ -37,7 +37,6 @@ export const keylessOf = ({ rejected }: ScannedPage): string[] =>
 
 export class PageWalk {
   readonly walk: Walk
-  /** The page with the highest number among the pages that have rows. */
   lastWithRows: FetchedPage | undefined
   readonly #source: SliceSource
   readonly #question: Question
@@ -136,7 +135,6 @@ export class PageWalk {
   }
 }
 
-/** Returns whether both pages have the same rows in the same order. Compares texts if rows have no key. */
 function hasSameRows(a: ScannedPage, b: ScannedPage, keyed: boolean): boolean {
   if (!a.keys.every((key, n) => key === b.keys[n]) || a.keys.length !== b.keys.length) return false
   if (keyed) return a.rejected.every(({ text }, n) => text === b.rejected[n]?.text)

@@ -80,13 +80,11 @@ export interface RepeatRequest extends RecordsRequest {
   readonly limit: number
 }
 
-/** Returns records that have changed since their trail was last read, or whose trail was never read. */
 export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-/** Returns records whose trail was read with another configuration, the most recently changed record first. */
 export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
@@ -115,7 +113,6 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   return rows.map(withoutNulls)
 }
 
-/** Returns the service's time when a trail was last read. The prefix `3:` selects the trails of entity 3. */
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
   const [row] = await sql.rows<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,

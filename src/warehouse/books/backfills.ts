@@ -55,7 +55,6 @@ export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'numb
   readonly fence: Fence | undefined
 }
 
-/** Numbers of windows by state. The counts of rows are sums over all loads of the backfill so far. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number

@@ -28,7 +28,6 @@ export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
-  /** The end of the last successful run of any kind. */
   readonly lastSuccess: Instant | undefined
   readonly rejected: number
   readonly misfits: number

@@ -130,11 +130,9 @@ export interface ReportStateRow {
   readonly scopes?: readonly string[] | undefined
   /** True if requests have filters. Then a row that is not returned can still exist: a filter can exclude it. */
   readonly isFiltered?: boolean
-  /** Switches the report's history on or off. If undefined, the history stays as it is. */
   readonly history?: { readonly on: boolean; readonly now: Instant }
 }
 
-/** Stores the states of reports, switches histories, and deletes the coverage of disabled audit reports. */
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
     const reason = offReason === undefined ? 'NULL' : text(offReason)

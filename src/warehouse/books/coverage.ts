@@ -27,7 +27,6 @@ export async function coverageOf(
   }
 }
 
-/** Returns the privacy rules of all reads of the report. Undefined is in the list if a read had no rules. */
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
   const rows = await sql.rows<{ columns: string | null }>(
     "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",

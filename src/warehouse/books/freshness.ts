@@ -57,7 +57,6 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
-/** Facts that only the sentences in the column `explained` need. */
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s

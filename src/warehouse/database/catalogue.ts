@@ -11,7 +11,6 @@ export interface CatalogueTable {
   readonly name: string
   readonly comment: string
   readonly columns: readonly CatalogueColumn[]
-  /** The statement that creates the view. Undefined for a table. */
   readonly view: string | undefined
 }
 

@@ -66,7 +66,6 @@ export class Database implements Sql, AsyncDisposable {
     this.#around = around
   }
 
-  /** The first WAREHOUSE_CORRUPT error that a statement has thrown. */
   get damage(): SyncError | undefined {
     return this.#damage
   }
@@ -222,7 +221,6 @@ export class Database implements Sql, AsyncDisposable {
     return turn
   }
 
-  /** Runs `first` directly before the statement, without another statement between them. */
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {
     this.#facts.before(sql)
     try {

@@ -12,7 +12,6 @@ export class Facts {
   readonly #kept = new Map<string, Kept>()
   readonly #writtenSinceBegin = new Set<string>()
 
-  /** Returns a copy of the cached result of `query` (a statement with its values), if there is one. */
   find(query: string): object[] | undefined {
     return this.#kept.get(query)?.rows.map((row) => ({ ...row }))
   }

@@ -48,7 +48,6 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-/** Attaches the lake read-only to the database of `sql`, under the name `as`. */
 export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
   await loadExtensions(sql, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
   await sql.run(attachSql(place, as, true))

@@ -17,7 +17,6 @@ export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<num
   return counted?.rows ?? 0
 }
 
-/** A row as the database returns it: NULL in place of undefined. */
 export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 
 export const withoutNulls = <T extends object>(row: WithNulls<T>): T =>
@@ -38,7 +37,6 @@ export const names = (identifiers: readonly string[], alias?: string): string =>
 /** Returns the JSON pointer (RFC 6901) to a member of an object, as a string literal. */
 export const pointer = (member: string): string => text(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
 
-/** Returns SQL for a time. `micros` is the number of microseconds since 1970. */
 export const time = (micros: number): string => `make_timestamptz(${micros})`
 
 /** Returns SQL that formats a TIMESTAMPTZ as `formatInstant` does. Example: `2026-01-31T12:00:00.000000Z`. */

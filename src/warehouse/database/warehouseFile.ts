@@ -47,7 +47,6 @@ export class OwnFile {
     return new OwnFile(path, await identityOf(path))
   }
 
-  /** Throws WAREHOUSE_MISSING if the path has no file, or another file than the one that this process has open. */
   async check(): Promise<void> {
     const now = await identityOf(this.#path)
     if (now === this.#identity) return

@@ -78,7 +78,6 @@ function timeOf(value: string): string {
   return computeOnce(withSeconds, 't', timeWithLeapSecond)
 }
 
-/** Returns SQL that casts text to a time. Second 60 (a leap second) becomes the next second. */
 const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`

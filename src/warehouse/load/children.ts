@@ -18,7 +18,6 @@ export interface ChildMerge {
   readonly field: CatalogField
   readonly column: string
   readonly items: StagedCollection | undefined
-  /** True if some written rows (temporary table `win`) replace stored rows. */
   readonly replaces: boolean
   readonly discovered: readonly DiscoveredColumn[]
   readonly excludePayload: boolean
@@ -56,7 +55,6 @@ function itemFields(parts: ChildMerge): readonly CatalogField[] {
   return parts.field.elements?.fields ?? []
 }
 
-/** Returns two SQL expressions, for an item's `id` (NULL if the item has none) and for the item's deletion flag. */
 function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
   const id = parts.field.elements?.field(CHILD_ID_FIELD)
   const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
@@ -139,9 +137,7 @@ async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<strin
     WHERE h.is_same IS NOT true)`
 }
 
-/** SQL condition: the stored child (in the table `held h`) is no longer in the collection. */
 const IS_REMOVED = 'NOT h.is_sent AND NOT h.was_deleted'
-/** SQL condition: the stored child (in the table `held h`) is replaced or deleted. */
 const IS_REPLACED_OR_REMOVED = 'NOT h.is_same AND (h.is_sent OR NOT h.was_deleted)'
 
 const insertRemovedSql = (target: string, loadId: number): string => `
@@ -151,7 +147,6 @@ const insertRemovedSql = (target: string, loadId: number): string => `
   FROM held h JOIN ${target} c ON c.rowid = h.tid
   WHERE ${IS_REMOVED}`
 
-/** Returns the statement that adds the items' misfits to `found_misfits`, or undefined if every value fits. */
 function misfitsSql(parts: ChildMerge): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
   const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {

@@ -9,7 +9,6 @@ import type { LoadInput, LoadPlace, TableChange } from './loadInput.ts'
 
 export interface ColumnPlan {
   readonly changes: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
-  /** Returns the discovered columns that a table has after the changes. */
   readonly columns: (table: string) => readonly DiscoveredColumn[]
 }
 

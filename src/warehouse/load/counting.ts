@@ -23,7 +23,6 @@ export interface RecentRows {
   readonly until: Instant
 }
 
-/** A range of creation times, with the keys of the rows that the service returned for this range. */
 export interface ReadSpan {
   readonly span: Span
   /** Identifier of the run that compares counts. */
@@ -104,7 +103,6 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
 
 export interface RangeEnd extends CountPlace {
   readonly range: Span
-  /** True if the run has read all creation times. */
   readonly isWhole: boolean
   readonly runId: string
   /** The time of the service's clock, in whole seconds, at which the run began to read the range. */

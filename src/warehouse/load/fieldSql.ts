@@ -60,7 +60,6 @@ export class FieldSql {
     return [...documented, ...found]
   }
 
-  /** Returns SQL that computes why a row can't be stored. The result is NULL if the row can be stored. */
   rejectReason(contract: SchemaContract): string {
     const { table, catalog } = this.#parts
     const checks = catalog.fields.flatMap((field) => {
@@ -92,7 +91,6 @@ export class FieldSql {
     return this.#misfitFields().length > 0
   }
 
-  /** Returns SQL that lists a row's values that do not fit their columns. The result is NULL if all values fit. */
   misfits(): string {
     const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
       columns.map(
@@ -129,7 +127,6 @@ export class FieldSql {
     return has(field.kinds, TEXTS) ? `to_json(${rawSql(field)})::VARCHAR` : this.#text(field)
   }
 
-  /** Returns SQL that reads the row's deletion flag. The result is NULL if the row has no deletion flag. */
   deletedFlag(): string {
     const field = this.#flagField()
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)

@@ -40,7 +40,6 @@ export function goneKeysSql(table: ReportTable, keys: readonly (readonly (string
 const sentText = (value: string): string =>
   `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
 
-/** Returns the statements that create `asked_windows`: the windows whose audit entries a load replaces. */
 export function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): string {
   const columns = table.asked.map((column) => `${name(column.name)} ${column.type}`)
   const values = windows.map(

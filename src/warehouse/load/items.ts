@@ -23,7 +23,6 @@ export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: reado
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
 }
 
-/** Returns a table expression with the columns of `itemsSql` and no rows, for a load without items. */
 export function noItemsSql(fields: readonly CatalogField[]): string {
   const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
   return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`

@@ -22,7 +22,6 @@ interface LoadBase {
   readonly runId: string
   /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
-  /** The staged rows. Undefined if the service returned none. */
   readonly segment?: Segment | undefined
   /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */
   readonly rules?: LoadRules | undefined
@@ -108,7 +107,6 @@ export interface LoadResult extends LoadCounts {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number
-  /** The changes of columns that no earlier load has recorded. */
   readonly changes: readonly TableChange[]
 }
 

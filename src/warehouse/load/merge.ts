@@ -34,7 +34,6 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** Undefined if this load does not count late rows. */
   readonly late?: LateCounts | undefined
 }
 
@@ -128,7 +127,6 @@ async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string
   return fields
 }
 
-/** Creates the temporary table `win`: the staged rows to write, with the stored rows that they replace. */
 function createWinSql(parts: RowMerge, target: string): string {
   const { table, staged } = parts
   const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')

@@ -16,7 +16,6 @@ export interface MisfitSource {
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
   `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
 
-/** Creates the temporary table to which the merges of rows and of items add misfits. */
 export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`

@@ -105,7 +105,6 @@ export interface ReconcileEnd extends ReconcilePlace {
   /** Keys of rows that the reconcile did not find, but that the service returned for another range of times. */
   readonly keysElsewhere?: readonly string[]
   readonly now: Instant
-  /** True if an operator has allowed the mass deletion (`--allow-mass-delete`). */
   readonly allowMassDelete: boolean
 }
 

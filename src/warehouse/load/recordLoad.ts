@@ -19,7 +19,6 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-/** Returns null if this kind of load does not count late rows. */
 function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
   const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
   return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
@@ -31,7 +30,6 @@ interface LoadRecording {
   readonly staged: StagedRows | undefined
 }
 
-/** Returns the number of rows without the deletion flag, or null if the report has no flag or the load has no rows. */
 async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promise<number | null> {
   const { deletedFlag: flag } = input.report
   if (flag === undefined || input.segment === undefined) return null

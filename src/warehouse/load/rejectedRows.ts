@@ -11,7 +11,6 @@ import type { StagedRows } from './stage.ts'
 
 export interface RejectedRow {
   readonly scope: string
-  /** The service's time of the response that contained the row. */
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
@@ -140,7 +139,6 @@ export async function deleteCorrectedRows(
         }))`)
 }
 
-/** Returns the names of fields that only summary rows have. Example: `eventName`. */
 const summaryFields = (report: Declaration): string[] => [
   ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
 ]
@@ -191,7 +189,6 @@ export async function deleteRejectedBatch(
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)
 }
 
-/** Selects the rejected rows to dismiss. Dismissed rows are no longer listed. */
 export type Dismissal =
   /** Dismisses rows with these keys, or all rejected rows of the report if `keys` is undefined. */
   | { readonly report: string; readonly keys: readonly string[] | undefined }

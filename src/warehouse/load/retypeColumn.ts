@@ -33,7 +33,6 @@ export interface RetypedColumn {
   readonly column: string
   readonly from: string
   readonly to: string
-  /** Number of rows that have a value in the column after the change. */
   readonly values: number
   /** Number of rows whose value fits the new type and did not fit the old type. */
   readonly fitted: number

@@ -39,12 +39,10 @@ export interface LoadRules {
 
 export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
 
-/** A collection (such as `meetingRooms`) that is present in at least one row of the load. */
 export interface CarriedCollection {
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string
-  /** Undefined if no row has items. */
   readonly items: StagedCollection | undefined
 }
 

@@ -15,7 +15,6 @@ import { CREATE_FOUND_MISFITS, recordMisfits } from './misfits.ts'
 import { insertNew, NotAllNew } from './newRows.ts'
 import { NO_RULES, throwAsLoadRefused, type StagedRows, type StageInput } from './stage.ts'
 
-/** The rows of a load: in a file (`allNew`), in the temporary table `staged`, or no rows. */
 export interface LoadRows {
   /** Set if all rows are probably new. The load then inserts them from their file without staging. */
   readonly allNew?: StageInput | undefined

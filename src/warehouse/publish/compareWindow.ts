@@ -9,14 +9,11 @@ const KEYS_NAMED_MAX = 20
 
 export interface Deviation {
   readonly rows: number
-  /** The keys of the rows. If there are many rows, the list contains only `KEYS_NAMED_MAX` keys. */
   readonly keys: readonly string[]
 }
 
 export interface WindowComparison {
-  /** Number of rows that the service returned for the window. */
   readonly rows: number
-  /** Rows that the service returned and that are missing in the readers' table. */
   readonly missing: Deviation
   /** Rows that the service returned with other values or another deletion flag, except rows edited after the mark. */
   readonly different: Deviation

@@ -17,7 +17,6 @@ process.stdin.on('end', () => {
 })
 process.stdin.resume().unref()
 
-/** Flushes the copy to the disk. Returns the numbers of its damaged blocks. */
 async function check() {
   await using file = await open(temporary, 'r')
   await file.sync()

@@ -32,7 +32,6 @@ export interface ExportResult {
   readonly manifest: ManifestBody
   /** False if the folder already contained this state of the copy. Then no file was written. */
   readonly replaced: boolean
-  /** The files that this export wrote. All other files were reused. */
   readonly written: ReadonlySet<string>
 }
 

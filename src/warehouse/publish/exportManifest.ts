@@ -35,14 +35,12 @@ const Table = z.object({
 const ManifestShape = z.object({
   format: z.literal(MANIFEST_FORMAT),
   version: z.literal(MANIFEST_VERSION),
-  /** The first export to the folder has the number 1. */
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
     /** Identifies the warehouse. This value never changes. */
     warehouse: z.string(),
     published: z.string(),
-    /** A hash that changes when the warehouse changes. */
     state: z.string(),
     last_load_id: z.number(),
     duckdb: z.string(),

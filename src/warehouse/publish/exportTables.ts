@@ -134,7 +134,6 @@ interface Range {
   readonly fingerprint: string
 }
 
-/** Returns the ranges. A changed or removed row changes the fingerprint of its range. */
 async function rangesOf(sql: Sql, table: OneTable, stored: CatalogueTable): Promise<Range[]> {
   const layout = [stored.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
   const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`

@@ -52,7 +52,6 @@ export async function patchRetired({ from, temporary, retired }) {
   }
 }
 
-/** Returns the reason why patching the target is not safe, or undefined if it is safe. */
 async function refusal(/** @type {FileHandle} */ source, /** @type {FileHandle} */ target) {
   const [fresh, old] = [await headersOf(source), await headersOf(target)]
   const { main } = fresh

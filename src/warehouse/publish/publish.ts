@@ -28,7 +28,6 @@ export type PublishBy = 'blocks' | 'whole'
 /** A copy shares disk blocks (`reflink`), is made from the retired copy (`blocks`), or is made as a whole. */
 export interface CopyWay {
   readonly way: 'reflink' | 'blocks' | 'whole'
-  /** Number of written blocks, if `way` is `blocks`. */
   readonly blocks?: number
   readonly reason?: string
 }
@@ -61,7 +60,6 @@ export async function publish(database: Database, to: string, by: PublishBy): Pr
   return { path: to, replaced: true, copied }
 }
 
-/** Returns the path of the copy. Creates its folder if it is missing, and removes unfinished copies from it. */
 async function placeFor(to: string, warehouse: string): Promise<string> {
   try {
     const place = await behindLinks(to)
@@ -155,7 +153,6 @@ function copyFailed(to: string, error: unknown): SyncError {
   })
 }
 
-/** Returns the error message of the copying process, or the signal that ended it if there is no message. */
 function messageOf(thrown: unknown): string {
   const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
   const said = stderr?.trim() ?? ''

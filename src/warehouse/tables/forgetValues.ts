@@ -37,7 +37,6 @@ export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChan
   return true
 }
 
-/** Returns the SQL condition that a row belongs to the scope: to a currency, or to an audited entity. */
 function scopeCondition(report: Declaration, scope: string): string {
   const first = report.asked[0]
   if (scope === '' || first === undefined) return 'true'

@@ -13,7 +13,6 @@ export const closedName = (table: string): string => `closed_${table}`
 
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
-/** Returns true if the history of the report was ever on. Then closed versions exist. */
 export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
   const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
   return rows.length > 0
@@ -41,7 +40,6 @@ const validFrom = (alias: string, { closedUntil }: History): string =>
 /** Returns SQL for a row's key as text. Example: `[17,"EUR"]`. */
 export const rowKeySql = (key: readonly string[], alias: string): string => `json_array(${names(key, alias)})::VARCHAR`
 
-/** Returns the key columns of a child table. */
 export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] => [...key, '_child_key']
 
 export interface VersionsToClose {

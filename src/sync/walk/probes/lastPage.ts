@@ -23,7 +23,7 @@ type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** `guess` is the page to request first. `stop` is the page at which a load is full. Undefined: one load is enough. */
+/** `guess` is the page to request first. At page `stop`, a load is full. It is undefined if one load is enough. */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)
@@ -106,7 +106,6 @@ function partsAt({ source, slice, first }: ProbedSlice, seen: FetchedPage): read
 
 interface SeenPages {
   readonly first: FetchedPage
-  /** The full page with the highest number. */
   readonly full: FetchedPage
   readonly short: FetchedPage | undefined
 }
