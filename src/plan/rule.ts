@@ -10,7 +10,6 @@ export interface Rule {
   /** The heading in docs/PROOFS.md of the section that proves the rule. */
   readonly argued: string
   readonly apply: (given: Case) => Verdict | false
-  /** Returns the paging profile after the verdict. Without this function, the profile stays the same. */
   readonly learns?: (given: Case) => PagingProfile
 }
 

@@ -56,7 +56,6 @@ export interface Findings {
   readonly pageZero?: 'asked' | 'unclear'
   /** The last page of the slice, or parts of the span to read one by one if the pages fill more than one load. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'
-  /** The walk from the last page back to page 1. */
   readonly counted?: Walk
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
   readonly hidden?: boolean

@@ -137,7 +137,6 @@ export class SpanQueue {
       this.#approach(span.until, this.#overfullEnd)
   }
 
-  /** Plans shorter slices for the span, because one response can't contain all of its rows. */
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows } = overfull
     this.#pageRows = pageRows
@@ -227,7 +226,6 @@ export class SpanQueue {
           : hint?.rate !== undefined
             ? planned / hint.rate
             : shrunk
-    // A shorter slice with nearly as many rows as the slice before probably has many rows at one instant.
     const isStuck = total !== undefined && total > (this.#lastOverfullTotal ?? Infinity) * STUCK_SHARE
     this.#lastOverfullTotal = total
     this.#heapSigns = isStuck ? this.#heapSigns + 1 : 0

@@ -142,7 +142,6 @@ export class Walk {
     return this.firstRows === 0 ? 1 : Math.max(1, Math.ceil(total / this.pageRows))
   }
 
-  /** Returns whether all pages have the same total, no row is on two pages, and there are as many rows as the total. */
   get meetsTotal(): boolean {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
@@ -202,7 +201,6 @@ export class Walk {
     )
   }
 
-  /** Returns the error of a refused page if that page could have more rows. Otherwise returns undefined. */
   cutOff(profile: PagingProfile): SyncError | undefined {
     const longest = this.pages > 1 ? this.firstRows : this.rowsAsked
     const mayFollow =

@@ -30,7 +30,6 @@ export interface ComparedScope {
 }
 
 export interface CompareAsk extends ComparedScope {
-  /** The mark of the scope. The copy may lack changes after it. */
   readonly mark: Instant
 }
 

@@ -105,7 +105,6 @@ export class Warehouse implements AsyncDisposable {
   readonly #file: OwnFile | undefined
   readonly #publishBy: PublishBy
   readonly #fences: Fences
-  /** Runs that have begun and have not committed anything yet. */
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
@@ -241,7 +240,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#changingColumns(place.fence, (sql) => recordCoverage(sql, place, coverage))
   }
 
-  /** Returns the report's unfinished reconcile. If there is none, stores `begun` as a new one and returns it. */
   async reconcile(place: ReconcilePlace & WithFence, begun: OpenReconcile): Promise<OpenReconcile> {
     const open = await openReconcile(this.#database, place)
     if (open !== undefined) return open

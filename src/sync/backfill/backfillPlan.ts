@@ -162,7 +162,6 @@ export interface BackfillPreview {
   readonly windows: readonly PlannedWindow[]
   /** The estimated number of requests of the backfill. It includes the requests in `planning`. */
   readonly requests: number
-  /** Number of requests that were sent to plan the windows. */
   readonly planning: number
 }
 

@@ -35,7 +35,6 @@ export interface PulledWindow {
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
   readonly profile: PagingProfile
-  /** Number of requested pages, including those of repeated walks. */
   readonly pages: number
   readonly rows: number
 }

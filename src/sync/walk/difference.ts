@@ -41,7 +41,6 @@ export class Difference {
     this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
-  /** Number of pages that this object has requested. The pages of the first read do not count. */
   get pages(): number {
     return this.#pages.pages
   }

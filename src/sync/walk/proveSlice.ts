@@ -25,7 +25,6 @@ export interface ProvenRows {
   readonly keys: KeySet
 }
 
-/** The slice must be cut. The modification times of the rows on `pages` show where. */
 export interface CutSlice {
   readonly kind: 'cut'
   readonly overfull: Omit<Overfull, 'stamps'>

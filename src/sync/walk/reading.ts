@@ -78,7 +78,6 @@ export class Reading implements AsyncDisposable {
     return this.source.pages.pages + (this.#difference?.pages ?? 0)
   }
 
-  /** Number of rows on all pages so far. Rows of walks without a proof also count. */
   get rows(): number {
     return this.#rows.added
   }

@@ -90,7 +90,6 @@ export class PageWalk {
     )
   }
 
-  /** Reads one page after the other, from page `from` on, until a page is empty or has no new row. */
   async toTheEnd(from: number): Promise<void> {
     for (let number = from; !this.walk.isAtEnd(this.#source.pages.profile); number += 1) {
       const fetched = await this.page(number)

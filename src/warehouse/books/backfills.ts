@@ -163,7 +163,6 @@ export class BackfillBooks {
     })
   }
 
-  /** Sets a stopped backfill to `pending`. Its finished windows stay `done`, so a later run skips them. */
   async suspend(run: RunRecord): Promise<void> {
     const figures = await this.figures(run.runId)
     await this.#database.transaction(async (sql) => {

@@ -54,7 +54,6 @@ export const columnsIn = (
 ): ReadonlyMap<string, readonly CatalogueColumn[]> =>
   new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))
 
-/** Returns statements that create the same tables (without rows), views and comments in another database. */
 export function definitionSql(catalogue: readonly CatalogueTable[]): string {
   const schemas = [...new Set(catalogue.map(({ schema }) => schema))].filter((schema) => schema !== 'main')
   return [

@@ -26,7 +26,6 @@ export interface LoadSize {
  * large tables.
  */
 const BYTES_A_ROW = 8
-/** A smaller increase of the memory limit would not help. */
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20

@@ -34,7 +34,6 @@ export const text = (value: string): string => {
 export const names = (identifiers: readonly string[], alias?: string): string =>
   identifiers.map((each) => (alias === undefined ? name(each) : `${alias}.${name(each)}`)).join(', ')
 
-/** Returns the JSON pointer (RFC 6901) to a member of an object, as a string literal. */
 export const pointer = (member: string): string => text(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
 
 export const time = (micros: number): string => `make_timestamptz(${micros})`

@@ -82,7 +82,6 @@ const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
 
-/** Returns true if every value of these kinds fits `type`. Then the load need not check each row. */
 export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
   switch (type) {
     case 'BIGINT':

@@ -50,7 +50,6 @@ function applyToColumns(known: readonly DiscoveredColumn[], changes: readonly Co
   return [...byField.values()]
 }
 
-/** Applies the planned changes of columns. Returns those changes that were not recorded before. */
 export async function makeColumns(
   sql: Sql,
   plan: ColumnPlan,

@@ -38,7 +38,6 @@ export class FieldSql {
     return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
   }
 
-  /** Returns the key columns, and each other column for which at least one row of the load has a field. */
   columns(): StagedColumn[] {
     const { table, discovered, catalog } = this.#parts
     const documented = table.fields.flatMap((column): StagedColumn[] => {
@@ -77,7 +76,6 @@ export class FieldSql {
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
-  /** Returns a WHEN clause for each field without a column. The contract `reject` rejects rows with such a field. */
   #unknownFields(): string[] {
     return this.#parts.catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
@@ -140,7 +138,6 @@ export class FieldSql {
     return `nullif(${this.carried([field])}${odd}, false)`
   }
 
-  /** Returns SQL that builds one JSON object from the values without a column. The result is NULL if there are none. */
   extra(): string {
     const members = this.#parts.catalog.fields.flatMap((field) => {
       const value = this.#extraValue(field)
@@ -205,7 +202,6 @@ export class FieldSql {
     return (documented ?? discovered.find((column) => column.field === field.name))?.type
   }
 
-  /** Returns SQL that reads the field's value for `_extra`. The result is NULL if a column stores the value exactly. */
   #extraValue(field: CatalogField): string | undefined {
     if (field.elements !== undefined) {
       if (!has(field.kinds, SCALARS)) return undefined

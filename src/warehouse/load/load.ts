@@ -105,7 +105,6 @@ interface StagedLoad {
   readonly staged: StagedRows | undefined
 }
 
-/** Removes rejected rows that this load loads again or corrects. Adds the rows that this load rejects. */
 async function updateRejectedRows(
   sql: Sql,
   { input, staged, loadId }: StagedLoad & { readonly loadId: number },

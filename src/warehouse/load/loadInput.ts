@@ -31,7 +31,6 @@ interface LoadBase {
 interface RunLoad extends LoadBase {
   /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
-  /** The windows whose last rows are in this load. */
   readonly closes: readonly ClosedWindow[]
   /** The load's transaction checks this right to commit. If undefined, nothing is checked. */
   readonly fence?: Fence | undefined
@@ -39,11 +38,8 @@ interface RunLoad extends LoadBase {
   readonly run?: RunRecord | undefined
 }
 
-/** A load whose rows have a key. Audit entries have no key. */
 interface KeyedRows {
-  /** Keys of deleted rows, each with the modification time of the deleted version. */
   readonly gone?: readonly (readonly (string | number)[])[] | undefined
-  /** The audit reports that read the trails of this report's changed rows. */
   readonly followers?: readonly Follower[] | undefined
 }
 
@@ -54,7 +50,6 @@ export interface ChangesLoad extends RunLoad, KeyedRows {
   readonly previousRead?: PreviousRead | undefined
 }
 
-/** Rows that an incremental run reads again, whether or not they were modified. */
 export interface RereadLoad extends RunLoad, KeyedRows {
   readonly kind: 'reread'
   /** Set if a comparison of counts requests the rows. Each new row is then late by at least this time (ms). */
@@ -91,7 +86,6 @@ export interface AuditLoad extends RunLoad {
   readonly audited: readonly AuditedRecord[]
 }
 
-/** Returns the keys of rows that a second read has proven to be deleted, or undefined without a second read. */
 export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad

@@ -20,7 +20,6 @@ export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
 
-/** Stores the misfits of the merged rows and of `found_misfits` in `tidemark.misfits`. Returns their number. */
 export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<number> {
   const { report, table, staged, loadId, excludePayload } = source
   const isAudit = report.perRecord !== undefined

@@ -38,7 +38,6 @@ export interface ReconcilePlace {
   readonly asked: ReconcileQuestion
 }
 
-/** Returns the SQL condition that a row of a bookkeeping table belongs to this report and scope. */
 export const placeSql = ({ report, scope }: Pick<ReconcilePlace, 'report' | 'scope'>): string =>
   `report = ${text(report.name)} AND scope = ${text(scope)}`
 
@@ -114,7 +113,6 @@ export interface ReconcileResult {
   readonly absent: number
   /** Number of stored rows that neither the previous comparison nor this one found. They are marked as deleted. */
   readonly deleted: number
-  /** Number of rows that the warehouse lacked, over all loads of the reconcile. */
   readonly missed: number
   /** Number of stored rows that the reconcile replaced, because the service returned other values. */
   readonly differed: number

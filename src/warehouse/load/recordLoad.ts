@@ -37,7 +37,6 @@ async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promis
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
 }
 
-/** Records the load. The first load of a run also records the run's start. The last load records the run's end. */
 export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []

@@ -90,7 +90,6 @@ const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\
 /** SQL condition: the row can be loaded again, because it was not dismissed and its content is stored. */
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
-/** Returns SQL for a rejected row's `scope`: the currency, such as `EUR`, or the record, such as `3:1001`. */
 function scopeSql(report: Declaration): string {
   return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
 }
@@ -105,7 +104,6 @@ export function keySql(report: Declaration): string {
   return `CASE WHEN ${number} = ${whole} THEN ${whole}::VARCHAR ELSE ${sent} END`
 }
 
-/** Returns the key field that is in the row itself, or undefined for audit entries, which have none. */
 function keyField(report: Declaration): { readonly wire: string; readonly column: string } | undefined {
   const found = tableOf(report).fields.flatMap(({ name: column, sources: [wire] }) =>
     report.key.includes(column) && wire !== undefined && wire in report.fields ? [{ wire, column }] : [],
@@ -148,7 +146,6 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
-/** Returns the loads that rejected rows of the report, oldest first, with how many of the rows can be loaded again. */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,
@@ -178,7 +175,6 @@ export async function rejectedRows(
   )
 }
 
-/** Deletes the rejected rows that this load reads again. Rows that are rejected again are stored again. */
 export async function deleteRejectedBatch(
   sql: Sql,
   report: string,

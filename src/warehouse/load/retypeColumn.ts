@@ -34,7 +34,6 @@ export interface RetypedColumn {
   readonly from: string
   readonly to: string
   readonly values: number
-  /** Number of rows whose value fits the new type and did not fit the old type. */
   readonly fitted: number
   readonly misfits: number
 }
@@ -112,7 +111,6 @@ interface RereadTable {
   readonly as: string
 }
 
-/** Returns the statement that creates a table of rows whose value, misfit or `_extra` changes. */
 function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
   const { column, type, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
@@ -159,7 +157,6 @@ function storedAsJson(stored: string, type: DuckType): string {
   return type === 'VARCHAR' || type === 'DATE' ? `to_json(${stored}::VARCHAR)::VARCHAR` : `${stored}::VARCHAR`
 }
 
-/** Returns the statement that keeps the field in `_extra` only if its column does not store the value exactly. */
 function newExtraSql({ column, numberMark }: ColumnReading, place: string, reread: string): string {
   const without = `json_merge_patch(${markedJson('t._extra', numberMark)}, ${text(JSON.stringify({ [column.field]: null }))}::JSON)`
   const others = `coalesce(${unmarkedJson(without, numberMark)}, '{}')`

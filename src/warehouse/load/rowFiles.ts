@@ -33,7 +33,6 @@ export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFile
   return { files, isSplit: true, [Symbol.asyncDispose]: remove }
 }
 
-/** Copies the lines to new files. Each file ends at the first line break after `PART_BYTES` bytes. */
 async function split(file: string, next: () => Promise<FileHandle>): Promise<void> {
   await using source = await open(file)
   const buffer = Buffer.allocUnsafe(READ_BYTES)

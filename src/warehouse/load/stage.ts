@@ -49,7 +49,6 @@ export interface CarriedCollection {
 export interface StagedRows {
   readonly columns: readonly StagedColumn[]
   readonly collections: readonly CarriedCollection[]
-  /** The number of rejected rows. Equal rows count once. */
   readonly rejected: number
   readonly rows: number
   /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
@@ -176,7 +175,6 @@ async function moveToRefused(
   return aside?.rejected ?? 0
 }
 
-/** Returns the statement that puts the items of a collection back into the text of rejected rows. */
 function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
   const field = catalog.field(items.field)
   const at = pointer(field?.stagedName ?? items.field)

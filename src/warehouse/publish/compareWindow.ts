@@ -32,7 +32,6 @@ export interface ComparedWindow {
   readonly scope: string
   readonly since: Instant
   readonly until: Instant
-  /** The high-water mark. The readers' table possibly lacks later edits, so such a difference is no error. */
   readonly mark: Instant
 }
 

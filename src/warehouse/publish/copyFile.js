@@ -23,7 +23,6 @@ async function check() {
   return await damagedBlocks(file)
 }
 
-/** Tries three ways until one works: a reflink, a patch of the retired copy, or a copy of the whole file. */
 async function copy() {
   const isReflink = await copyFile(from, temporary, constants.COPYFILE_FICLONE_FORCE).then(
     () => true,

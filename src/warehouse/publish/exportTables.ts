@@ -30,7 +30,6 @@ export interface ReportExport {
 const KEY_MIN = -(2n ** 63n)
 const KEY_MAX = 2n ** 63n - 1n
 
-/** Writes a new file for each changed range of the report's tables, and reuses the files of all other ranges. */
 export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
   const table = tableOf(given.report)
   const column = rangeColumn(table)

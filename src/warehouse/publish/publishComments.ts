@@ -15,7 +15,6 @@ export async function commentForReaders(sql: Sql): Promise<void> {
   if (missing.length > 0) await sql.run(missing.map((each) => `COMMENT ON ${each};`).join('\n'))
 }
 
-/** Returns new comments for columns whose comment an older program wrote, or whose type has changed. */
 async function outdatedColumns(sql: Sql): Promise<CommentClause[]> {
   const documented = reports
     .map(tableOf)

@@ -44,7 +44,6 @@ function scopeCondition(report: Declaration, scope: string): string {
 }
 
 interface ColumnRemoval {
-  /** Assignments of an UPDATE, which set private columns, the original JSON and the fingerprint to NULL. */
   readonly sets: readonly string[]
   /** Discovered columns that become VARCHAR, because their current type can't store a hash. */
   readonly toText: readonly DiscoveredColumn[]
