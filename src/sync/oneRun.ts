@@ -21,6 +21,7 @@ export interface RunEnd<R> {
   readonly run?: R
 }
 
+/** If `work` throws, stores the error and returns it in the outcome. */
 export async function oneRun<R extends ReportRun>(
   context: SyncContext,
   ask: RunRequest,

@@ -32,6 +32,7 @@ const withoutPassword = (address: string): string =>
     .replace(/(:\/\/[^:@/]*):.*@/s, '$1:***@')
     .replace(/password\s*=\s*('(?:[^'\\]|\\.)*'?|(?:[^\s\\]|\\.)+)/gis, 'password=***')
 
+/** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
   const database = await Database.open(':memory:', { ...others, shared: lakeName(place) })

@@ -146,6 +146,7 @@ function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>):
   return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
 }
 
+/** Returns the loads that rejected rows of the report, oldest first. `rows` counts the rows that can be loaded again. */
 export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
   return sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,

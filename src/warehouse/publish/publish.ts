@@ -125,6 +125,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
   })
 }
 
+/** Reads all rows of the copy at `path`. If this fails, throws WAREHOUSE_CORRUPT for the warehouse `from`. */
 async function readWhole(path: string, { from, damaged }: { from: string; damaged: readonly number[] }): Promise<void> {
   try {
     await using copy = await Database.open(path, { readOnly: true, memory: READER_MEMORY })
