@@ -136,7 +136,6 @@ export const filesExhausted = (thrown: unknown): SyncError =>
     cause: thrown,
   })
 
-/** Returns the result of `work`, or `otherwise` if `work` throws. */
 export function attempt<T>(work: () => T, otherwise: T): T {
   try {
     return work()

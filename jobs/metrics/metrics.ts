@@ -23,7 +23,7 @@ export interface MetricsOptions {
 export type Books = () => Promise<readonly BookFigures[]>
 export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<string, number>>>>>
 
-/** Time limit for reading the warehouse or a queue, because Prometheus waits only 10 s for a response. */
+/** Prometheus waits only 10 s for a response, so warehouse and queues must answer within this time. */
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
@@ -196,7 +196,6 @@ function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, 
   if (state === 'failed') errors.inc({ report, code: String(facts['code']) })
 }
 
-/** HTTP statuses of failed token requests (spec §4), as values of the label `status`. */
 const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', '504']
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 

@@ -118,11 +118,11 @@ export const durationProblem: Check = (text) => {
   return ms > REACH_MS_MAX ? 'must be at most 3650d' : undefined
 }
 
-/** Checks `history` and `rejected_keep`. Runs read the stored windows of the last day, so `1d` is the minimum. */
+/** Rejects less than `1d`, because runs read the stored windows of the last day. */
 export const historyProblem: Check = (text) =>
   durationProblem(text) ?? ((parseDuration(text) ?? 0) < DAY_MS ? 'must be at least 1d' : undefined)
 
-/** Checks the maximum age of a mark. `0s` is rejected, because each mark is a little behind the present. */
+/** Rejects `0s`, because each mark is a little behind the present. */
 export const lagProblem: Check = (text) =>
   durationProblem(text) ?? (parseDuration(text) === 0 ? 'must be more than 0s, such as 1h' : undefined)
 

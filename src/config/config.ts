@@ -22,7 +22,7 @@ export type { Problem } from './problems.ts'
 export { jsonSchema, type Limits } from './raw.ts'
 export type * from './shape.ts'
 
-/** Reads and checks the configuration. Throws CONFIG_INVALID with all problems. */
+/** Throws CONFIG_INVALID with all problems. */
 export async function loadConfig(given: ConfigSources): Promise<Config> {
   const sources = await readSources(given)
   const { env, folder, file } = sources
@@ -79,10 +79,10 @@ function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawC
   return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
-/** Returns the line of a problem. Problems of environment variables are sorted last. */
+/** Problems of environment variables are sorted last. */
 const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
-/** Freezes a value and all values inside it, except URLs and secrets, which cannot be frozen. */
+/** Freezes all values inside, too, except URLs and secrets, which cannot be frozen. */
 function frozen<T>(value: T): T {
   if (typeof value !== 'object' || value === null || value instanceof URL || value instanceof Secret) return value
   for (const inner of Object.values(value)) frozen(inner)

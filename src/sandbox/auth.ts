@@ -128,13 +128,11 @@ function failureOf(property: string, given: unknown): { property: string; messag
   return given === '' && property !== 'scopes' ? [{ property, message: `${property} is required.` }] : []
 }
 
-/** A request without scopes gets the client's default scopes (spec §4). */
 function requestedScopes(scopes: unknown, client: SandboxClient): readonly string[] {
   const requested = typeof scopes === 'string' ? scopes.split(' ').filter((scope) => scope !== '') : []
   return requested.length === 0 ? client.scopes : requested
 }
 
-/** The audit of enquiries needs two permissions (spec §7). */
 function isForbidden(client: SandboxClient, endpoint: NamedEndpoint): boolean {
   const needed =
     endpoint.report === 'enquiry_audit_entries'

@@ -53,7 +53,6 @@ const Options = z.object({
   /** If undefined, each array has a random number of items from 0 to 5. */
   itemsPerCollection: atLeast(0).optional(),
   collections: z.boolean().default(true),
-  /** If undefined, each field has a random style. */
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),

@@ -22,7 +22,7 @@ export async function openPublished(
   return refuseNewer(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
 }
 
-/** Opens a file for reading. Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
+/** Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
 export const openToRead = async (path: string, memory: string): Promise<Database> =>
   refuseNewer(await Database.open(path, { readOnly: true, memory }))
 
@@ -36,13 +36,12 @@ async function refuseNewer(database: Database): Promise<Database> {
   }
 }
 
-/** Opens the warehouse itself for reading: the file, or the lake. */
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
     ? openToRead(warehouse, limits.queryMemory)
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
-/** Returns whether the warehouse exists. For a lake, returns true without a check. */
+/** Returns true for a lake, without a check. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {

@@ -64,7 +64,6 @@ export interface Definition extends Endpoint {
 export interface CollectionKind {
   readonly field: string
   readonly flag: string
-  /** `many`: the field contains an array of items. `one`: it contains an object or null. */
   readonly holds: 'many' | 'one'
   /** If undefined, a row has this collection in every status. */
   readonly onlyIn?: string
