@@ -28,6 +28,7 @@ export interface LogOptions {
   readonly keep?: ((line: string) => void) | undefined
 }
 
+const LEVEL_DEBUG = 20
 const MASK = '[secret]'
 
 const SECRET_FIELDS = [
@@ -52,8 +53,13 @@ const GUARDED_LENGTH_MIN = 4
 export function createLog({ level, destination, keep, pretty = process.stderr.isTTY }: LogOptions): GuardedLog {
   const guarded = new Set<string>()
   const target = destination ?? pino.destination({ dest: 2, sync: true })
-  const readable = pretty ? prettyFactory({ colorize: destination === undefined, ignore: 'pid,hostname' }) : undefined
   const shownFrom = pino.levels.values[level] ?? Infinity
+  // A person who asks for level `debug` sees the fields of each line. Otherwise, a line shows only what to do.
+  const hideObject = shownFrom > LEVEL_DEBUG
+  const messageFormat = (line: Record<string, unknown>) =>
+    `${String(line['msg'] ?? '')}${hideObject && typeof line['cure'] === 'string' ? `\n    what to do: ${line['cure']}` : ''}`
+  const colorize = destination === undefined
+  const readable = pretty ? prettyFactory({ colorize, ignore: 'pid,hostname', hideObject, messageFormat }) : undefined
   const masking = {
     write: (line: string) => {
       const masked = withoutSecrets(line, guarded)

@@ -2,7 +2,7 @@
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
 
-export type WorkKind = 'run' | 'walk' | 'request' | 'token' | 'load' | 'publish'
+export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'
 
 /** Names, numbers and codes for metrics and traces. Facts contain no rows, bodies or secrets. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>

@@ -5,6 +5,7 @@ import type { Log } from '../../src/log.ts'
 import type { Figures, ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import type { Progress } from '../../src/sync/context.ts'
 import type { RunKind } from '../../src/warehouse/books/books.ts'
+import { counted } from '../../src/words.ts'
 
 export type { RunKind }
 export const RUN_KINDS = ['incremental', 'backfill', 'reconcile'] as const satisfies readonly RunKind[]
@@ -95,8 +96,8 @@ type Counts = Pick<Figures, 'inserted' | 'updated' | 'deleted' | 'rejected' | 'm
 
 /** Example: `['3 new', '1 rejected']`. */
 export function notableFigures({ inserted, updated, deleted, rejected, misfits }: Counts): string[] {
-  const counted = { new: inserted, changed: updated, deleted, rejected, misfits }
-  return Object.entries(counted).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
+  const figures = { new: inserted, changed: updated, deleted, rejected, misfits }
+  return Object.entries(figures).flatMap(([name, rows]) => (rows === 0 ? [] : [`${rows} ${name}`]))
 }
 
 export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): void {
@@ -114,6 +115,6 @@ export function logOutcome(log: Log, kind: RunKind, outcome: ReportOutcome): voi
   const { rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late } = figures
   const counts = { pages, rows, inserted, updated, deleted, rejected, misfits, childrenWritten, schemaChanges, late }
   const shown = notableFigures(figures)
-  const what = `${pages} pages, ${rows} rows${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`
+  const what = `${counted(pages, 'page')}, ${counted(rows, 'row')}${shown.length === 0 ? '' : ` (${shown.join(', ')})`}`
   log.info({ ...fields, ...counts }, `${name}: ${what} in ${(elapsedMs / 1_000).toFixed(1)} s`)
 }

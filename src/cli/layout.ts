@@ -1,13 +1,11 @@
 /** Formats results for people: numbers, durations, times and tables. */
+import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
 import type { Output } from './shell.ts'
 
-export const grouped = (value: number): string => value.toLocaleString('en-US')
-
-/** Returns, for example, `1 page` or `12 pages`. */
-export const counted = (value: number, noun: string): string => `${grouped(value)} ${noun}${value === 1 ? '' : 's'}`
+export { counted, grouped } from '../words.ts'
 
 const MINUTE_S = 60
 const HOUR_S = 3_600
@@ -67,10 +65,10 @@ export const zeroColumns = (...heads: readonly string[]): Column[] =>
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
-  width: number = Number.POSITIVE_INFINITY,
+  width: number = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
 ): string {
   const drawn = drawTable(columns, rows)
-  if (drawn.split('\n').every((text) => text.length <= width)) return drawn
+  if (drawn.split('\n').every((text) => text.length <= width)) return hasStates(columns) ? withColours(drawn) : drawn
   const hidden = columns.findLastIndex(
     ({ narrow }, index) =>
       narrow === 'hide' || (narrow === 'hide zeros' && rows.every((row) => ['', '0'].includes(row[index] ?? ''))),
@@ -108,9 +106,25 @@ function valueLines(columns: readonly Column[], rows: readonly (readonly string[
       return [`${head.padEnd(indent)}${first}\n`, ...more.map((text) => `${' '.repeat(indent)}${text}\n`)].join('')
     }),
   )
-  return blocks.map((lines) => lines.join('')).join('\n')
+  const text = blocks.map((lines) => lines.join('')).join('\n')
+  return hasStates(columns) ? withColours(text) : text
 }
 
+const hasStates = (columns: readonly Column[]): boolean => ['state', 'result'].includes(columns[1]?.head ?? '')
+
+const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
+  ...{ done: 'green', ok: 'green', running: 'green', failed: 'red', fail: 'red' },
+  ...{ paused: 'yellow', blocked: 'yellow', stopped: 'yellow', warn: 'yellow', off: 'dim', 'never run': 'dim' },
+}
+const STATES = new RegExp(`^(\\S+ +)(${Object.keys(COLOURS).join('|')})(?= |$)`, 'gm')
+
+/** Colours the states in the second column. Output that is no terminal, and the variable NO_COLOR, switch colours off. */
+const withColours = (text: string): string =>
+  text.replaceAll(STATES, (_, start: string, state: string) => {
+    return `${start}${styleText(COLOURS[state] ?? 'dim', state, { stream: process.stdout })}`
+  })
+
+/** Breaks a text between words. A word that is longer than `width` stays whole. */
 function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

@@ -65,9 +65,12 @@ export class LiveProgress implements ProgressView {
 
   #drawText(): string {
     const now = this.#clock.monotonicMs()
-    const lines = [...this.#running.values()].map((running) => progressLine(running.progress, now - running.startedMs))
+    const width = this.#out.columns - 1
+    const lines = [...this.#running.values()].map((running) =>
+      progressLine(running.progress, now - running.startedMs, width),
+    )
     this.#drawn = lines.length
-    return lines.map((line) => `${line.slice(0, this.#out.columns - 1)}\n`).join('')
+    return lines.map((line) => `${line.slice(0, width)}\n`).join('')
   }
 
   #eraseText(): string {
@@ -75,22 +78,29 @@ export class LiveProgress implements ProgressView {
   }
 }
 
-/** Returns, for example, `events       12 pages     6,000 rows     850 rows/s  40 s left`. */
-export function progressLine({ report, pages, rows, rowsExpected, windows }: Progress, elapsedMs: number): string {
+/**
+ * Returns, for example, `events       12 pages     6,000 rows     850 rows/s  40 s left`. If `width` is too small, leaves
+ * out the last parts, so that no number is cut.
+ */
+export function progressLine(progress: Progress, elapsedMs: number, width = Number.POSITIVE_INFINITY): string {
+  const { report, pages, rows, rowsExpected, windows } = progress
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000
   const rowsLeft = rowsExpected === undefined ? 0 : rowsExpected - rows
   const byRows = rate === undefined || rate === 0 || rowsLeft <= 0 ? undefined : (rowsLeft / rate) * 1_000
   const msLeft = windows === undefined ? byRows : windows.msLeft
   const pace = rate === undefined ? '' : `${grouped(Math.round(rate))} rows/s`
-  return [
+  const parts = [
     report.padEnd(22),
     counted(pages, 'page').padStart(12),
     counted(rows, 'row').padStart(15),
     (windows === undefined ? pace : windowsText(windows)).padStart(windows === undefined ? 15 : 20),
     msLeft === undefined ? '' : `${duration(msLeft)} left`,
   ]
-    .join('  ')
-    .trimEnd()
+  const whole = parts.join('  ').trimEnd()
+  if (whole.length <= width) return whole
+  const narrow = parts.map((part) => part.trim()).filter((part) => part !== '')
+  while (narrow.length > 1 && narrow.join('  ').length > width) narrow.pop()
+  return narrow.join('  ')
 }
 
 export const windowsText = ({ done, failed, total }: NonNullable<Progress['windows']>): string =>

@@ -26,7 +26,13 @@ export function loggingWork(log: Log, clock: Pick<Clock, 'monotonicMs'>): Observ
     const end = (facts: Facts, ms: number, code?: string) => {
       const { run_id: _, ...shown } = facts
       const fields = { what, report, runId: runs.getStore(), ...shown, ...(code && { code }), ms: Math.round(ms) }
-      log.debug(fields, `${report ?? ''} ${what}`.trim())
+      const details = Object.entries({ ...shown, code }).flatMap(([name, value]) =>
+        value === undefined ? [] : `${name} ${value}`,
+      )
+      log.debug(
+        fields,
+        `${report === undefined ? '' : `${report} `}${what}: ${[...details, `${fields.ms} ms`].join(', ')}`,
+      )
     }
     return measure(subject, work, { clock, end })
   }

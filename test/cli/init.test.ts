@@ -141,7 +141,9 @@ async function typed(child: ChildProcessWithoutNullStreams, said: () => string, 
 }
 
 describe('tidemark init on a terminal', () => {
-  it('asks for each setting, hides the secret, and asks before it replaces', { tags: 'long' }, async () => {
+  it('asks for each setting, hides the secret, asks again for a wrong one, and asks before it replaces', {
+    tags: 'long',
+  }, async () => {
     await using spot = await aSpot()
     await writeFile(path.join(spot.folder, 'tidemark.yaml'), '# mine\n')
     const child = spawn('script', onTerminal(process.execPath, LAUNCHER, 'init'), {
@@ -155,8 +157,11 @@ describe('tidemark init on a terminal', () => {
     await typed(child, said, ['Replace tidemark.yaml', 'y'])
     await typed(child, said, ['Address of the reporting service', spot.sandbox.url])
     await typed(child, said, ['Client identifier', 'acme'])
-    await typed(child, said, ['Client secret', SECRET_TEXT])
+    await typed(child, said, ['Client secret', 'wrong'])
     await typed(child, said, ['Currencies', 'EUR'])
+    await typed(child, said, ['Enter another client secret?', 'y'])
+    const before = text.length
+    await typed(child, () => text.slice(before), ['Client secret', SECRET_TEXT])
     const [code] = (await ended) as [number]
     expect({ code, text }).toEqual({ code: 0, text: expect.stringContaining('wrote tidemark.yaml and .env') })
     expect(text).not.toContain('hunter2')

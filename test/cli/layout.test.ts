@@ -1,6 +1,7 @@
 /** Tables on terminals of every width: no line is longer than the terminal, and no word is cut. */
+import { stripVTControlCharacters } from 'node:util'
 import { array, assert, integer, property, stringMatching, tuple } from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type Column, table } from '../../src/cli/layout.ts'
 
 const COLUMNS: readonly Column[] = [
@@ -23,6 +24,16 @@ describe('a table', () => {
   it('has all columns where there is room', () => {
     expect(head()).toBe('report   state       rows  last run              deleted  rejected')
     expect(head(68)).toBe(head())
+  })
+
+  it('colours the states on a terminal, also in the narrow form, and changes no width', () => {
+    vi.stubEnv('FORCE_COLOR', '1')
+    vi.stubEnv('NO_COLOR', undefined)
+    const drawn = [table(COLUMNS, ROWS), table(COLUMNS, ROWS, 24)]
+    vi.unstubAllEnvs()
+    for (const text of drawn) expect(text).toContain('\u001B[32mdone\u001B[39m')
+    const plain = drawn.map((text) => stripVTControlCharacters(text))
+    expect(plain).toEqual([table(COLUMNS, ROWS), table(COLUMNS, ROWS, 24)])
   })
 
   it('hides zeros and then what is least important, and never a number of rejected rows', () => {

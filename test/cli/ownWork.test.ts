@@ -36,7 +36,11 @@ describe('a run from the command line', () => {
     const { reports } = JSON.parse(synced.stdout) as { reports: { report: string; run_id: string }[] }
     const runId = reports.find(({ report }) => report === 'events')?.run_id ?? ''
     const lines = await said(runId)
-    expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['events request', 'events load', 'events run']))
+    const messages = lines.map(({ msg }) => msg).join('\n')
+    expect(messages).toMatch(/^events request: status 200, bytes \d+, \d+ ms$/m)
+    expect(messages).toMatch(/^events page: page \d+, rows 40, bytes \d+, \d+ ms$/m)
+    expect(messages).toMatch(/^events load: rows 40, inserted 40, /m)
+    expect(messages).toMatch(/^events run: .*state done, /m)
     const told = [expect.objectContaining({ msg: expect.stringContaining('events: done, ') as string, inserted: 40 })]
     expect(lines.filter(({ state, what }) => state === 'done' && what === undefined)).toEqual(told)
     expect(await said('events')).toEqual(lines)

@@ -60,6 +60,8 @@ describe('progress on a terminal', () => {
   it('shows pages, rows, pace and the time that is left', () => {
     expect(progressLine(events, 6_000)).toMatch(/^events +12 pages +6,000 rows +1,000 rows\/s {2}12 s left$/)
     expect(progressLine({ ...events, rowsExpected: undefined }, 6_000)).toMatch(/rows\/s$/)
+    expect(progressLine(events, 6_000, 48)).toBe('events  12 pages  6,000 rows  1,000 rows/s')
+    expect(progressLine(events, 6_000, 20)).toBe('events  12 pages')
   })
 
   it('shows the windows of a backfill, those that failed, and the time that is left', () => {

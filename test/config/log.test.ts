@@ -52,7 +52,7 @@ describe.each([
   })
 
   it('guards children that were there before the secret was known', () => {
-    const { log, output } = listening('info', pretty)
+    const { log, output } = listening('debug', pretty)
     const child = log.child({ run: 7 })
     log.guard(new Secret('late-secret'))
     child.info('it is late-secret')
@@ -93,5 +93,27 @@ describe('fields', () => {
     log.warn('loud')
     expect(output()).toContain('loud')
     expect(output()).not.toContain('quiet')
+  })
+})
+
+describe('the log on a terminal', () => {
+  const written = (level: LogLevel) => {
+    const { log, output } = listening(level, true)
+    log.info({ runId: 'run-7', pages: 1, rows: 3 }, 'events: 1 page, 3 rows in 0.1 s')
+    log.warn({ runId: 'run-8', code: 'DISK_FULL', cure: 'Free some space.' }, 'events: failed: no space is left')
+    return output()
+  }
+
+  it('has one line for a run, and for a failure what to do', () => {
+    expect(written('info').split('\n')).toEqual([
+      expect.stringMatching(/INFO: events: 1 page, 3 rows in 0.1 s$/),
+      expect.stringMatching(/WARN: events: failed: no space is left$/),
+      '    what to do: Free some space.',
+      '',
+    ])
+  })
+
+  it('has all fields at level debug', () => {
+    expect(written('debug')).toMatch(/runId: "run-7"[^]*pages: 1[^]*code: "DISK_FULL"/)
   })
 })

@@ -81,7 +81,7 @@ const COLUMNS: readonly Column[] = [
   ...rightColumns('windows'),
   ...zeroColumns('failed'),
   { head: 'pages', align: 'right', narrow: 'hide' },
-  ...rightColumns('rows', 'new', 'changed'),
+  ...rightColumns('rows read', 'new', 'changed'),
   ...zeroColumns('deleted', 'rejected'),
 ]
 
@@ -168,7 +168,7 @@ function outcomeDocument({ backfillId, state, range, figures, failures }: Backfi
 const PLAN_COLUMNS: readonly Column[] = [
   ...rightColumns('window'),
   ...leftColumns('from', 'to', 'scope'),
-  ...rightColumns('rows', 'requests'),
+  ...rightColumns('rows to read', 'requests'),
 ]
 const WINDOWS_SHOWN = 20
 

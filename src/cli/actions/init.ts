@@ -11,7 +11,7 @@ import { Secret } from '../../secret.ts'
 import { type Finding, findingsText } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
-import { type Answers, answersOf, promptYesOrNo, type InitSettings } from '../init/answers.ts'
+import { type Answers, answersOf, promptSecret, promptYesOrNo, type InitSettings } from '../init/answers.ts'
 import {
   contentOf,
   ignoreSecrets,
@@ -36,9 +36,9 @@ export interface InitOptions extends InitSettings {
 export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { out, cwd } = shell
   await refuseToReplace(shell, options)
-  const answers = await answersOf(shell, options)
-  const findings = await tryOut(shell, answers, options)
-  if (findings === undefined) return 1
+  const tested = await tryOut(shell, await answersOf(shell, options), options)
+  if (tested === undefined) return 1
+  const { answers, findings } = tested
   const secrets = secretsText(answers, await contentOf(cwd, SECRETS_FILE))
   await writeFile(path.join(cwd, SETTINGS_FILE), settingsText(answers, unreadableIn(findings)))
   await writeSecrets(cwd, secrets)
@@ -69,11 +69,16 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-/** Returns undefined if a test fails and the user wants no files. */
-async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<readonly Finding[] | undefined> {
+interface Tested {
+  readonly answers: Answers
+  readonly findings: readonly Finding[]
+}
+
+/** Tests the settings. The user can correct a refused secret. Returns undefined if the user wants no files. */
+async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<Tested | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
-  if (options.try === false) return []
+  if (options.try === false) return { answers, findings: [] }
   const log = createLog({ level: logLevelOf(shell.env, 'error') })
   await using client = clientOf(config, { clock, log, attemptsMax: 2 })
   out.write('Trying it…\n')
@@ -82,14 +87,21 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
   const findings = [network, ...service]
   out.write(findingsText(findings, widthOf(out)))
   const isLost = findings.some(({ check, verdict }) => verdict === 'fail' && (check === 'network' || check === 'token'))
-  if (!isLost) return findings
+  if (!isLost) return { answers, findings }
+  const isRefused = findings.some(({ code }) => code === 'CREDENTIALS_REFUSED')
+  if (isRefused && isTyped(shell) && (await promptYesOrNo(shell, 'Enter another client secret?', true)))
+    return tryOut(shell, { ...answers, secret: await promptSecret() }, options)
   if (options.force === true || (await promptYesOrNo(shell, 'It does not work yet. Write the files all the same?')))
-    return findings
+    return { answers, findings }
   out.write('\nNothing was written. Correct what failed and run init again, or skip the tests with --no-try.\n')
   return undefined
 }
 
-/** The working folder does not exist, so no settings file is read. */
+/** A secret from the environment is not asked for again, because the environment would replace the new one. */
+const isTyped = ({ env, isInteractive }: Shell): boolean =>
+  isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
+
+/** Creates a configuration from the answers only. The working folder does not exist, so no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

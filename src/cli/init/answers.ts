@@ -40,7 +40,7 @@ export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitS
   return {
     baseUrl: baseUrl ?? (await PROMPTS.baseUrl()).trim(),
     clientId: clientId ?? (await PROMPTS.clientId()).trim(),
-    secret: secret || new Secret(await PROMPTS.secret()),
+    secret: secret || (await promptSecret()),
     currencies: listOf(currencies ?? (isInteractive ? await PROMPTS.currencies() : '')),
     warehouse,
   }
@@ -77,8 +77,11 @@ const PROMPTS = {
     ),
 }
 
-export const promptYesOrNo = async ({ isInteractive }: Shell, message: string): Promise<boolean> =>
-  isInteractive && promptFor(({ confirm }) => confirm({ message, default: false }))
+export const promptSecret = async (): Promise<Secret> => new Secret(await PROMPTS.secret())
+
+/** Asks the user for yes or no. Returns false without a terminal. */
+export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, preselected = false): Promise<boolean> =>
+  isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 
 /** Imports the package for prompts only when it is needed, so that commands start fast. */
 export async function promptFor<T>(

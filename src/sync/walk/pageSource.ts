@@ -10,6 +10,7 @@ import { MalformedJson } from '../../staging/jsonBytes.ts'
 import type { PrivatePages } from '../../staging/privatePage.ts'
 import { EMPTY_PAGE, scanInSlices, type ScannedPage, type ScanPlan } from '../../staging/scanPage.ts'
 import { privatePagesOf } from '../privacy.ts'
+import { unobserved } from '../../observe.ts'
 import type { WalkContext } from '../context.ts'
 
 export interface PagePlan {
@@ -91,18 +92,21 @@ export class PageSource {
     const { report } = this.#plan
     this.#checkLength()
     if (this.pages >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
-    const answer = await this.#context.client.read(
-      {
-        report: report.name,
-        path: pathOf(report, question),
-        body: bodyOf(report, question, { number: sent, size }),
-        scope: report.scope,
-        forbids: this.#plan.forbidsOnlyRecord === true ? 'request' : 'report',
-        priority: this.#context.priority,
-        parse: (bytes) => this.#parse(bytes),
-      },
-      this.#context.signal,
-    )
+    const { client, observe = unobserved, priority, signal } = this.#context
+    const request = {
+      report: report.name,
+      path: pathOf(report, question),
+      body: bodyOf(report, question, { number: sent, size }),
+      scope: report.scope,
+      forbids: this.#plan.forbidsOnlyRecord === true ? ('request' as const) : ('report' as const),
+      priority,
+      parse: (bytes: Buffer) => this.#parse(bytes),
+    }
+    const answer = await observe({ what: 'page', report: report.name, facts: { page: sent } }, async (note) => {
+      const read = await client.read(request, signal)
+      note({ rows: read.value.rowCount, bytes: read.bytes })
+      return read
+    })
     this.pages += 1
     this.#learn(answer.value, size)
     this.firstServedAt = earliest(this.firstServedAt ?? answer.servedAt, answer.servedAt)
