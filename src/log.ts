@@ -56,8 +56,8 @@ export function createLog({ level, destination, keep, pretty = process.stderr.is
   const shownFrom = pino.levels.values[level] ?? Infinity
   // A person who asks for level `debug` sees the fields of each line. Otherwise, a line shows only what to do.
   const hideObject = shownFrom > LEVEL_DEBUG
-  const messageFormat = (line: Record<string, unknown>) =>
-    `${String(line['msg'] ?? '')}${hideObject && typeof line['cure'] === 'string' ? `\n    what to do: ${line['cure']}` : ''}`
+  const messageFormat = ({ msg, cure }: { msg?: string; cure?: string }) =>
+    `${msg ?? ''}${hideObject && cure !== undefined ? `\n    what to do: ${cure}` : ''}`
   const colorize = destination === undefined
   const readable = pretty ? prettyFactory({ colorize, ignore: 'pid,hostname', hideObject, messageFormat }) : undefined
   const masking = {

@@ -112,16 +112,21 @@ function valueLines(columns: readonly Column[], rows: readonly (readonly string[
 
 const hasStates = (columns: readonly Column[]): boolean => ['state', 'result'].includes(columns[1]?.head ?? '')
 
-const COLOURS: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
-  ...{ done: 'green', ok: 'green', running: 'green', failed: 'red', fail: 'red' },
-  ...{ paused: 'yellow', blocked: 'yellow', stopped: 'yellow', warn: 'yellow', off: 'dim', 'never run': 'dim' },
-}
-const STATES = new RegExp(`^(\\S+ +)(${Object.keys(COLOURS).join('|')})(?= |$)`, 'gm')
+type Colour = 'green' | 'yellow' | 'red' | 'dim'
+const COLOURS = new Map<string, Colour>(
+  Object.entries({
+    green: ['done', 'ok', 'running'],
+    yellow: ['paused', 'blocked', 'stopped', 'warn'],
+    red: ['failed', 'fail'],
+    dim: ['off', 'never run'],
+  }).flatMap(([colour, states]) => states.map((state) => [state, colour as Colour])),
+)
+const STATES = new RegExp(`^(\\S+ +)(${[...COLOURS.keys()].join('|')})(?= |$)`, 'gm')
 
 /** Colours the states in the second column. Output that is no terminal, and the variable NO_COLOR, switch colours off. */
 const withColours = (text: string): string =>
   text.replaceAll(STATES, (_, start: string, state: string) => {
-    return `${start}${styleText(COLOURS[state] ?? 'dim', state, { stream: process.stdout })}`
+    return `${start}${styleText(COLOURS.get(state) ?? 'dim', state, { stream: process.stdout })}`
   })
 
 /** Breaks a text between words. A word that is longer than `width` stays whole. */

@@ -96,14 +96,14 @@ describe('fields', () => {
   })
 })
 
-describe('the log on a terminal', () => {
-  const written = (level: LogLevel) => {
-    const { log, output } = listening(level, true)
-    log.info({ runId: 'run-7', pages: 1, rows: 3 }, 'events: 1 page, 3 rows in 0.1 s')
-    log.warn({ runId: 'run-8', code: 'DISK_FULL', cure: 'Free some space.' }, 'events: failed: no space is left')
-    return output()
-  }
+const written = (level: LogLevel) => {
+  const { log, output } = listening(level, true)
+  log.info({ runId: 'run-7', pages: 1, rows: 3 }, 'events: 1 page, 3 rows in 0.1 s')
+  log.warn({ runId: 'run-8', code: 'DISK_FULL', cure: 'Free some space.' }, 'events: failed: no space is left')
+  return output()
+}
 
+describe('the log on a terminal', () => {
   it('has one line for a run, and for a failure what to do', () => {
     expect(written('info').split('\n')).toEqual([
       expect.stringMatching(/INFO: events: 1 page, 3 rows in 0.1 s$/),
