@@ -59,6 +59,7 @@ const CODES = {
   QUEUE_UNFIT: { retry: 'never' },
   QUEUE_LOCKED: { retry: 'transient' },
   WORKER_LOST: { retry: 'transient' },
+  DELIVERY_FAILED: { retry: 'transient' },
   // console
   CONSOLE_PORT_TAKEN: { retry: 'never' },
   CONSOLE_LOGIN_NEEDED: { retry: 'never' },

@@ -11,7 +11,7 @@ import { toMillis } from '../../src/instant.ts'
 import { type Observe, type Facts, measure, type Subject } from '../../src/observe.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import { createMeters, type Meters } from './metricDefinitions.ts'
-import { NOTICE_EVENTS } from '../notify/memory.ts'
+import { MESSAGE_EVENTS } from '../notify/memory.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 export interface MetricsOptions {
@@ -207,5 +207,5 @@ function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters,
     for (const status of ['200', '500', ...NO_ANSWER]) requests.inc({ report, status }, 0)
   }
   for (const status of ['200', ...TOKEN_FAILURES, ...NO_ANSWER]) tokenRequests.inc({ status }, 0)
-  for (const event of NOTICE_EVENTS) notices.inc({ event, outcome: 'given up' }, 0)
+  for (const event of MESSAGE_EVENTS) notices.inc({ event, outcome: 'dropped' }, 0)
 }

@@ -4,9 +4,9 @@ import type { NotifyConfig, ReportConfig } from '../../src/config/config.ts'
 import { advisedOverlap } from '../../src/config/units.ts'
 import { MINUTE_MS, toMillis } from '../../src/instant.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import type { Failures, Notice } from './memory.ts'
+import type { Failures, Message } from './memory.ts'
 
-export interface Condition extends Pick<Notice, 'event' | 'report' | 'code' | 'message' | 'cure'> {
+export interface Condition extends Pick<Message, 'event' | 'report' | 'code' | 'message' | 'cure'> {
   /** Identifies a condition from its beginning to its end. Example: `paused events`. */
   readonly key: string
 }

@@ -1,30 +1,44 @@
-/** Stores the notifier's state in a file next to the warehouse. An unreadable file counts as empty. */
+/** Stores in a file next to the warehouse which conditions were reported, and what each receiver has not accepted. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
-import { replaceText } from '../../src/files.ts'
+import { removeTemporaryFiles, replaceText } from '../../src/files.ts'
+import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
 const report = z.enum(reportNames)
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
+/** The events of all messages. `tidemark check --notify` sends `notify.test`. */
+export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const
 
-const Notice = z.object({
+/** A notice about a condition, or a message about new data in a report. */
+export const Message = z.object({
   id: z.string(),
-  event: z.enum(NOTICE_EVENTS),
-  state: z.enum(['firing', 'resolved']),
-  report,
+  event: z.enum(MESSAGE_EVENTS),
+  state: z.enum(['firing', 'resolved']).optional(),
+  /** The same text at the beginning and at the end of a condition. Example: `paused events`. */
+  condition: z.string().optional(),
+  report: report.optional(),
   code: z.string().optional(),
   message: z.string(),
-  cure: z.string(),
+  cure: z.string().optional(),
   at: z.string(),
   /** Host of the service, so that a receiver can distinguish several installations. */
   service: z.string(),
   host: z.string(),
+  data: z.custom<Omit<ChangedReport, 'report'>>((value) => typeof value === 'object').optional(),
 })
-export type Notice = z.infer<typeof Notice>
+export type Message = z.infer<typeof Message>
 
-const Waiting = z.object({ notice: Notice, tries: z.number(), dueMs: z.number() })
-export type Waiting = z.infer<typeof Waiting>
+const ReceiverState = z.object({
+  /** Messages that the receiver has not accepted, oldest first. */
+  waiting: z.array(Message),
+  /** The end of the last message of each report. A report without a cursor is reported from its beginning. */
+  cursors: z.partialRecord(report, z.string()),
+  /** Undefined if the last message was accepted. */
+  failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
+})
+export type ReceiverState = z.infer<typeof ReceiverState>
 
 /** The number of failures of one report and one kind of run since the last success, and the newest error. */
 const Failures = z.object({
@@ -35,25 +49,32 @@ const Failures = z.object({
   message: z.string(),
   cure: z.string(),
 })
-
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
   /** The notices of conditions that have not ended. The key identifies the condition. Example: `paused events`. */
-  told: z.record(z.string(), Notice),
+  told: z.record(z.string(), Message),
   failures: z.array(Failures),
-  waiting: z.array(Waiting),
+  /** Maps the name of a receiver to its state. Example: `notify.data.pipeline`. */
+  receivers: z.record(z.string(), ReceiverState),
 })
-export type Memory = z.infer<typeof Memory>
 
-/** Returns the state of a notifier that has never run. */
-export const emptyMemory = (): Memory => ({ told: {}, failures: [], waiting: [] })
+export const noticesFileOf = (warehouse: string): string => `${warehouse}.notices.json`
 
-export const readMemory = (file: string): Promise<Memory> =>
-  readFile(file, 'utf8')
+/** Returns the stored state. If the file is missing or unreadable, each receiver starts from the beginning. */
+export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =>
+  readFile(noticesFileOf(warehouse), 'utf8')
     .then((text) => Memory.parse(JSON.parse(text)))
-    .catch(emptyMemory)
+    .catch(() => ({ told: {}, failures: [], receivers: {} }))
 
-/** Writes the file. If writing fails, for example on a full disk, the worker continues with the state in memory. */
-export const writeMemory = (file: string, memory: Memory): Promise<void> =>
-  replaceText(file, JSON.stringify(memory)).catch(() => undefined)
+/** The state in the process that owns the warehouse. No other process writes the file. */
+export async function openNoticeBook(warehouse: string) {
+  const file = noticesFileOf(warehouse)
+  await removeTemporaryFiles(file).catch(() => undefined)
+  const memory = await readMemory(warehouse)
+  let writing = Promise.resolve()
+  // If writing fails, for example on a full disk, the worker continues with the state in memory.
+  const write = () => replaceText(file, JSON.stringify(memory)).catch(() => undefined)
+  return { memory, save: () => (writing = writing.then(write)) }
+}
+export type NoticeBook = Awaited<ReturnType<typeof openNoticeBook>>

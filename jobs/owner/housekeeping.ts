@@ -17,8 +17,8 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
-  /** Called after the publication of each new copy. The function must not throw. */
-  readonly onPublished?: (() => Promise<void>) | undefined
+  /** Called after each publication. `replaced` is false if there is no new copy. The function must not throw. */
+  readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
 }
 
@@ -62,10 +62,11 @@ export class Housekeeping {
       return done
     })
     this.#publishedMs = clock.monotonicMs()
-    if (!result.replaced) return result
-    this.#publishTookMs = this.#publishedMs - startedMs
-    log.info({ path: published, ms: Math.round(this.#publishTookMs), ...result.copied }, 'published')
-    await this.#parts.onPublished?.()
+    if (result.replaced) {
+      this.#publishTookMs = this.#publishedMs - startedMs
+      log.info({ path: published, ms: Math.round(this.#publishTookMs), ...result.copied }, 'published')
+    }
+    await this.#parts.onPublished?.(result)
     return result
   }
 

@@ -5,10 +5,10 @@ import { reportNames } from '../../schema/index.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import type { PullAsk } from '../../src/sync/backfill/handover.ts'
 
-export const QUEUES = ['ticks', 'incremental', 'reconcile', 'backfill', 'windows', 'housekeeping', 'control'] as const
-
 /** Only the owner of the warehouse takes jobs from these queues. */
-export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeeping', 'control'] as const
+export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeeping', 'notices', 'control'] as const
+
+export const QUEUES = ['ticks', 'windows', ...OWNER_QUEUES] as const
 
 export type QueueName = (typeof QUEUES)[number]
 
@@ -43,6 +43,10 @@ export const WindowResult = z.object({ directory: z.string() })
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
+/** Delivers the waiting messages of one receiver. Example: `notify.data.pipeline`. */
+export const NoticesJob = z.strictObject({ receiver: z.string() })
+export type NoticesJob = z.infer<typeof NoticesJob>
+
 /** After this number of failed attempts, a job fails. The schedule adds a new job later. */
 const TRIES = { attempts: 6, backoff: { type: 'custom' } } as const satisfies JobsOptions
 
@@ -54,6 +58,8 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
+  // Messages are never given up, because a receiver must not lose one.
+  notices: { attempts: Number.MAX_SAFE_INTEGER, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 

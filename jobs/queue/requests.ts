@@ -8,6 +8,7 @@ import {
   type HousekeepingJob,
   type IncrementalJob,
   JOB_OPTIONS,
+  type NoticesJob,
   OWNER_QUEUES,
   QUEUES,
   type QueueName,
@@ -83,6 +84,11 @@ export class Requests {
 
   housekeeping(work: HousekeepingJob['work']): Promise<void> {
     return this.#add<HousekeepingJob>({ queue: 'housekeeping', name: work, data: { work }, once: work })
+  }
+
+  /** Requests the delivery of a receiver's messages. A receiver has at most one waiting job. */
+  notices(receiver: string): Promise<void> {
+    return this.#add<NoticesJob>({ queue: 'notices', name: receiver, data: { receiver }, once: receiver })
   }
 
   async tick(tick: Tick): Promise<void> {

@@ -21,6 +21,30 @@ export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://rep
 /** Allows a query in the address, such as `?key=…`, because many receivers of webhooks need one. */
 export const webhookProblem: Check = (text) => addressProblem(text, 'https://hooks.example.com/tidemark')
 
+/** Returns the 24 to 64 bytes of a key of the Standard Webhooks specification, or undefined if it has another form. */
+export function signingKey(secret: string): Buffer | undefined {
+  const key = Buffer.from(/^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1] ?? '', 'base64')
+  return key.length >= 24 && key.length <= 64 ? key : undefined
+}
+
+/** Checks the secrets of receivers. A Slack webhook has no other secret than its address. */
+export const RECEIVER_SECRETS = {
+  plain: (key) =>
+    signingKey(key)
+      ? undefined
+      : `must be whsec_ and a key in Base64; "echo whsec_$(openssl rand -base64 32)" makes one`,
+  slack: (url) => webhookProblem(url) && 'must be the address of the Slack webhook',
+  pagerduty: (key) => (/^[\w-]{16,}$/.test(key) ? undefined : 'must be the integration key of a PagerDuty service'),
+} as const satisfies Record<string, Check>
+
+/** A shorter key could be found by trying all combinations. */
+const KEY_CHARS_MIN = 16
+
+export const hashKeyProblem: Check = (key) =>
+  key.length < KEY_CHARS_MIN
+    ? `must have at least ${KEY_CHARS_MIN} characters; "openssl rand -hex 32" makes one`
+    : undefined
+
 function addressProblem(text: string, example: string, hasForbiddenQuery = false): string | undefined {
   if (!URL.canParse(text)) return `must be an address such as ${example}`
   const { username, password, protocol, hostname } = new URL(text)

@@ -13,7 +13,7 @@ import { findingsOf } from './issues.ts'
 import { configInvalid, type Problem, type WhereOf } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'
-import { readClientSecret, readHashKey, readNotifySecret } from './secrets.ts'
+import { readClientSecret, readHashKey, readReceivers } from './secrets.ts'
 import type { Config, ConfigSources } from './shape.ts'
 import { readSources, type Sources } from './sources.ts'
 import { parseYaml, type YamlFile } from './yamlFile.ts'
@@ -33,7 +33,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const places = { sources, whereOf, problems }
   const clientSecret = await readClientSecret(merged.value, places)
   const hashKey = raw && (await readHashKey(raw, places))
-  const notifySecret = raw && (await readNotifySecret(raw, places))
+  const receivers = raw ? await readReceivers(raw, places) : []
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
     throw configInvalid(problems, file === undefined ? folder : undefined)
   return frozen(
@@ -41,7 +41,7 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
       sources,
       clientSecret,
       hashKey,
-      notifySecret,
+      receivers,
     }),
   )
 }

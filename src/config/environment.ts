@@ -44,6 +44,11 @@ export const variables: readonly Variable[] = [
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
+/** Matches the variables of receivers that have a name. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
+const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
+/** Returns the variable of a receiver's secret. The receiver `notify.webhook` has no name. */
+export const receiverSecretVariable = (name: string | undefined): string =>
+  name === undefined ? NOTIFY_SECRET : `TIDEMARK_NOTIFY_${name.toUpperCase()}_SECRET`
 export const CONSOLE_TOKEN = 'TIDEMARK_CONSOLE_TOKEN'
 export const CONSOLE_VIEW_TOKEN = 'TIDEMARK_CONSOLE_VIEW_TOKEN'
 export const SERVE_TOKEN = 'TIDEMARK_SERVE_TOKEN'
@@ -112,7 +117,8 @@ const NAMES: readonly string[] = [
 ]
 
 /** Returns the names of Tidemark's variables that are set. */
-export const namesInEffect = (env: Environment): readonly string[] => NAMES.filter((name) => env[name] !== undefined)
+export const namesInEffect = (env: Environment): readonly string[] =>
+  [...NAMES, ...Object.keys(env).filter(isReceiverSecret)].filter((name) => env[name] !== undefined)
 
 /** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
 export interface Misspelling {
@@ -125,7 +131,7 @@ export function misspellings(env: Environment): readonly Misspelling[] {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {
     const prefix = /^(?:TIDEMARK|REPORTING)_/.exec(name)?.[0]
-    if (prefix === undefined || known.includes(name)) return []
+    if (prefix === undefined || known.includes(name) || isReceiverSecret(name)) return []
     const own = known.filter((each) => each.startsWith(prefix)).map((each) => each.slice(prefix.length))
     const near = nearest(name.slice(prefix.length), own)
     return near === undefined ? [] : [{ name, meant: `${prefix}${near}` }]

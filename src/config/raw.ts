@@ -69,15 +69,41 @@ const consoleSection = z
   .prefault({})
   .describe('The console; its token comes from TIDEMARK_CONSOLE_TOKEN, else it is made at the start and printed once')
 
+/** Each receiver has a place of its own in the queue's consumer, so the number of receivers is limited. */
+const RECEIVERS_MAX = 10
+
+const receiver = {
+  webhook: checked(
+    webhookProblem,
+    'Address that messages are posted to: https, or http on this machine (notify.webhook: TIDEMARK_NOTIFY_WEBHOOK)',
+  ).optional(),
+  secret_file: text(
+    'File with the secret: a key whsec_… that signs, the address of a Slack webhook, or the integration key of PagerDuty (TIDEMARK_NOTIFY_SECRET_FILE, TIDEMARK_NOTIFY_NAME_SECRET_FILE, or without _FILE the secret itself); never in this file',
+  ).optional(),
+  format: z.enum(['plain', 'slack', 'pagerduty']).default('plain').describe('How messages are written'),
+}
+
+const receivers = <Shape extends z.ZodRawShape>(shape: Shape, meaning: string) =>
+  z
+    .record(z.string(), z.strictObject({ ...receiver, ...shape }))
+    .refine(
+      (all) => Object.keys(all).every((name) => /^[a-z][a-z0-9_]*$/.test(name)),
+      'must name its receivers with small letters, digits and _, such as pipeline',
+    )
+    .refine((all) => Object.keys(all).length <= RECEIVERS_MAX, `must have at most ${RECEIVERS_MAX} receivers`)
+    .default({})
+    .describe(meaning)
+
+const dataReceiver = {
+  format: z.enum(['plain', 'slack']).default('plain').describe('How messages are written'),
+  reports: z.array(z.enum(reportNames)).min(1).optional().describe('Only these reports; all when left out'),
+}
+
 const notify = z
   .strictObject({
-    webhook: checked(
-      webhookProblem,
-      'Address that notices are posted to: https, or http on this machine (TIDEMARK_NOTIFY_WEBHOOK)',
-    ).optional(),
-    secret_file: text(
-      'File with the secret that notices are signed with (TIDEMARK_NOTIFY_SECRET_FILE, or the secret itself in TIDEMARK_NOTIFY_SECRET); never in this file',
-    ).optional(),
+    ...receiver,
+    notices: receivers({}, 'More receivers of notices, by name'),
+    data: receivers(dataReceiver, 'Receivers of a message after each publication that changed rows, by name'),
     lag: checked(lagProblem, 'A notice is sent when a mark is further behind than this (TIDEMARK_NOTIFY_LAG)').default(
       '1h',
     ),
@@ -88,7 +114,7 @@ const notify = z
       .describe('A notice is sent when a report fails this many times in a row'),
   })
   .prefault({})
-  .describe('Where the worker posts notices for operators; no notices without a webhook')
+  .describe('Where the worker posts notices for operators, and messages about new data')
 
 const defaults = z
   .strictObject({

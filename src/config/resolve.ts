@@ -12,7 +12,7 @@ import {
   SERVE_TOKEN,
 } from './environment.ts'
 import { limitsOf, type RawConfig } from './raw.ts'
-import type { Config, LakeConfig, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
+import type { Config, LakeConfig, ReceiverConfig, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
@@ -22,7 +22,7 @@ export interface ResolveContext {
   readonly sources: Sources
   readonly clientSecret: Secret
   readonly hashKey: Secret | undefined
-  readonly notifySecret: Secret | undefined
+  readonly receivers: readonly ReceiverConfig[]
 }
 
 /** Converts checked settings: paths become absolute, durations become milliseconds, sizes become bytes. */
@@ -47,7 +47,7 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
     historyMs: parseDuration(raw.history) ?? 0,
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
     ...(given.hashKey && { hashKey: given.hashKey }),
-    ...notifyOf(raw.notify, given.notifySecret),
+    ...notifyOf(raw.notify, given.receivers),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
@@ -101,9 +101,11 @@ function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConf
   }
 }
 
-function notifyOf({ webhook, lag, failures }: RawConfig['notify'], secret: Secret | undefined): Pick<Config, 'notify'> {
-  if (webhook === undefined || secret === undefined) return {}
-  return { notify: { webhook: new URL(webhook), secret, lagMs: parseDuration(lag) ?? 0, failures } }
+function notifyOf(
+  { lag, failures }: RawConfig['notify'],
+  receivers: readonly ReceiverConfig[],
+): Pick<Config, 'notify'> {
+  return receivers.length === 0 ? {} : { notify: { receivers, lagMs: parseDuration(lag) ?? 0, failures } }
 }
 
 type RegisteredReport = (typeof reports)[number]

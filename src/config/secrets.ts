@@ -1,26 +1,29 @@
 /** Reads the secrets from environment variables or from files. `tidemark.yaml` never contains a secret. */
 import path from 'node:path'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET } from './environment.ts'
+import { type Check, hashKeyProblem, RECEIVER_SECRETS } from './checks.ts'
+import { CLIENT_SECRET, HASH_KEY, receiverSecretVariable } from './environment.ts'
 import { pathText, valueAt, type Path, type Problem, type WhereOf } from './problems.ts'
 import type { RawConfig } from './raw.ts'
+import type { ReceiverConfig } from './shape.ts'
 import { readSecretFile, type Sources } from './sources.ts'
 
-/** A shorter key could be found by trying all combinations. */
-const KEY_CHARS_MIN = 16
+interface SecretSetting {
+  readonly name: string
+  readonly variable: string
+  readonly path: Path
+  readonly check: Check
+}
 
 const SETTINGS = {
-  client: { name: 'client secret', variable: CLIENT_SECRET, path: ['service', 'client_secret_file'], charsMin: 1 },
-  hash: { name: 'hash key', variable: HASH_KEY, path: ['hash_key_file'], charsMin: KEY_CHARS_MIN },
-  notify: {
-    name: 'secret of notices',
-    variable: NOTIFY_SECRET,
-    path: ['notify', 'secret_file'],
-    charsMin: KEY_CHARS_MIN,
+  client: {
+    name: 'client secret',
+    variable: CLIENT_SECRET,
+    path: ['service', 'client_secret_file'],
+    check: () => undefined,
   },
-} as const
-
-type SecretSetting = (typeof SETTINGS)[keyof typeof SETTINGS]
+  hash: { name: 'hash key', variable: HASH_KEY, path: ['hash_key_file'], check: hashKeyProblem },
+} as const satisfies Record<string, SecretSetting>
 
 interface SecretSources {
   readonly sources: Sources
@@ -44,13 +47,40 @@ export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<
   return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
 }
 
-/** Reads the secret that signs notices. Reports a problem if a webhook is configured and there is no secret. */
-export async function readNotifySecret(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
-  if (raw.notify.webhook === undefined) return undefined
-  const secret = await readSecret(SETTINGS.notify, raw, from)
-  if (secret !== 'none') return secret
-  return refuse(from, from.whereOf(['notify', 'webhook']), `notices are signed: ${instruction(SETTINGS.notify)}`)
+/** Reads the receivers of notices and data with their secrets. Reports a problem for each incomplete receiver. */
+export async function readReceivers(config: RawConfig, from: SecretSources): Promise<ReceiverConfig[]> {
+  const { webhook, format, notices, data } = config.notify
+  const paths = [
+    ...(webhook !== undefined || format !== 'plain' ? [['notify']] : []),
+    ...Object.keys(notices).map((name) => ['notify', 'notices', name]),
+    ...Object.keys(data).map((name) => ['notify', 'data', name]),
+  ]
+  const receivers: ReceiverConfig[] = []
+  for (const place of paths) receivers.push(...(await readReceiver(config, place, from)))
+  return receivers
 }
+
+type RawReceiver = Omit<ReceiverConfig, 'webhook'> & { readonly webhook?: string }
+
+async function readReceiver(config: RawConfig, place: Path, from: SecretSources): Promise<ReceiverConfig[]> {
+  const [, takes = 'webhook', name] = place.map(String)
+  const { format, reports, webhook = DEFAULT_ADDRESSES[format] } = valueAt(config, place) as RawReceiver
+  const called = pathText(place)
+  const missing = (problem: string) => refuse(from, from.whereOf(place), `${called}: ${problem}`) ?? []
+  if (webhook === undefined) return missing('webhook is missing: the address that messages are posted to')
+  const check = RECEIVER_SECRETS[format]
+  const variable = receiverSecretVariable(name)
+  const setting = { name: `secret of ${called}`, variable, path: [...place, 'secret_file'], check }
+  const secret = await readSecret(setting, config, from)
+  if (secret === 'none') return missing(`the secret is missing; it ${check('')}: ${instruction(setting)}`)
+  if (secret === undefined) return []
+  const more = { ...(webhook !== '' && { webhook: new URL(webhook) }), ...(reports && { reports }) }
+  const of = takes === 'data' ? ({ takes } as const) : ({ takes: 'notices' } as const)
+  return [{ name: name === undefined ? 'notify.webhook' : called, ...of, format, secret, ...more }]
+}
+
+/** Slack: the secret is the address. */
+const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
 const instruction = ({ variable, path: setting }: SecretSetting): string =>
   `set ${variable}, ${variable}_FILE or ${pathText(setting)}`
@@ -60,22 +90,23 @@ function refuse({ problems }: SecretSources, where: string, problem: string): un
 }
 
 async function readSecret(
-  { name, variable, path: setting, charsMin }: SecretSetting,
+  { name, variable, path: setting, check }: SecretSetting,
   value: unknown,
   from: SecretSources,
 ): Promise<Secret | undefined | 'none'> {
   const { env, folder } = from.sources
   const direct = env[variable]
-  if (direct !== undefined && env[`${variable}_FILE`] !== undefined)
+  const named = env[`${variable}_FILE`]
+  if (direct !== undefined && named !== undefined)
     return refuse(from, variable, `${variable}_FILE is set too: keep one of the two`)
-  const file = valueAt(value, setting)
+  const file = named ?? valueAt(value, setting)
   if (direct === undefined && (typeof file !== 'string' || file === '')) return 'none'
-  const where = direct === undefined ? from.whereOf(setting) : variable
+  const where = direct !== undefined ? variable : named === undefined ? from.whereOf(setting) : `${variable}_FILE`
   const secret =
     direct === undefined ? await readSecretFile(path.resolve(folder, String(file)), name) : new Secret(direct)
   if (!(secret instanceof Secret)) return refuse(from, where, secret.problem)
-  if (secret.reveal().length >= charsMin) return secret
-  return refuse(from, where, `the ${name} must have at least ${charsMin} characters; "openssl rand -hex 32" makes one`)
+  const problem = check(secret.reveal())
+  return problem === undefined ? secret : refuse(from, where, `the ${name} ${problem}`)
 }
 
 function firstHashedColumn({ reports }: RawConfig): Path | undefined {

@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
-import type { LakeAddress, ServeAddress } from './checks.ts'
+import type { LakeAddress, RECEIVER_SECRETS, ServeAddress } from './checks.ts'
 import type { Misspelling } from './environment.ts'
 import type { Limits } from './raw.ts'
 
@@ -89,10 +89,22 @@ export interface ServeConfig extends ServeAddress {
   readonly token?: Secret
 }
 
-export interface NotifyConfig {
-  /** Only the host is printed or logged, because path and query can be secret. */
-  readonly webhook: URL
+/** A receiver of notices for operators, or of messages about new data. */
+export interface ReceiverConfig {
+  /** The setting, as messages name it. Example: `notify.data.pipeline`. */
+  readonly name: string
+  readonly takes: 'notices' | 'data'
+  readonly format: keyof typeof RECEIVER_SECRETS
+  /** Only the host is printed or logged, because path and query can be secret. Undefined for Slack: see `secret`. */
+  readonly webhook?: URL
+  /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
   readonly secret: Secret
+  /** Undefined: all reports. */
+  readonly reports?: readonly ReportName[]
+}
+
+export interface NotifyConfig {
+  readonly receivers: readonly ReceiverConfig[]
   readonly lagMs: number
   readonly failures: number
 }

@@ -109,7 +109,7 @@ function logClientEvent(log: Log, event: ClientEvent): void {
 
 /** Masks the secrets of the configuration in later log lines. */
 export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
-  if (notify !== undefined) log.guard(notify.secret)
+  for (const { secret } of notify?.receivers ?? []) log.guard(secret)
   if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)
   if (console.token !== undefined) log.guard(console.token)

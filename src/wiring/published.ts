@@ -5,6 +5,8 @@ import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
+import { type ChangedReport, changedReports, type NewDataRequest } from '../warehouse/books/newData.ts'
+import type { Sql } from '../warehouse/database/sql.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
 /** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (no copy, no permission). */
@@ -63,4 +65,16 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   // A lake has no published copy.
   if (isLake || !isThere(config.published)) return undefined
   return { database: await openPublished(config), file: 'published' }
+}
+
+/** Returns the reports of the published copy, or of the lake, that have changed since the cursors. */
+export async function readNewData(
+  config: Config,
+  warehouse: Pick<Sql, 'rows'>,
+  since: NewDataRequest,
+): Promise<ChangedReport[]> {
+  if (config.lake !== undefined) return changedReports(warehouse, since)
+  if (!isThere(config.published)) return []
+  await using copy = await openPublished(config)
+  return await changedReports(copy, since)
 }

@@ -1,9 +1,11 @@
 /** The work of the warehouse's owner, from opening to closing the file. At the end, all jobs go back to the queue. */
 import type { Metrics } from '../../jobs/metrics/metrics.ts'
+import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
 import { Owner } from '../../jobs/owner/owner.ts'
-import { JobConsumers, type ConsumersOptions } from '../../jobs/queue/consumers.ts'
+import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue/consumers.ts'
+import { NoticesJob } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import type { ReportingClient } from '../client/reporting.ts'
@@ -18,6 +20,7 @@ import { standingsOf } from '../status/standing.ts'
 import { bookFigures } from '../warehouse/books/bookFigures.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import { settingsOf, openWarehouse } from '../wiring/openContext.ts'
+import { readNewData } from '../wiring/published.ts'
 import { ownerBackend } from './consoleBackends.ts'
 import type { WarehouseOwnership } from './ownerState.ts'
 import { startServing } from './serving.ts'
@@ -51,9 +54,12 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
   try {
     await using live = await startServing(config, { token: context.serveToken, log })
-    const onPublished = live?.onPublished
+    const notifier = await openNotifier(context, { runs, warehouse })
+    const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {
+      if (replaced) await live?.onPublished()
+      notifier?.setDue('data')
+    }
     const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs, onPublished })
-    const notifying = sendNotices(context, { runs, warehouse, signal: ending.signal })
     const standings = () => standingsOf(warehouse, config)
     const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
@@ -62,13 +68,14 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     const orphans = await requests.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
     new Owner({ ...shared, housekeeping, onBroken: end }).start()
+    const notified = notifier && sendMessages(notifier, consumers, ending.signal)
     ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
     consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
     await ended.promise
     operations.close()
     ending.abort()
-    await notifying
+    await notified
     await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
     ownership.leave()
@@ -78,15 +85,29 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
   }
 }
 
-async function sendNotices(
-  { config, clock, log, metrics }: OwnerContext,
-  { runs, warehouse, signal }: { runs: Runs; warehouse: Warehouse; signal: AbortSignal },
-): Promise<void> {
-  const { notify } = config
-  if (notify === undefined) return
-  const onNotice = (event: string, outcome: string) => metrics.meters.notices.inc({ event, outcome })
-  const books = () => bookFigures(warehouse)
-  await new Notifier({ notify, config, books, runs, clock, log, onNotice }).run(signal)
+/** Prepares notices and messages about new data. Returns undefined if no receiver is configured. */
+async function openNotifier(
+  context: OwnerContext,
+  { runs, warehouse }: { runs: Runs; warehouse: Warehouse },
+): Promise<Notifier | undefined> {
+  const { config, metrics, requests } = context
+  if (config.notify === undefined) return undefined
+  return new Notifier({
+    ...context,
+    runs,
+    book: await openNoticeBook(config.warehouse),
+    books: () => bookFigures(warehouse),
+    readNewData: (since) => readNewData(config, warehouse, since),
+    requestDelivery: (receiver) => requests.notices(receiver),
+    onMessage: (event, outcome) => metrics.meters.notices.inc({ event, outcome }),
+  })
+}
+
+function sendMessages(notifier: Notifier, consumers: JobConsumers, signal: AbortSignal): Promise<void> {
+  const { deliveries } = notifier
+  const process = (task: Task<NoticesJob>) => deliveries.deliver(task.data.receiver, task.signal)
+  consumers.consume('notices', { schema: NoticesJob, concurrency: deliveries.receivers.length, process })
+  return notifier.run(signal)
 }
 
 /** Adds a job for each running backfill, because the queue can have lost the job. */

@@ -5,7 +5,7 @@
 import { chmod, chown, mkdir, readdir, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { emptyMemory, writeMemory } from '../../jobs/notify/memory.ts'
+import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isPrivateFolder, makePrivateFolder } from '../../src/folders.ts'
 import { answersAt, listenAt, socketPathOf } from '../../src/operations/socket.ts'
@@ -115,7 +115,7 @@ it('lines of runs and stored notices can be read by their user alone', async () 
   const [hour] = await readdir(directory)
   expect(await modeOf(join(directory, hour ?? ''))).toBe('600')
   const notices = join(folder.path, 'w.duckdb.notices.json')
-  await writeMemory(notices, emptyMemory())
+  await (await openNoticeBook(join(folder.path, 'w.duckdb'))).save()
   expect(await modeOf(notices)).toBe('600')
 })
 

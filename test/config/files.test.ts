@@ -7,6 +7,7 @@ import { parse } from 'yaml'
 import { reportNames } from '../../schema/index.ts'
 import { jsonSchema, loadConfig } from '../../src/config/config.ts'
 import * as environment from '../../src/config/environment.ts'
+import { SIGNING_SECRET } from '../operate/receiver.ts'
 import { aFolder, REQUIRED_ENV } from './folder.ts'
 
 const ROOT = path.join(import.meta.dirname, '../..')
@@ -49,7 +50,13 @@ describe('tidemark.example.yaml', () => {
       '$1$2',
     )
     await using folder = await aFolder({ 'tidemark.yaml': text })
-    const env = { REPORTING_CLIENT_SECRET: 'x', TIDEMARK_NOTIFY_SECRET: 'sixteen or more characters' }
+    const env = {
+      REPORTING_CLIENT_SECRET: 'x',
+      TIDEMARK_NOTIFY_SECRET: SIGNING_SECRET,
+      TIDEMARK_NOTIFY_OPS_SECRET: 'https://hooks.slack.com/services/T0/B0/x',
+      TIDEMARK_NOTIFY_ONCALL_SECRET: 'integration-key-0123456789',
+      TIDEMARK_NOTIFY_PIPELINE_SECRET: SIGNING_SECRET,
+    }
     const config = await loadConfig({ env, cwd: folder.path })
     const bare = await loadConfig({ env: REQUIRED_ENV, cwd: '/' })
     expect({ ...config.limits, warehouseThreads: undefined }).toEqual(bare.limits)

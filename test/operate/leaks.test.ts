@@ -10,7 +10,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { freePort } from '../support/programsOnPath.ts'
-import { emptyMemory, writeMemory } from '../../jobs/notify/memory.ts'
+import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { lockDirectory } from '../../jobs/stores/embeddedStore.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
@@ -244,9 +244,9 @@ const CASES: readonly Case[] = [
   [
     'writing notices to a file that is a folder',
     async () => {
-      await mkdir(at('notices.json/in-the-way'), { recursive: true })
+      await mkdir(at('w.notices.json/in-the-way'), { recursive: true })
       const attempt = async () => {
-        await writeMemory(at('notices.json'), emptyMemory())
+        await (await openNoticeBook(at('w'))).save()
         throw new SyncError('UNEXPECTED', 'as nothing was written', { cure: '' })
       }
       return ['UNEXPECTED', attempt]

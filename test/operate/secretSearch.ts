@@ -11,12 +11,13 @@ import { aPlace, SECRET_TEXT } from '../cli/support.ts'
 import { aWorkshop, hasSaid, linesOf, type Store, stop, until, type Workshop } from '../jobs/support.ts'
 import { consoleText } from './consoleText.ts'
 import { aCollector } from './collector.ts'
-import { aReceiver } from './receiver.ts'
+import { aReceiver, SIGNING_SECRET } from './receiver.ts'
 
 const MARKED = {
   TIDEMARK_HASH_KEY: 'marked-hash-key-0123456789',
   TIDEMARK_CONSOLE_TOKEN: 'marked-console-token-0123',
-  TIDEMARK_NOTIFY_SECRET: 'marked-notify-secret-0123',
+  TIDEMARK_NOTIFY_SECRET: SIGNING_SECRET,
+  TIDEMARK_NOTIFY_PIPELINE_SECRET: `whsec_${Buffer.from('marked-pipeline-secret-of-tests').toString('base64')}`,
 }
 
 /** As they are, and as they would stand in JSON, forms and base64. */
@@ -86,7 +87,7 @@ export async function searchSecrets(store: Store): Promise<void> {
   await using shop = await aWorkshop({
     store,
     sandbox: { faults: ['401-once@events', '5xx*1@events'] },
-    settings: { notify: { webhook: receiver.url } },
+    settings: { notify: { webhook: receiver.url, data: { pipeline: { webhook: receiver.url } } } },
     env,
   })
   const outputs: Heap[] = []

@@ -1,0 +1,151 @@
+/** Posts the messages of each receiver in order, at least once. A message waits until its receiver accepts it. */
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Clock } from '../../src/clock.ts'
+import type { Config, ReceiverConfig } from '../../src/config/config.ts'
+import { SyncError } from '../../src/errors.ts'
+import { formatInstant, HOUR_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
+import type { Log } from '../../src/log.ts'
+import type { ChangedReport, NewDataRequest } from '../../src/warehouse/books/newData.ts'
+import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
+import { requestOf } from './requests.ts'
+
+export interface DeliveriesOptions {
+  readonly config: Pick<Config, 'service' | 'notify'>
+  readonly book: NoticeBook
+  /** Reads from the published copy which reports have changed. */
+  readonly readNewData: (since: NewDataRequest) => Promise<readonly ChangedReport[]>
+  readonly clock: Clock
+  readonly log: Log
+  readonly onMessage?: (event: string, outcome: 'delivered' | 'failed' | 'dropped') => void
+}
+
+/** A receiver of notices keeps this number of them while it is down. A receiver of data keeps one per report. */
+export const WAITING_MAX = 1_000
+
+export class Deliveries {
+  readonly receivers: readonly ReceiverConfig[]
+  readonly #parts: DeliveriesOptions
+
+  constructor(parts: DeliveriesOptions) {
+    this.#parts = parts
+    this.receivers = parts.config.notify?.receivers ?? []
+    const { memory } = parts.book
+    const states = this.receivers.map(({ name, takes }) => {
+      // A new receiver of notices starts with the conditions that have not ended.
+      const waiting = takes === 'notices' ? Object.values(memory.told) : []
+      return [name, memory.receivers[name] ?? { waiting, cursors: {} }] as const
+    })
+    memory.receivers = Object.fromEntries(states)
+  }
+
+  /** Adds a notice for each receiver of notices. If a receiver has too many waiting notices, drops its oldest one. */
+  add(fields: Pick<Message, 'event' | 'message'> & Partial<Message>): Message {
+    const { config, clock, log, onMessage = () => undefined } = this.#parts
+    const notice = newMessage(fields, { config, clock })
+    for (const { name, takes } of this.receivers) {
+      if (takes !== 'notices') continue
+      const { waiting } = this.#stateOf(name)
+      waiting.push(notice)
+      const dropped = waiting.length > WAITING_MAX ? waiting.shift() : undefined
+      if (dropped === undefined) continue
+      log.error({ receiver: name }, `${name} has not accepted ${WAITING_MAX} notices: the oldest one is dropped`)
+      onMessage(dropped.event, 'dropped')
+    }
+    return notice
+  }
+
+  /** Posts all messages of a receiver. Throws DELIVERY_FAILED if the receiver does not accept one. */
+  async deliver(name: string, signal: AbortSignal): Promise<void> {
+    const receiver = this.receivers.find((each) => each.name === name)
+    // The receiver was removed from the configuration while its job waited in the queue.
+    if (receiver === undefined) return
+    for (;;) {
+      if (receiver.takes === 'data' && this.#stateOf(name).waiting.length === 0) await this.#collect(receiver)
+      const [message] = this.#stateOf(name).waiting
+      if (message === undefined) return
+      await this.#deliverOne(receiver, message, signal)
+    }
+  }
+
+  #stateOf(name: string): ReceiverState {
+    return this.#parts.book.memory.receivers[name] as ReceiverState
+  }
+
+  /** Adds a message for each changed report. Stores them first, so that a repetition has the same identifier. */
+  async #collect({ name, reports }: ReceiverConfig): Promise<void> {
+    const { waiting, cursors } = this.#stateOf(name)
+    for (const { report, ...data } of await this.#parts.readNewData({ cursors, reports })) {
+      const { inserted, updated, deleted } = data.rows
+      const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
+      waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
+      cursors[report] = data.cursor.to
+    }
+    if (waiting.length > 0) await this.#parts.book.save()
+  }
+
+  async #deliverOne(receiver: ReceiverConfig, message: Message, signal: AbortSignal): Promise<void> {
+    const { book, clock, log, onMessage = () => undefined } = this.#parts
+    const { name, secret } = receiver
+    const state = this.#stateOf(name)
+    try {
+      await postMessage(receiver, message, { clock, signal })
+      onMessage(message.event, 'delivered')
+      if (state.failing !== undefined) log.info({ receiver: name }, `${name} accepts messages again`)
+      delete state.failing
+      state.waiting = state.waiting.filter((each) => each !== message)
+    } catch (error) {
+      signal.throwIfAborted()
+      onMessage(message.event, 'failed')
+      const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
+      state.failing = { since, tries: tries + 1, why: (error as SyncError).message }
+      log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
+      // The operator can have replaced the file with the secret.
+      await secret.readAgain()
+      throw error
+    } finally {
+      await book.save()
+    }
+  }
+}
+
+/** Returns a message with an identifier, the time, and where it comes from. */
+export function newMessage(
+  fields: Pick<Message, 'event' | 'message'> & Partial<Message>,
+  { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>,
+): Message {
+  const from = { service: config.service.baseUrl.host, host: hostname() }
+  // Parsing sorts the keys, so that the body is the same after a restart.
+  return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
+}
+
+/** The time limit for the receiver's response. The receiver should respond before it processes the message. */
+const ANSWER_MS_MAX = 10_000
+/** A receiver can postpone the next try by `Retry-After`, but not for longer. */
+const RETRY_AFTER_MS_MAX = HOUR_MS
+
+/** Posts one message. Throws DELIVERY_FAILED if the receiver does not answer with 2xx in time. */
+export async function postMessage(
+  receiver: ReceiverConfig,
+  message: Message,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const { url, ...request } = requestOf(receiver, message, Math.floor(toMillis(clock.now()) / SECOND_MS))
+  const ending = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])
+  const response = await fetch(url, { method: 'POST', redirect: 'manual', ...request, signal: ending }).catch(reasonOf)
+  if (typeof response !== 'string') await response.body?.cancel()
+  if (typeof response !== 'string' && response.ok) return
+  const why = typeof response === 'string' ? response : `status ${response.status}`
+  const seconds = typeof response === 'string' ? 0 : Number(response.headers.get('retry-after') ?? 0)
+  throw new SyncError('DELIVERY_FAILED', `${receiver.name} (${url.host}) did not accept a message: ${why}`, {
+    cure: `Check the receiver and the setting ${receiver.name}. Messages wait and are sent again by themselves.`,
+    data: seconds > 0 ? { retryAfterMs: Math.min(RETRY_AFTER_MS_MAX, seconds * SECOND_MS) } : {},
+  })
+}
+
+/** Returns only a code such as ECONNREFUSED. The error's message can contain the webhook's address with its secrets. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  if (typeof cause === 'object' && cause !== null && 'code' in cause) return String(cause.code)
+  return error instanceof Error ? error.name : 'unknown'
+}

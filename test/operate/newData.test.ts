@@ -1,0 +1,209 @@
+/** Messages about new data: each change of the published rows is in one of them, whatever happens to worker and receiver. */
+import { rm, stat } from 'node:fs/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { noticesFileOf } from '../../jobs/notify/memory.ts'
+import { aWorkshop, OWNS, hasSaid, published, stop, type Workshop } from '../jobs/support.ts'
+import { until } from '../cli/support.ts'
+import { aDesk, type Desk, type DeskOptions } from './desk.ts'
+import { aReceiver, type Receiver, SIGNING_SECRET } from './receiver.ts'
+
+const opened: AsyncDisposable[] = []
+afterEach(async () => {
+  for (const each of opened.splice(0).toReversed()) await each[Symbol.asyncDispose]()
+})
+
+async function openDesk(options: DeskOptions = {}): Promise<Desk> {
+  const desk = await aDesk({ takes: 'data', sandbox: { rows: 20, collections: false }, ...options })
+  opened.push(desk)
+  return desk
+}
+
+/** One more row that the next run inserts. */
+const change = ({ tide }: Desk): void => {
+  tide.clock.pass(60_000)
+  tide.sandbox.world.edit('events', tide.sandbox.world.liveKeys('events')[0] as number)
+}
+
+interface LoadRow {
+  readonly report: string
+  readonly id: number
+  readonly inserted: number
+  readonly updated: number
+}
+
+/** The loads of the published copy that changed rows, oldest first. */
+const LOADS = `SELECT report, load_id AS id, inserted, updated FROM tidemark.loads
+  WHERE inserted + updated + deleted + children_written > 0 ORDER BY load_id`
+
+/** Every changed load is in exactly one accepted message, each message continues the one before, and counts agree. */
+function expectEverything(receiver: Receiver, loads: readonly LoadRow[]): void {
+  const accepted = receiver.data()
+  for (const report of new Set(loads.map((load) => load.report))) {
+    const ofReport = loads.filter((load) => load.report === report)
+    // A message that arrived twice has the same content.
+    const messages = [...new Map(accepted.map((each) => [JSON.stringify(each), each])).values()].filter(
+      (each) => each.report === report,
+    )
+    expect(messages.flatMap(({ loads: { ids } }) => ids)).toEqual(ofReport.map(({ id }) => id))
+    expect(messages.map(({ cursor: { from } }) => from)).toEqual([
+      null,
+      ...messages.slice(0, -1).map(({ cursor: { to } }) => to),
+    ])
+    for (const { rows, loads: of } of messages) {
+      const covered = ofReport.filter(({ id }) => of.ids.includes(id))
+      expect(rows.inserted).toBe(covered.reduce((sum, { inserted }) => sum + inserted, 0))
+      expect(rows.updated).toBe(covered.reduce((sum, { updated }) => sum + updated, 0))
+    }
+  }
+}
+
+describe('new data', () => {
+  it('is posted for each report after a publication, with counts, mark and loads, and not when no row changed', async () => {
+    const desk = await openDesk()
+    const { tide, receiver, start, run, publish } = desk
+    const end = await start()
+    await run('events')
+    await run('enquiries')
+    await publish()
+    await until(() => receiver.posted.length >= 2, 'both came')
+    const [mark] = await tide.warehouse.rows<{ mark: string }>(
+      `SELECT strftime(mark AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ') AS mark FROM tidemark.freshness WHERE report = 'events'`,
+    )
+    expect(receiver.posted[0]?.notice).toMatchObject({
+      event: 'data.published',
+      message: 'events: 20 rows inserted, 0 updated, 0 deleted',
+      data: { cursor: { from: null }, rows: { inserted: 20, updated: 0 }, mark: mark?.mark, loads: { count: 1 } },
+    })
+    tide.clock.pass(60_000)
+    await run('events')
+    await publish()
+    change(desk)
+    await run('events')
+    await publish()
+    await until(() => receiver.posted.length >= 3, 'the edit came')
+    await end()
+    expect(receiver.data()[2]).toMatchObject({ report: 'events', rows: { inserted: 0, updated: 1 } })
+    expectEverything(receiver, await tide.warehouse.rows(LOADS))
+  })
+
+  it('is not posted before it is published', async () => {
+    const { receiver, start, run, publish } = await openDesk()
+    await run('events')
+    const end = await start()
+    await run('enquiries')
+    expect(receiver.posted).toEqual([])
+    await publish()
+    await until(() => receiver.posted.length >= 2, 'both came')
+    await end()
+  })
+
+  it('that is published while a receiver is down takes one message per report, and nothing is lost', async () => {
+    const desk = await openDesk()
+    const { tide, receiver, start, run, publish } = desk
+    receiver.answer(503)
+    const end = await start()
+    await run('events')
+    await publish()
+    await until(() => receiver.posted.length > 0, 'it was tried')
+    const before = (await stat(noticesFileOf(tide.config.warehouse))).size
+    for (let times = 0; times < 12; times += 1) {
+      change(desk)
+      await run('events')
+      await publish()
+    }
+    expect((await stat(noticesFileOf(tide.config.warehouse))).size).toBeLessThan(before + 100)
+    receiver.answer(200)
+    await until(() => receiver.data().length >= 2, 'all came')
+    await end()
+    expect(receiver.data().map(({ loads }) => loads.count)).toEqual([1, 12])
+    expectEverything(receiver, await tide.warehouse.rows(LOADS))
+  })
+
+  it('reaches several receivers, each of them in order and only with its reports', async () => {
+    const other = await aReceiver()
+    opened.push(other)
+    const receivers = (url: string) => ({
+      pipeline: { webhook: url },
+      extracts: { webhook: other.url, reports: ['enquiries'] },
+    })
+    const { tide, receiver, start, run, publish } = await openDesk({
+      receivers,
+      env: { TIDEMARK_NOTIFY_EXTRACTS_SECRET: SIGNING_SECRET },
+    })
+    receiver.answer('never')
+    const end = await start()
+    await run('events')
+    await run('enquiries')
+    await publish()
+    await until(() => other.data().length > 0, 'the other one has it, although the first one hangs')
+    receiver.answer(200)
+    await end()
+    const endNext = await start()
+    await until(() => receiver.data().length >= 2, 'the first one has both')
+    await endNext()
+    expect(other.data().map(({ report }) => report)).toEqual(['enquiries'])
+    expectEverything(receiver, await tide.warehouse.rows(LOADS))
+  })
+
+  it('of a report is posted again from its beginning after the stored state was lost', async () => {
+    const { tide, receiver, start, run, publish } = await openDesk()
+    await run('events')
+    await publish()
+    const end = await start()
+    await until(() => receiver.data().length > 0, 'it came')
+    await end()
+    await rm(noticesFileOf(tide.config.warehouse))
+    const endNext = await start()
+    await until(() => receiver.data().length > 1, 'it came again')
+    await endNext()
+    expect(receiver.data()[1]?.cursor).toEqual({ ...receiver.data()[0]?.cursor, from: null })
+  })
+})
+
+describe('a worker that is killed', () => {
+  const aShop = async (store: 'redis' | 'embedded', receiver: Receiver): Promise<Workshop> => {
+    const shop = await aWorkshop({
+      store,
+      sandbox: { rows: 20, collections: false, changesPerSecond: 20 },
+      settings: { notify: { data: { pipeline: { webhook: receiver.url } } } },
+      env: { TIDEMARK_NOTIFY_PIPELINE_SECRET: SIGNING_SECRET },
+    })
+    opened.push(shop)
+    return shop
+  }
+
+  it.each(['redis', 'embedded'] as const)(
+    'between publication and post loses no message, on the store %s',
+    { tags: 'long', timeout: 300_000 },
+    async (store) => {
+      const receiver = await aReceiver()
+      opened.push(receiver)
+      const shop = await aShop(store, receiver)
+      for (let kill = 0; kill < 4; kill += 1) {
+        // Kills before the answer of the first try, after a refused try, and soon after the start.
+        receiver.answer(kill % 2 === 0 ? 'never' : 503)
+        const seen = receiver.posted.length
+        const worker = shop.worker()
+        await until(() => (kill === 3 ? hasSaid(worker, OWNS) : receiver.posted.length > seen), 'it posts')
+        worker.kill('SIGKILL')
+        await worker.ended
+      }
+      receiver.answer(200)
+      const last = shop.worker()
+      await until(() => receiver.data().length >= 3, 'messages come')
+      const covered = async () => {
+        const ids = new Set(receiver.data().flatMap(({ loads }) => loads.ids))
+        return (await published<LoadRow>(shop, LOADS)).slice(0, 6).every(({ id }) => ids.has(id))
+      }
+      await until(covered, 'the first loads are there')
+      await stop(last)
+      const loads = await published<LoadRow>(shop, LOADS)
+      const newest = Math.max(...receiver.data().flatMap(({ loads: { ids } }) => ids))
+      expectEverything(
+        receiver,
+        loads.filter(({ id }) => id <= newest),
+      )
+      expect(last.said()).not.toContain('whsec_')
+    },
+  )
+})
