@@ -1,20 +1,21 @@
 /** Posts the messages of each receiver in order, at least once. A message waits until its receiver accepts it. */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { reportNames } from '../../schema/index.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { Config, ReceiverConfig } from '../../src/config/config.ts'
-import { SyncError } from '../../src/errors.ts'
+import { asSyncError, SyncError } from '../../src/errors.ts'
 import { formatInstant, HOUR_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
 import type { Log } from '../../src/log.ts'
-import type { ChangedReport, NewDataRequest } from '../../src/warehouse/books/newData.ts'
+import type { NewData, NewDataRequest } from '../../src/warehouse/books/newData.ts'
 import { Message, type NoticeBook, type ReceiverState } from './memory.ts'
 import { requestOf } from './requests.ts'
 
 export interface DeliveriesOptions {
   readonly config: Pick<Config, 'service' | 'notify'>
   readonly book: NoticeBook
-  /** Reads from the published copy which reports have changed. */
-  readonly readNewData: (since: NewDataRequest) => Promise<readonly ChangedReport[]>
+  /** Reads from the published copy what has changed. */
+  readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
   readonly onMessage?: (event: string, outcome: 'delivered' | 'failed' | 'dropped') => void
@@ -73,15 +74,19 @@ export class Deliveries {
   }
 
   /** Adds a message for each changed report. Stores them first, so that a repetition has the same identifier. */
-  async #collect({ name, reports }: ReceiverConfig): Promise<void> {
+  async #collect({ name, reports = reportNames }: ReceiverConfig): Promise<void> {
+    const { book, readNewData } = this.#parts
     const { waiting, cursors } = this.#stateOf(name)
-    for (const { report, ...data } of await this.#parts.readNewData({ cursors, reports })) {
+    const found = await readNewData({ cursors, reports })
+    if (found === undefined || reports.every((report) => cursors[report] === found.to)) return
+    for (const { report, ...data } of found.changed) {
       const { inserted, updated, deleted } = data.rows
       const message = `${report}: ${inserted} rows inserted, ${updated} updated, ${deleted} deleted`
       waiting.push(newMessage({ event: 'data.published', report, message, data }, this.#parts))
-      cursors[report] = data.cursor.to
     }
-    if (waiting.length > 0) await this.#parts.book.save()
+    // A report that has not changed gets the present cursor too, so that its cursor does not become too old.
+    for (const report of reports) cursors[report] = found.to
+    await book.save()
   }
 
   async #deliverOne(receiver: ReceiverConfig, message: Message, signal: AbortSignal): Promise<void> {
@@ -98,7 +103,7 @@ export class Deliveries {
       signal.throwIfAborted()
       onMessage(message.event, 'failed')
       const { since = formatInstant(clock.now()), tries = 0 } = state.failing ?? {}
-      state.failing = { since, tries: tries + 1, why: (error as SyncError).message }
+      state.failing = { since, tries: tries + 1, why: asSyncError(error).message }
       log.warn({ receiver: name, ...state.failing }, `${name} did not accept a message; it is sent again`)
       // The operator can have replaced the file with the secret.
       await secret.readAgain()
@@ -137,7 +142,7 @@ export async function postMessage(
   if (typeof response !== 'string' && response.ok) return
   const why = typeof response === 'string' ? response : `status ${response.status}`
   const seconds = typeof response === 'string' ? 0 : Number(response.headers.get('retry-after') ?? 0)
-  throw new SyncError('DELIVERY_FAILED', `${receiver.name} (${url.host}) did not accept a message: ${why}`, {
+  throw new SyncError('DELIVERY_FAILED', `${url.host} did not accept a message: ${why}`, {
     cure: `Check the receiver and the setting ${receiver.name}. Messages wait and are sent again by themselves.`,
     data: seconds > 0 ? { retryAfterMs: Math.min(RETRY_AFTER_MS_MAX, seconds * SECOND_MS) } : {},
   })

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { reportNames } from '../../schema/index.ts'
 import { removeTemporaryFiles, replaceText } from '../../src/files.ts'
+import type { Cursor } from '../../src/warehouse/books/cursor.ts'
 import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
@@ -33,8 +34,11 @@ export type Message = z.infer<typeof Message>
 const ReceiverState = z.object({
   /** Messages that the receiver has not accepted, oldest first. */
   waiting: z.array(Message),
-  /** The end of the last message of each report. A report without a cursor is reported from its beginning. */
-  cursors: z.partialRecord(report, z.string()),
+  /** Receivers of data: the state up to which changes of each report are in a message. */
+  cursors: z.partialRecord(
+    report,
+    z.custom<Cursor>((value) => typeof value === 'string'),
+  ),
   /** Undefined if the last message was accepted. */
   failing: z.object({ since: z.string(), tries: z.number(), why: z.string() }).optional(),
 })

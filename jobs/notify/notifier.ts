@@ -67,7 +67,10 @@ export class Notifier {
   async #requestDue(): Promise<void> {
     for (const name of [...this.#due]) {
       this.#due.delete(name)
-      await this.#parts.requestDelivery(name).catch(() => this.#due.add(name))
+      await this.#parts.requestDelivery(name).catch((error: unknown) => {
+        this.#due.add(name)
+        this.#parts.log.warn({ receiver: name, err: error }, 'a delivery could not be requested; it is requested again')
+      })
     }
   }
 

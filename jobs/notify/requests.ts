@@ -32,8 +32,9 @@ const SUMMARY_CHARS_MAX = 1_024
 
 const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secret: string) => object>> = {
   plain: (message) => message,
-  slack: ({ state, message, cure, service, host }) => {
-    const head = state === undefined ? 'New data' : state === 'firing' ? 'Problem' : 'Over'
+  slack: ({ event, state, message, cure, service, host }) => {
+    const noticeHead = event === 'notify.test' ? 'Test' : state === 'firing' ? 'Problem' : 'Over'
+    const head = event === 'data.published' ? 'New data' : noticeHead
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
     const text = `*${head}* (${service} on ${host})\n${message}${advice}`
     // Slack reads these characters as markup.

@@ -58,8 +58,8 @@ export const JOB_OPTIONS = {
   backfill: { attempts: 20, backoff: { type: 'custom' } },
   windows: { attempts: 2, backoff: { type: 'custom' } },
   housekeeping: TRIES,
-  // Messages are never given up, because a receiver must not lose one.
-  notices: { attempts: Number.MAX_SAFE_INTEGER, backoff: { type: 'custom' } },
+  // In effect without end, because a receiver must not lose a message: 9 years of tries every 5 minutes.
+  notices: { attempts: 1_000_000, backoff: { type: 'custom' } },
   control: { attempts: 1 },
 } as const satisfies Record<QueueName, JobsOptions>
 

@@ -76,7 +76,7 @@ REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are repl
   {
     name: 'check',
     summary: 'check configuration, permissions, clock and files, and say what to do',
-    options: [CONFIG, JSON_DOCUMENT],
+    options: [CONFIG, JSON_DOCUMENT, option('--notify', 'post a test message to each receiver (settings notify.*)')],
     examples: `  $ tidemark check
   $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
 

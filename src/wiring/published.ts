@@ -5,7 +5,7 @@ import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
-import { type ChangedReport, changedReports, type NewDataRequest } from '../warehouse/books/newData.ts'
+import { type NewData, type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts'
 import type { Sql } from '../warehouse/database/sql.ts'
 import { knownLayout } from '../warehouse/books/layout.ts'
 
@@ -67,14 +67,14 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
   return { database: await openPublished(config), file: 'published' }
 }
 
-/** Returns the reports of the published copy, or of the lake, that have changed since the cursors. */
+/** Returns what has changed in the published copy, or in the lake. Returns undefined before the first publication. */
 export async function readNewData(
   config: Config,
   warehouse: Pick<Sql, 'rows'>,
   since: NewDataRequest,
-): Promise<ChangedReport[]> {
-  if (config.lake !== undefined) return changedReports(warehouse, since)
-  if (!isThere(config.published)) return []
+): Promise<NewData | undefined> {
+  if (config.lake !== undefined) return newDataSince(warehouse, since)
+  if (!isThere(config.published)) return undefined
   await using copy = await openPublished(config)
-  return await changedReports(copy, since)
+  return await newDataSince(copy, since)
 }

@@ -6,6 +6,7 @@ import { asSyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
 import { version } from '../wiring/version.ts'
+import { receiversBehind } from '../status/receivers.ts'
 import { waitForReports } from '../operations/waitForReports.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
@@ -65,6 +66,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     requests,
     settings: config.reports,
     runLogs: runLogsOf(config.warehouse),
+    receiversBehind: () => receiversBehind(config),
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),
     backendOf: () => ownership.backend ?? remote,
     isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),

@@ -37,6 +37,7 @@ beforeAll(async () => {
     requests: new Requests(store),
     settings: {} as AllSettings,
     runLogs: '/nowhere',
+    receiversBehind: () => Promise.resolve([]),
     waitFor: () => Promise.resolve([]),
     backendOf: () => broken,
     isReady: () => isReady(),

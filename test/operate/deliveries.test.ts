@@ -3,13 +3,14 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Deliveries, type DeliveriesOptions, WAITING_MAX } from '../../jobs/notify/deliveries.ts'
-import { noticesFileOf, openNoticeBook } from '../../jobs/notify/memory.ts'
+import { noticesFileOf, openNoticeBook, readMemory } from '../../jobs/notify/memory.ts'
 import { systemClock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/config.ts'
 import { asSyncError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
-import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
+import { type Cursor, START } from '../../src/warehouse/books/cursor.ts'
+import type { ChangedReport, NewData } from '../../src/warehouse/books/newData.ts'
 import { aFolder } from '../support/warehouse.ts'
 import { aReceiver, type Receiver, SIGNING_SECRET } from './receiver.ts'
 
@@ -31,6 +32,9 @@ async function configOf(notify: object, env: Readonly<Record<string, string>> = 
   return loadConfig({ env: { ...REQUIRED_ENV, ...secrets, ...env }, cwd: folder })
 }
 
+const SEVEN: Cursor = '7-9f3a2c11d0b7'
+const NINE: Cursor = '9-0f3a2c11d0b7'
+
 const never = new AbortController().signal
 
 async function aPile(config: Config, more: Partial<DeliveriesOptions> = {}) {
@@ -40,7 +44,7 @@ async function aPile(config: Config, more: Partial<DeliveriesOptions> = {}) {
   const deliveries = new Deliveries({
     config,
     book,
-    readNewData: async () => [],
+    readNewData: async () => undefined,
     clock: systemClock,
     log: createLog({ level: 'trace', destination: { write: (line) => log.push(line) } }),
     onMessage: (event, outcome) => counted.push(`${event} ${outcome}`),
@@ -63,7 +67,7 @@ const aNotice = (id: string, state: 'firing' | 'resolved' = 'firing') => ({
   host: 'here',
 })
 
-const someData = (from: string | null, to: string): ChangedReport => ({
+const someData = (from: Cursor, to: Cursor): ChangedReport => ({
   report: 'events',
   cursor: { from, to },
   rows: { inserted: 3, updated: 2, deleted: 1, children_written: 0 },
@@ -73,15 +77,16 @@ const someData = (from: string | null, to: string): ChangedReport => ({
 
 describe('a receiver', () => {
   it('that accepts nothing loses its oldest notice when more than 1,000 wait, which is logged and counted', async () => {
-    const { deliveries, log, counted, book } = await aPile(await configOf({ webhook: receiver.url }))
+    const config = await configOf({ webhook: receiver.url })
+    const { deliveries, log, counted, book } = await aPile(config)
     for (let number = 0; number <= WAITING_MAX + 1; number += 1) deliveries.add(aNotice(String(number)))
     expect(book.memory.receivers['notify.webhook']?.waiting.map(({ id }) => id).slice(0, 2)).toEqual(['2', '3'])
     expect(counted).toEqual(['report.paused dropped', 'report.paused dropped'])
     expect(log.join('')).toContain('notify.webhook has not accepted 1000 notices: the oldest one is dropped')
-    await deliveries.deliver('notify.webhook', never)
-    expect(receiver.posted.map(({ notice }) => notice.id)).toEqual(
-      Array.from({ length: WAITING_MAX }, (_, index) => String(index + 2)),
-    )
+    receiver.answer(503)
+    await deliveries.deliver('notify.webhook', never).catch(asSyncError)
+    expect(receiver.posted.map(({ notice }) => notice.id)).toEqual(['2'])
+    expect((await readMemory(config.warehouse)).receivers['notify.webhook']?.waiting).toHaveLength(WAITING_MAX)
   })
 
   it('gets its messages in order, also after a restart between two tries, and each has one identifier', async () => {
@@ -160,10 +165,13 @@ describe('a receiver', () => {
   it('gets a message about new data again after a restart, with its identifier, and then what has changed since', async () => {
     const config = await configOf({ data: { a: { webhook: receiver.url } } })
     const known: (string | undefined)[] = []
-    const changes = [[someData(null, '7')], [someData('7', '9')], []]
+    const changes: NewData[] = [
+      { to: SEVEN, changed: [someData(START, SEVEN)] },
+      { to: NINE, changed: [someData(SEVEN, NINE)] },
+    ]
     const readNewData: DeliveriesOptions['readNewData'] = async ({ cursors }) => {
       known.push(cursors.events)
-      return changes.shift() ?? []
+      return changes.shift() ?? { to: NINE, changed: [] }
     }
     receiver.answer(500)
     const first = await aPile(config, { readNewData })
@@ -171,10 +179,10 @@ describe('a receiver', () => {
     receiver.answer(200)
     const next = await aPile(config, { readNewData })
     await next.deliveries.deliver('notify.data.a', never)
-    expect(known).toEqual([undefined, '7', '9'])
+    expect(known).toEqual([undefined, SEVEN, NINE])
     expect(receiver.data().map(({ cursor }) => cursor)).toEqual([
-      { from: null, to: '7' },
-      { from: '7', to: '9' },
+      { from: START, to: SEVEN },
+      { from: SEVEN, to: NINE },
     ])
     const [again, once, other] = receiver.posted.map(({ headers }) => headers['webhook-id'])
     expect(again).toBe(once)
@@ -201,8 +209,8 @@ describe('the format', () => {
   it('slack names report, rows and mark of new data', async () => {
     const settings = { data: { a: { format: 'slack' } } }
     const config = await configOf(settings, { TIDEMARK_NOTIFY_A_SECRET: receiver.url })
-    const changes = [[someData(null, '7')]]
-    const { deliveries } = await aPile(config, { readNewData: async () => changes.shift() ?? [] })
+    const changes = [{ to: SEVEN, changed: [someData(START, SEVEN)] }]
+    const { deliveries } = await aPile(config, { readNewData: async () => changes.shift() })
     await deliveries.deliver('notify.data.a', never)
     expect(JSON.parse(receiver.posted[0]?.body ?? '')).toEqual({
       text: expect.stringContaining('*New data* (reports.example.com on '),

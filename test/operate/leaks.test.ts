@@ -378,6 +378,7 @@ const CONSOLE = {
   requests: {} as Requests,
   settings: {} as AllSettings,
   runLogs: '/nowhere',
+  receiversBehind: () => Promise.resolve([]),
   waitFor: () => Promise.resolve([]),
   backendOf: () => backend,
   isReady: () => Promise.resolve(true),

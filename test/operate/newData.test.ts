@@ -1,7 +1,8 @@
 /** Messages about new data: each change of the published rows is in one of them, whatever happens to worker and receiver. */
-import { rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { noticesFileOf } from '../../jobs/notify/memory.ts'
+import { noticesFileOf, readMemory } from '../../jobs/notify/memory.ts'
+import { loadOf, START } from '../../src/warehouse/books/cursor.ts'
 import { aWorkshop, OWNS, hasSaid, published, stop, type Workshop } from '../jobs/support.ts'
 import { until } from '../cli/support.ts'
 import { aDesk, type Desk, type DeskOptions } from './desk.ts'
@@ -35,25 +36,21 @@ interface LoadRow {
 const LOADS = `SELECT report, load_id AS id, inserted, updated FROM tidemark.loads
   WHERE inserted + updated + deleted + children_written > 0 ORDER BY load_id`
 
-/** Every changed load is in exactly one accepted message, each message continues the one before, and counts agree. */
+/** Every changed load is in exactly one accepted message, messages are in order, and counts agree. */
 function expectEverything(receiver: Receiver, loads: readonly LoadRow[]): void {
-  const accepted = receiver.data()
+  // A message that arrived twice has the same content.
+  const accepted = [...new Map(receiver.data().map((each) => [JSON.stringify(each), each])).values()]
   for (const report of new Set(loads.map((load) => load.report))) {
     const ofReport = loads.filter((load) => load.report === report)
-    // A message that arrived twice has the same content.
-    const messages = [...new Map(accepted.map((each) => [JSON.stringify(each), each])).values()].filter(
-      (each) => each.report === report,
-    )
+    const messages = accepted.filter((each) => each.report === report)
     expect(messages.flatMap(({ loads: { ids } }) => ids)).toEqual(ofReport.map(({ id }) => id))
-    expect(messages.map(({ cursor: { from } }) => from)).toEqual([
-      null,
-      ...messages.slice(0, -1).map(({ cursor: { to } }) => to),
-    ])
-    for (const { rows, loads: of } of messages) {
+    for (const { rows, loads: of, cursor } of messages) {
       const covered = ofReport.filter(({ id }) => of.ids.includes(id))
       expect(rows.inserted).toBe(covered.reduce((sum, { inserted }) => sum + inserted, 0))
       expect(rows.updated).toBe(covered.reduce((sum, { updated }) => sum + updated, 0))
+      expect(covered.every(({ id }) => id > loadOf(cursor.from) && id <= loadOf(cursor.to))).toBe(true)
     }
+    expect(messages[0]?.cursor.from).toBe(START)
   }
 }
 
@@ -71,8 +68,8 @@ describe('new data', () => {
     )
     expect(receiver.posted[0]?.notice).toMatchObject({
       event: 'data.published',
-      message: 'events: 20 rows inserted, 0 updated, 0 deleted',
-      data: { cursor: { from: null }, rows: { inserted: 20, updated: 0 }, mark: mark?.mark, loads: { count: 1 } },
+      message: 'events: 20 rows inserted, 0 updated, 1 deleted',
+      data: { cursor: { from: START }, rows: { inserted: 20, updated: 0 }, mark: mark?.mark, loads: { count: 1 } },
     })
     tide.clock.pass(60_000)
     await run('events')
@@ -105,13 +102,13 @@ describe('new data', () => {
     await run('events')
     await publish()
     await until(() => receiver.posted.length > 0, 'it was tried')
-    const before = (await stat(noticesFileOf(tide.config.warehouse))).size
     for (let times = 0; times < 12; times += 1) {
       change(desk)
       await run('events')
       await publish()
     }
-    expect((await stat(noticesFileOf(tide.config.warehouse))).size).toBeLessThan(before + 100)
+    const { receivers } = await readMemory(tide.config.warehouse)
+    expect(receivers['notify.data.pipeline']?.waiting).toHaveLength(1)
     receiver.answer(200)
     await until(() => receiver.data().length >= 2, 'all came')
     await end()
@@ -156,7 +153,32 @@ describe('new data', () => {
     const endNext = await start()
     await until(() => receiver.data().length > 1, 'it came again')
     await endNext()
-    expect(receiver.data()[1]?.cursor).toEqual({ ...receiver.data()[0]?.cursor, from: null })
+    expect(receiver.data()[1]).toEqual(receiver.data()[0])
+  })
+})
+
+describe('a restored warehouse', () => {
+  it('is posted from its beginning, because the receiver has a state that the warehouse does not know', async () => {
+    const desk = await openDesk()
+    const { tide, receiver, start, run, publish } = desk
+    await run('events')
+    await run('enquiries')
+    await publish()
+    const end = await start()
+    await until(() => receiver.data().length >= 2, 'both came')
+    await end()
+    // After a restore, other loads get the numbers of the lost ones.
+    await tide.warehouse.rows(`UPDATE tidemark.loads SET run_id = 'another'`)
+    change(desk)
+    await run('events')
+    await publish()
+    const endNext = await start()
+    await until(() => receiver.data().length >= 4, 'both came again')
+    await endNext()
+    expect(receiver.data().slice(2)).toMatchObject([
+      { report: 'events', cursor: { from: START }, loads: { count: 2 } },
+      { report: 'enquiries', cursor: { from: START } },
+    ])
   })
 })
 

@@ -3,6 +3,7 @@ import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse, checkDisk } from '../check/files.ts'
 import { type Finding, findingsText, hasFailed, ok, warn, fail } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
+import { checkReceivers } from '../check/receivers.ts'
 import { checkService } from '../check/service.ts'
 import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
 import { widthOf } from '../layout.ts'
@@ -27,7 +28,11 @@ import { findWorker } from '../../operations/worker.ts'
 /** A run tries a request more often, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
 
-export async function check(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
+interface CheckOptions extends CommandOptions {
+  readonly notify?: boolean
+}
+
+export async function check(shell: Shell, { config, json = false, notify = false }: CheckOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
   await using client = clientOf(config, {
     clock,
@@ -44,6 +49,7 @@ export async function check(shell: Shell, { config, json = false }: CommandOptio
     await checkDisk(config),
     await checkPublished(config),
     ...(await checkOverlap(config)),
+    ...(await checkReceivers(config, shell, notify)),
   ]
   findings.push(...(await resumeReadable(shell, config, findings)))
   if (json) {

@@ -7,6 +7,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
 import { counted, duration, leftColumns, rightColumns, table, timeText, widthOf } from '../layout.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
+import { behindText, receiversBehind } from '../../status/receivers.ts'
 import { reportNames } from '../../../schema/index.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
@@ -14,7 +15,8 @@ import type { AnswerOf } from '../../operations/contract.ts'
 export async function status(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
   const found = await readStatus(config, { clock, signal: stop.signal })
-  if (json) printDocument(shell, documentOf(found))
+  const behind = await receiversBehind(config)
+  if (json) printDocument(shell, { ...documentOf(found), receivers_behind: behind })
   else if (found.from === null) out.write('nothing was synced yet: run "tidemark sync"\n')
   else if (found.from === 'worker')
     out.write(
@@ -24,6 +26,8 @@ export async function status(shell: Shell, { config, json = false }: CommandOpti
     const note = found.from === 'published' ? PUBLISHED_ONLY : await unownedText(shell, config)
     out.write(`${standingsText(found.standings, config.reports, widthOf(out))}\n${note}`)
   }
+  const problems = behind.map((each) => `${behindText(each)}\n  what to do: ${each.cure}\n`)
+  if (!json && problems.length > 0) out.write(`\n${problems.join('')}`)
   return 0
 }
 

@@ -4,6 +4,7 @@ import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
+import type { ReceiverBehind } from '../../status/receivers.ts'
 import { Report } from '../../status/coverage.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
@@ -35,6 +36,7 @@ export interface ReadOptions {
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly runLogs: string
+  readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
   readonly waitFor: (request: WaitRequest, signal: AbortSignal) => Promise<readonly Readiness[]>
 }
 
@@ -115,7 +117,10 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
 const clientLeft = (): SyncError =>
   new SyncError('CANCELLED', 'the client closed the connection', { cure: 'Send the request again.' })
 
-async function overview({ settings, backendOf }: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {
+async function overview(
+  { settings, backendOf, receiversBehind }: ReadOptions,
+  activityNow: () => Promise<Activity>,
+): Promise<Overview> {
   const backend = backendOf()
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
@@ -130,6 +135,7 @@ async function overview({ settings, backendOf }: ReadOptions, activityNow: () =>
       recent: [...(recent.get(standing.report) ?? [])],
     })),
     attention: attentionOf({ standings, pauses: paused, settings }),
+    receivers_behind: [...(await receiversBehind())],
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],
     queues: { ...activity.queues },

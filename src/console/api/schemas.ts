@@ -1,6 +1,7 @@
 /** Schemas of the API's responses, which the OpenAPI document contains. A test compares real responses with them. */
 import { z } from 'zod'
 import { Report, SpanText, time } from '../../status/coverage.ts'
+import { ReceiverBehind } from '../../status/receivers.ts'
 import { Problem, Standing } from '../../status/standing.ts'
 
 const count = z.int().min(0)
@@ -44,6 +45,7 @@ export const Overview = z.object({
     }),
   ),
   attention: z.array(Attention).describe('What needs attention, worst first'),
+  receivers_behind: z.array(ReceiverBehind).describe('Receivers of messages that did not accept the last one'),
   running: z.array(RunningRun),
   waiting: z.array(z.object({ id: z.string(), report: z.string(), kind: z.string() })),
   queues: z.record(z.string(), Depth),

@@ -15,11 +15,13 @@ export const title = () => 'Overview'
 export const load = () => read('/api/overview')
 
 /** @param {Overview} overview */
-export const draw = ({ attention, reports, running, owner }) => [
+export const draw = ({ attention, receivers_behind: behind, reports, running, owner }) => [
   verdict(attention, reports),
   !owner && html`<article>Another process owns the warehouse. This is the published copy as of its last run.</article>`,
   attention.length > 0 &&
     section('needs-title', 'What needs you', html`<div class="grid needs">${attention.map(need)}</div>`),
+  behind.length > 0 &&
+    section('behind-title', 'Receivers that are behind', html`<div class="grid needs">${behind.map(receiver)}</div>`),
   runningSection(owner ? state.live.running : running),
   section('reports-title', 'Reports', reportTable(reports, new Set(running.map(({ report }) => report)))),
 ]
@@ -55,6 +57,15 @@ function need(attention) {
   `
   return needCard(attention, 'h3', links)
 }
+
+/** @param {Overview['receivers_behind'][number]} problem */
+const receiver = ({ receiver: name, since, tries, waiting, why, cure }) => html`
+  <article key=${name} class="warn">
+    <h3>${name} is behind</h3>
+    <p class="faint">${why}; it failed first ${ago(since)}. Tries: ${grouped(tries)}. Messages waiting: ${grouped(waiting)}.</p>
+    <p>${cure}</p>
+  </article>
+`
 
 const COLUMNS = [
   'Report',
