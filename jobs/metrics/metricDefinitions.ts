@@ -40,7 +40,7 @@ export function createMeters(registry: Registry) {
       labelNames: [],
       buckets: WORK_SECONDS,
     }),
-    notices: counter('notices_total', 'Notices to the webhook by event and outcome', ['event', 'outcome']),
+    notices: counter('notices_total', 'Messages to receivers by event and outcome', ['event', 'outcome']),
     build: gauge('tidemark_build_info', 'Always 1; the version as a label', ['version']),
     owner: gauge('tidemark_owner', '1 in the process that owns the warehouse, else 0', []),
     enabled: gauge('tidemark_report_enabled', '1 for reports that are enabled', ['report']),

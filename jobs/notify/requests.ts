@@ -1,4 +1,4 @@
-/** Writes a message in the format of its receiver. Plain messages are signed as Standard Webhooks specifies. */
+/** Writes a message in the format of its receiver. Plain messages are signed after the Standard Webhooks specification. */
 import { createHmac } from 'node:crypto'
 import { signingKey } from '../../src/config/checks.ts'
 import type { ReceiverConfig } from '../../src/config/config.ts'

@@ -1,5 +1,5 @@
 /**
- * A tide whose runs are told to a notifier and whose messages go to a real receiver. The desk takes the jobs that the
+ * A tide whose runs a notifier follows, and whose messages go to a real receiver. The desk takes the jobs that the
  * notifier requests, and tries a failed one again, as the queue does (test/jobs runs both with a real queue).
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -28,13 +28,13 @@ export interface Desk extends AsyncDisposable {
   /** The receiver of `notify.webhook`, or with `data` the receiver of `notify.data.pipeline`. */
   readonly receiver: Receiver
   readonly log: string[]
-  /** What was told to the metrics, as `event outcome`. */
+  /** What the metrics count, as `event outcome`. */
   readonly counted: string[]
   /** Starts a notifier with the stored state; the returned function stops it. */
   readonly start: (clock?: typeof systemClock, config?: Config) => Promise<() => Promise<void>>
-  /** One try of a run, told as the worker tells it. */
+  /** One try of a run, which the notifier sees as in a worker. */
   readonly run: (report: ReportName, kind?: RunKind, error?: SyncError) => Promise<void>
-  /** Publishes, and tells the notifier if one runs. */
+  /** Publishes, and calls the notifier if one runs. */
   readonly publish: () => Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Messages about new data: each change of the published rows is in one of them, whatever happens to worker and receiver. */
+/** Messages about new data: each change of the published rows is in one of them, also after crashes. */
 import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noticesFileOf, readMemory } from '../../jobs/notify/memory.ts'

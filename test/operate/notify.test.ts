@@ -1,9 +1,11 @@
-/** Notices: told once when it begins and once when it is over, signed, tried again, and never in the way of a run. */
+/** Notices: one when a condition begins and one when it ends, signed, tried again, and never in the way of a run. */
 import { randomUUID } from 'node:crypto'
+import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noticesFileOf } from '../../jobs/notify/memory.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -13,6 +15,8 @@ import { SyncError } from '../../src/errors.ts'
 import { aWorkshop, stop, until as untilWorker } from '../jobs/support.ts'
 import { until } from '../cli/support.ts'
 import { aDesk as openDesk, type Desk, type DeskOptions } from './desk.ts'
+import { documents } from '../rules/markdown.ts'
+import { aFolder } from '../support/warehouse.ts'
 import { aReceiver, type Receiver, SIGNING_SECRET } from './receiver.ts'
 
 const opened: AsyncDisposable[] = []
@@ -273,6 +277,55 @@ describe('a notice', () => {
     expect(() => webhook.verify(body, { ...headers, 'webhook-timestamp': old })).toThrow('too old')
     const other = `whsec_${Buffer.from('another secret of 24 bytes').toString('base64')}`
     expect(() => new Webhook(other).verify(body, headers)).toThrow('No matching signature')
+  })
+})
+
+/** A message and its header fields, some of which were changed, and whether the check of a document must pass. */
+async function forgeries(): Promise<readonly (readonly [object, string, string, boolean])[]> {
+  const { receiver, start, run } = await aDesk({ sandbox: { faults: ['403@enquiries'] } })
+  const end = await start()
+  await run('enquiries')
+  await until(() => receiver.posted.length > 0, 'it came')
+  await end()
+  const [{ headers, body }] = receiver.posted as [Receiver['posted'][number]]
+  const signature = String(headers['webhook-signature'])
+  const old = String(Number(headers['webhook-timestamp']) - 3_600)
+  return [
+    [headers, body, SIGNING_SECRET, true],
+    // While a key is changed, there can be two signatures.
+    [{ ...headers, 'webhook-signature': `v1,AAAA v2,BBBB ${signature}` }, body, SIGNING_SECRET, true],
+    [headers, body.replace('enquiries', 'events'), SIGNING_SECRET, false],
+    [headers, body, `whsec_${Buffer.from('another secret of 24 bytes').toString('base64')}`, false],
+    [{ ...headers, 'webhook-signature': 'v1,AAAA' }, body, SIGNING_SECRET, false],
+    [{ ...headers, 'webhook-timestamp': old }, body, SIGNING_SECRET, false],
+    [{ ...headers, 'webhook-id': randomUUID() }, body, SIGNING_SECRET, false],
+  ]
+}
+
+const shownIn = (kind: string, text: string): string => {
+  const task = documents().find(({ name }) => name === 'docs/tasks/new-data.md')
+  return task?.blocks.find((block) => block.kind === kind && block.text.includes(text))?.text ?? ''
+}
+
+describe('the check that the document shows', () => {
+  it('in Node accepts our messages and no changed one', async () => {
+    await using folder = await aFolder()
+    const file = path.join(folder.path, 'verify.mjs')
+    await writeFile(file, shownIn('js', 'isGenuine'))
+    const { isGenuine } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as {
+      isGenuine: (headers: object, body: string, secret: string) => boolean
+    }
+    for (const [headers, body, secret, isOurs] of await forgeries())
+      expect(isGenuine(headers, body, secret), JSON.stringify(headers)).toBe(isOurs)
+  })
+
+  it('in Python accepts our messages and no changed one', async () => {
+    const program = `${shownIn('python', 'is_genuine')}
+import json, sys
+print(json.dumps([is_genuine(headers, body.encode(), secret) for headers, body, secret, _ in json.load(sys.stdin)]))`
+    const cases = await forgeries()
+    const printed = execFileSync('python3', ['-c', program], { input: JSON.stringify(cases), encoding: 'utf8' })
+    expect(JSON.parse(printed)).toEqual(cases.map(([, , , isOurs]) => isOurs))
   })
 })
 

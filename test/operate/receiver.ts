@@ -1,4 +1,4 @@
-/** A receiver of notices: a real HTTP server that answers as a test wants and keeps what came. */
+/** A receiver of notices: a real HTTP server that answers as a test wants and keeps each request. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

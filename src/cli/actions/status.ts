@@ -7,7 +7,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { Config } from '../../config/config.ts'
 import { counted, duration, leftColumns, rightColumns, table, timeText, widthOf } from '../layout.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
-import { behindText, receiversBehind } from '../../status/receivers.ts'
+import { receiversBehind } from '../../status/receivers.ts'
 import { reportNames } from '../../../schema/index.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
@@ -26,7 +26,7 @@ export async function status(shell: Shell, { config, json = false }: CommandOpti
     const note = found.from === 'published' ? PUBLISHED_ONLY : await unownedText(shell, config)
     out.write(`${standingsText(found.standings, config.reports, widthOf(out))}\n${note}`)
   }
-  const problems = behind.map((each) => `${behindText(each)}\n  what to do: ${each.cure}\n`)
+  const problems = behind.map(({ receiver, why, cure }) => `${receiver} is ${why}\n  what to do: ${cure}\n`)
   if (!json && problems.length > 0) out.write(`\n${problems.join('')}`)
   return 0
 }

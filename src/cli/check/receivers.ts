@@ -2,7 +2,7 @@
 import { newMessage, postMessage } from '../../../jobs/notify/deliveries.ts'
 import type { Config, ReceiverConfig } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
-import { behindText, receiversBehind } from '../../status/receivers.ts'
+import { receiversBehind } from '../../status/receivers.ts'
 import type { Shell } from '../shell.ts'
 import { fail, type Finding, ok, warn } from './finding.ts'
 
@@ -23,7 +23,7 @@ export async function checkReceivers(config: Config, { clock, stop }: Shell, isS
     } catch (error) {
       return fail(name, asSyncError(error))
     }
-    if (problem !== undefined) return warn(name, behindText(problem), problem.cure)
+    if (problem !== undefined) return warn(name, problem.why, problem.cure)
     return ok(name, `format ${format}, ${isSending ? 'accepted a test message' : '--notify posts a test message'}`)
   }
   return Promise.all((config.notify?.receivers ?? []).map(check))

@@ -59,10 +59,10 @@ function need(attention) {
 }
 
 /** @param {Overview['receivers_behind'][number]} problem */
-const receiver = ({ receiver: name, since, tries, waiting, why, cure }) => html`
+const receiver = ({ receiver: name, since, why, cure }) => html`
   <article key=${name} class="warn">
-    <h3>${name} is behind</h3>
-    <p class="faint">${why}; it failed first ${ago(since)}. Tries: ${grouped(tries)}. Messages waiting: ${grouped(waiting)}.</p>
+    <h3>${name} did not accept a message (${ago(since)})</h3>
+    <p class="faint">It is ${why}</p>
     <p>${cure}</p>
   </article>
 `
