@@ -207,6 +207,5 @@ function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters,
     for (const status of ['200', '500', ...NO_ANSWER]) requests.inc({ report, status }, 0)
   }
   for (const status of ['200', ...TOKEN_FAILURES, ...NO_ANSWER]) tokenRequests.inc({ status }, 0)
-  for (const event of MESSAGE_EVENTS)
-    for (const outcome of ['failed', 'dropped']) notices.inc({ event, outcome }, 0)
+  for (const event of MESSAGE_EVENTS) for (const outcome of ['failed', 'dropped']) notices.inc({ event, outcome }, 0)
 }

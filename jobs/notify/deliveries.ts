@@ -18,8 +18,10 @@ export interface DeliveriesOptions {
   readonly readNewData: (since: NewDataRequest) => Promise<NewData | undefined>
   readonly clock: Clock
   readonly log: Log
-  readonly onMessage?: (event: string, outcome: 'delivered' | 'failed' | 'dropped') => void
+  readonly onMessage: (event: string, outcome: 'delivered' | 'failed' | 'dropped') => void
 }
+
+export type MessageFields = Pick<Message, 'event' | 'message'> & Partial<Message>
 
 /** A receiver of notices keeps this number of them while it is down. A receiver of data keeps one per report. */
 export const WAITING_MAX = 1_000
@@ -41,9 +43,9 @@ export class Deliveries {
   }
 
   /** Adds a notice for each receiver of notices. If a receiver has too many waiting notices, drops its oldest one. */
-  add(fields: Pick<Message, 'event' | 'message'> & Partial<Message>): Message {
-    const { config, clock, log, onMessage = () => undefined } = this.#parts
-    const notice = newMessage(fields, { config, clock })
+  add(fields: MessageFields): Message {
+    const { log, onMessage } = this.#parts
+    const notice = newMessage(fields, this.#parts)
     for (const { name, takes } of this.receivers) {
       if (takes !== 'notices') continue
       const { waiting } = this.#stateOf(name)
@@ -90,7 +92,7 @@ export class Deliveries {
   }
 
   async #deliverOne(receiver: ReceiverConfig, message: Message, signal: AbortSignal): Promise<void> {
-    const { book, clock, log, onMessage = () => undefined } = this.#parts
+    const { book, clock, log, onMessage } = this.#parts
     const { name, secret } = receiver
     const state = this.#stateOf(name)
     try {
@@ -115,14 +117,23 @@ export class Deliveries {
 }
 
 /** Returns a message with an identifier, the time, and where it comes from. */
-export function newMessage(
-  fields: Pick<Message, 'event' | 'message'> & Partial<Message>,
-  { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>,
-): Message {
+function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
   // Parsing sorts the keys, so that the body is the same after a restart.
   return Message.parse({ id: randomUUID(), at: formatInstant(clock.now()), ...from, ...fields })
 }
+
+const TEST = {
+  event: 'notify.test',
+  state: 'resolved',
+  message: 'A test by "tidemark check". Nothing is wrong.',
+} as const
+
+/** Posts a test message. Returns the error if the receiver does not accept it. */
+export const postTest = (
+  receiver: ReceiverConfig,
+  at: Pick<DeliveriesOptions, 'config' | 'clock'> & { readonly signal: AbortSignal },
+): Promise<SyncError | undefined> => postMessage(receiver, newMessage(TEST, at), at).then(() => undefined, asSyncError)
 
 /** The time limit for the receiver's response. The receiver should respond before it processes the message. */
 const ANSWER_MS_MAX = 10_000
@@ -130,7 +141,7 @@ const ANSWER_MS_MAX = 10_000
 const RETRY_AFTER_MS_MAX = HOUR_MS
 
 /** Posts one message. Throws DELIVERY_FAILED if the receiver does not answer with 2xx in time. */
-export async function postMessage(
+async function postMessage(
   receiver: ReceiverConfig,
   message: Message,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -138,10 +149,11 @@ export async function postMessage(
   const { url, ...request } = requestOf(receiver, message, Math.floor(toMillis(clock.now()) / SECOND_MS))
   const ending = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])
   const response = await fetch(url, { method: 'POST', redirect: 'manual', ...request, signal: ending }).catch(reasonOf)
-  if (typeof response !== 'string') await response.body?.cancel()
-  if (typeof response !== 'string' && response.ok) return
-  const why = typeof response === 'string' ? response : `status ${response.status}`
-  const seconds = typeof response === 'string' ? 0 : Number(response.headers.get('retry-after') ?? 0)
+  const isAnswer = typeof response !== 'string'
+  if (isAnswer) await response.body?.cancel()
+  if (isAnswer && response.ok) return
+  const why = isAnswer ? `status ${response.status}` : response
+  const seconds = isAnswer ? Number(response.headers.get('retry-after') ?? 0) : 0
   throw new SyncError('DELIVERY_FAILED', `${url.host} did not accept a message: ${why}`, {
     cure: `Check the receiver and the setting ${receiver.name}. Messages wait and are sent again by themselves.`,
     data: seconds > 0 ? { retryAfterMs: Math.min(RETRY_AFTER_MS_MAX, seconds * SECOND_MS) } : {},

@@ -4,7 +4,7 @@ import type { Config } from '../../src/config/config.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs/runs.ts'
 import { conditionsOf, isBrake } from './conditions.ts'
-import { Deliveries, type DeliveriesOptions } from './deliveries.ts'
+import { Deliveries, type DeliveriesOptions, type MessageFields } from './deliveries.ts'
 import type { Failures, Message } from './memory.ts'
 
 export interface NotifierOptions extends DeliveriesOptions {
@@ -67,9 +67,9 @@ export class Notifier {
   async #requestDue(): Promise<void> {
     for (const name of [...this.#due]) {
       this.#due.delete(name)
-      await this.#parts.requestDelivery(name).catch((error: unknown) => {
+      await this.#parts.requestDelivery(name).catch((err: unknown) => {
         this.#due.add(name)
-        this.#parts.log.warn({ receiver: name, err: error }, 'a delivery could not be requested; it is requested again')
+        this.#parts.log.warn({ receiver: name, err }, 'a delivery could not be requested; it is requested again')
       })
     }
   }
@@ -112,7 +112,7 @@ export class Notifier {
     await book.save()
   }
 
-  #add(fields: Parameters<Deliveries['add']>[0]): Message {
+  #add(fields: MessageFields): Message {
     const { event, state, report, code, message } = fields
     this.#parts.log.info({ event, state, report, code }, `notice: ${state === 'firing' ? message : `over: ${message}`}`)
     this.setDue('notices')

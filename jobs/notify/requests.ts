@@ -4,27 +4,20 @@ import { signingKey } from '../../src/config/checks.ts'
 import type { ReceiverConfig } from '../../src/config/config.ts'
 import type { Message } from './memory.ts'
 
-interface WebhookRequest {
-  readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: string
-}
-
 /** Returns the request of one try at the time `unixS` (seconds since 1970). */
-export function requestOf(receiver: ReceiverConfig, message: Message, unixS: number): WebhookRequest {
-  const { format, webhook, secret } = receiver
-  const body = JSON.stringify(BODIES[format](message, secret.reveal()))
-  const signature = format === 'plain' ? signatureHeaders(`${message.id}.${unixS}.${body}`, secret.reveal()) : {}
-  const headers = { 'content-type': 'application/json', 'user-agent': 'tidemark', ...signature }
-  return { url: webhook ?? new URL(secret.reveal()), headers, body }
-}
-
-function signatureHeaders(signed: string, secret: string): Record<string, string> {
-  const [id = '', unixS = ''] = signed.split('.', 2)
-  const signature = createHmac('sha256', signingKey(secret) ?? '')
-    .update(signed)
-    .digest('base64')
-  return { 'webhook-id': id, 'webhook-timestamp': unixS, 'webhook-signature': `v1,${signature}` }
+export function requestOf({ format, webhook, secret }: ReceiverConfig, message: Message, unixS: number) {
+  const revealed = secret.reveal()
+  const body = JSON.stringify(BODIES[format](message, revealed))
+  const key = format === 'plain' ? signingKey(revealed) : undefined
+  const signature = key && createHmac('sha256', key).update(`${message.id}.${unixS}.${body}`).digest('base64')
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': 'tidemark',
+    'webhook-id': message.id,
+    'webhook-timestamp': String(unixS),
+    ...(signature !== undefined && { 'webhook-signature': `v1,${signature}` }),
+  }
+  return { url: webhook ?? new URL(revealed), headers, body }
 }
 
 /** PagerDuty's limit of a summary. */
@@ -33,10 +26,9 @@ const SUMMARY_CHARS_MAX = 1_024
 const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secret: string) => object>> = {
   plain: (message) => message,
   slack: ({ event, state, message, cure, service, host }) => {
-    const noticeHead = event === 'notify.test' ? 'Test' : state === 'firing' ? 'Problem' : 'Over'
-    const head = event === 'data.published' ? 'New data' : noticeHead
+    const head = { 'data.published': 'New data', 'notify.test': 'Test' }[String(event)]
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
-    const text = `*${head}* (${service} on ${host})\n${message}${advice}`
+    const text = `*${head ?? (state === 'firing' ? 'Problem' : 'Over')}* (${service} on ${host})\n${message}${advice}`
     // Slack reads these characters as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },

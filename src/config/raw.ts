@@ -71,12 +71,11 @@ const consoleSection = z
 
 /** Each receiver has a place of its own in the queue's consumer, so the number of receivers is limited. */
 const RECEIVERS_MAX = 10
+const RECEIVER_NAME = /^[a-z][a-z0-9_]*$/
+const RECEIVER_NAME_RULE = 'must name its receivers with small letters, digits and _, such as pipeline'
 
 const receiver = {
-  webhook: checked(
-    webhookProblem,
-    'Address that messages are posted to: https, or http on this machine (notify.webhook: TIDEMARK_NOTIFY_WEBHOOK)',
-  ).optional(),
+  webhook: checked(webhookProblem, 'Address to post to (notify.webhook: TIDEMARK_NOTIFY_WEBHOOK)').optional(),
   secret_file: text(
     'File with the secret: a key whsec_… that signs, the address of a Slack webhook, or the integration key of PagerDuty (TIDEMARK_NOTIFY_SECRET_FILE, TIDEMARK_NOTIFY_NAME_SECRET_FILE, or without _FILE the secret itself); never in this file',
   ).optional(),
@@ -86,10 +85,7 @@ const receiver = {
 const receivers = <Shape extends z.ZodRawShape>(shape: Shape, meaning: string) =>
   z
     .record(z.string(), z.strictObject({ ...receiver, ...shape }))
-    .refine(
-      (all) => Object.keys(all).every((name) => /^[a-z][a-z0-9_]*$/.test(name)),
-      'must name its receivers with small letters, digits and _, such as pipeline',
-    )
+    .refine((all) => Object.keys(all).every((name) => RECEIVER_NAME.test(name)), RECEIVER_NAME_RULE)
     .refine((all) => Object.keys(all).length <= RECEIVERS_MAX, `must have at most ${RECEIVERS_MAX} receivers`)
     .default({})
     .describe(meaning)

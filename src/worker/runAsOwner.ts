@@ -103,11 +103,11 @@ async function openNotifier(
   })
 }
 
-function sendMessages(notifier: Notifier, consumers: JobConsumers, signal: AbortSignal): Promise<void> {
-  const { deliveries } = notifier
-  const process = (task: Task<NoticesJob>) => deliveries.deliver(task.data.receiver, task.signal)
-  consumers.consume('notices', { schema: NoticesJob, concurrency: deliveries.receivers.length, process })
-  return notifier.run(signal)
+function sendMessages(notifier: Notifier, consumers: JobConsumers, ending: AbortSignal): Promise<void> {
+  const { receivers } = notifier.deliveries
+  const process = ({ data, signal }: Task<NoticesJob>) => notifier.deliveries.deliver(data.receiver, signal)
+  consumers.consume('notices', { schema: NoticesJob, concurrency: receivers.length, process })
+  return notifier.run(ending)
 }
 
 /** Adds a job for each running backfill, because the queue can have lost the job. */

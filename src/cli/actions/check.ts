@@ -3,21 +3,22 @@ import { createLog } from '../../log.ts'
 import { checkConfiguration, checkPublished, checkWarehouse, checkDisk } from '../check/files.ts'
 import { type Finding, findingsText, hasFailed, ok, warn, fail } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
-import { checkReceivers } from '../check/receivers.ts'
 import { checkService } from '../check/service.ts'
 import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
 import { widthOf } from '../layout.ts'
 import type { ExitCode, Shell } from '../shell.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
-import type { Config } from '../../config/config.ts'
+import type { Config, ReceiverConfig } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
 import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
 import { latenessText, missedText, overlapAdvice } from '../standingText.ts'
 import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
+import { receiversBehind } from '../../status/receivers.ts'
 import { standingsOf } from '../../status/standing.ts'
 import { existsSync } from 'node:fs'
+import { postTest } from '../../../jobs/notify/deliveries.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
 import type { StoreFinding } from '../../../jobs/stores/store.ts'
 import type { Clock } from '../../clock.ts'
@@ -28,9 +29,7 @@ import { findWorker } from '../../operations/worker.ts'
 /** A run tries a request more often, but here a person waits for the result. */
 const ATTEMPTS_MAX = 2
 
-interface CheckOptions extends CommandOptions {
-  readonly notify?: boolean
-}
+type CheckOptions = CommandOptions & { readonly notify?: boolean }
 
 export async function check(shell: Shell, { config, json = false, notify = false }: CheckOptions): Promise<ExitCode> {
   const { out, clock, stop } = shell
@@ -96,6 +95,20 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
   }
+}
+
+/** Warns of receivers that are behind. If `isSending`, posts a test message to each receiver. */
+async function checkReceivers(config: Config, { clock, stop }: Shell, isSending: boolean): Promise<Finding[]> {
+  const behind = await receiversBehind(config)
+  const check = async (receiver: ReceiverConfig): Promise<Finding> => {
+    const { name, format } = receiver
+    const failure = isSending ? await postTest(receiver, { config, clock, signal: stop.signal }) : undefined
+    if (failure !== undefined) return fail(name, failure)
+    const problem = behind.find((each) => each.receiver === name)
+    if (problem !== undefined) return warn(name, problem.why, problem.cure)
+    return ok(name, `format ${format}, ${isSending ? 'accepted a test message' : '--notify posts a test message'}`)
+  }
+  return Promise.all((config.notify?.receivers ?? []).map(check))
 }
 
 const CHECK = 'queue'

@@ -14,16 +14,14 @@ export interface NewDataRequest {
   readonly reports?: readonly ReportName[] | undefined
 }
 
-type Counts = Readonly<Record<'inserted' | 'updated' | 'deleted' | 'children_written', number>>
-type ChangedRow = Counts & { report: ReportName; from: Cursor; ids: string; count: number }
+type Count = 'inserted' | 'updated' | 'deleted' | 'children_written' | 'count'
+type ChangedRow = Readonly<Record<Count, number>> & { report: ReportName; from: Cursor; ids: string }
 
 /** Returns the present cursor and what has changed. An unknown cursor, as after a restore, counts as `start`. */
 export async function newDataSince(sql: Pick<Sql, 'rows'>, { cursors, reports = reportNames }: NewDataRequest) {
   const to = await currentCursor(sql)
-  const asked = reports.map((report) => {
-    const cursor = cursors[report] ?? START
-    return `(${text(report)}, ${text(cursor)}, ${loadOf(cursor)})`
-  })
+  const known = reports.map((report) => [report, cursors[report] ?? START] as const)
+  const asked = known.map(([report, cursor]) => `(${text(report)}, ${text(cursor)}, ${loadOf(cursor)})`)
   const changed = await sql.rows<ChangedRow>(`
     WITH asked AS (
       SELECT a.report, coalesce(l.load_id, 0) AS since, CASE WHEN l.load_id IS NULL THEN '${START}' ELSE cursor END AS "from"
