@@ -65,8 +65,9 @@ export class Notifier {
 
   /** Requests the deliveries that are due. If the queue cannot be reached now, the next check requests them again. */
   async #requestDue(): Promise<void> {
-    for (const name of [...this.#due]) {
-      this.#due.delete(name)
+    const due = [...this.#due]
+    this.#due.clear()
+    for (const name of due) {
       await this.#parts.requestDelivery(name).catch((err: unknown) => {
         this.#due.add(name)
         this.#parts.log.warn({ receiver: name, err }, 'a delivery could not be requested; it is requested again')

@@ -26,9 +26,10 @@ const SUMMARY_CHARS_MAX = 1_024
 const BODIES: Readonly<Record<ReceiverConfig['format'], (message: Message, secret: string) => object>> = {
   plain: (message) => message,
   slack: ({ event, state, message, cure, service, host }) => {
-    const head = { 'data.published': 'New data', 'notify.test': 'Test' }[String(event)]
+    const noticeHead = state === 'firing' ? 'Problem' : 'Over'
+    const head = event === 'data.published' ? 'New data' : event === 'notify.test' ? 'Test' : noticeHead
     const advice = state === 'firing' ? `\nWhat to do: ${cure ?? ''}` : ''
-    const text = `*${head ?? (state === 'firing' ? 'Problem' : 'Over')}* (${service} on ${host})\n${message}${advice}`
+    const text = `*${head}* (${service} on ${host})\n${message}${advice}`
     // Slack reads these characters as markup.
     return { text: text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;') }
   },
