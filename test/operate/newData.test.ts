@@ -182,18 +182,18 @@ describe('a restored warehouse', () => {
   })
 })
 
-describe('a worker that is killed', () => {
-  const aShop = async (store: 'redis' | 'embedded', receiver: Receiver): Promise<Workshop> => {
-    const shop = await aWorkshop({
-      store,
-      sandbox: { rows: 20, collections: false, changesPerSecond: 20 },
-      settings: { notify: { data: { pipeline: { webhook: receiver.url } } } },
-      env: { TIDEMARK_NOTIFY_PIPELINE_SECRET: SIGNING_SECRET },
-    })
-    opened.push(shop)
-    return shop
-  }
+async function aShop(store: 'redis' | 'embedded', receiver: Receiver): Promise<Workshop> {
+  const shop = await aWorkshop({
+    store,
+    sandbox: { rows: 20, collections: false, changesPerSecond: 20 },
+    settings: { notify: { data: { pipeline: { webhook: receiver.url } } } },
+    env: { TIDEMARK_NOTIFY_PIPELINE_SECRET: SIGNING_SECRET },
+  })
+  opened.push(shop)
+  return shop
+}
 
+describe('a worker that is killed', () => {
   it.each(['redis', 'embedded'] as const)(
     'between publication and post loses no message, on the store %s',
     { tags: 'long', timeout: 300_000 },
