@@ -2,11 +2,11 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
-import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import { type CommandEntry, CONFIG, JSON_AT_END, JSON_DOCUMENT, option, parsedOption, QUIET } from './commandEntry.ts'
-import { anyNumber, parseAge, parseTime, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
+import { parseAge, parseTime, wholeNumber } from './numbers.ts'
 import { FORMATS } from './results.ts'
+import { SANDBOX } from './sandboxEntry.ts'
 import type { Done, Shell } from './shell.ts'
 
 export function addCommands(program: Command, shell: Shell, done: Done): void {
@@ -36,12 +36,6 @@ const ROWS_SHOWN = 200
 const WAIT_MS = HOUR_MS
 
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']
-
-const collect = (fault: string, before: readonly string[]): readonly string[] => [...before, fault]
-
-const faultLines = faultNames.map(
-  ({ name, argument, does }) => `  ${(argument === undefined ? name : `${name}:${argument}`).padEnd(48)} ${does}`,
-)
 
 const COMMANDS: readonly CommandEntry[] = [
   {
@@ -320,6 +314,28 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
     action: async () => (await import('./actions/query.ts')).query,
   },
   {
+    name: 'changes',
+    summary: 'print the rows that changed since the last time, each once, and the next cursor',
+    argument: ['<report...>', 'reports whose changes to print'],
+    options: [
+      option('--since <cursor>', 'the last cursor, "start" for all rows, or "now" for none (default: start)'),
+      option('--cursor-file <file>', 'read the cursor from this file if it is there, and write the next one to it'),
+      option('--children', 'also the changes of child tables'),
+      option('--follow', 'go on with each publication, until it is stopped'),
+      option('--format <format>', 'how to print them').choices(['json', 'csv', 'parquet']).default('json'),
+      option('--output <file>', 'the file to write parquet to'),
+      CONFIG,
+    ],
+    examples: `  $ tidemark changes events --cursor-file events.cursor > changes.jsonl
+  $ tidemark changes events enquiries --children --since 184-9f3a2c11d0b7
+  $ tidemark changes events --since now --follow
+
+json prints one line for each change: {"table", "change", "row"}. change is insert, update, delete or undelete. The last
+line is {"cursor"}: pass it to --since when the rows are used. csv and parquet have the column _change, and the next
+cursor is printed on standard error. If a cursor is too old, the command ends with 1 and the code CURSOR_EXPIRED.`,
+    action: async () => (await import('./actions/changes.ts')).changes,
+  },
+  {
     name: 'mcp',
     summary: 'serve the published copy to an assistant (Model Context Protocol, over stdio)',
     options: [CONFIG],
@@ -369,29 +385,5 @@ It writes the published copy's tables as Parquet, deleted rows included (is_dele
 files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,
     action: async () => (await import('./actions/export.ts')).exportTables,
   },
-  {
-    name: 'sandbox',
-    summary: 'run a local reporting service to try things on',
-    options: [
-      parsedOption('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber),
-      parsedOption('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),
-      parsedOption('--port <n>', `port on 127.0.0.1; 0 takes any (default: ${PORT_PREFERRED}, or any)`, portNumber),
-      parsedOption('--changes-per-second <n>', 'change rows at this pace (default: 0)', anyNumber),
-      option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again')
-        .argParser(collect)
-        .default([]),
-      option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES),
-      parsedOption('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
-      parsedOption('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),
-      option('--compress <how>', 'compress answers').choices(COMPRESSIONS),
-      option('--json', 'print its address as one line of JSON when it is ready'),
-    ],
-    examples: `  $ tidemark sandbox
-  $ tidemark sandbox --rows 20000 --changes-per-second 5
-  $ tidemark sandbox --fault '5xx*3@events' --fault slow:200
-
-Faults (with their default arguments):
-${faultLines.join('\n')}`,
-    action: async () => (await import('./actions/sandbox.ts')).sandbox,
-  },
+  { ...SANDBOX, action: async () => (await import('./actions/sandbox.ts')).sandbox },
 ]

@@ -7,6 +7,7 @@ import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
 import { version } from '../wiring/version.ts'
 import { receiversBehind } from '../status/receivers.ts'
+import { openChanges } from '../operations/readChanges.ts'
 import { waitForReports } from '../operations/waitForReports.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
@@ -67,6 +68,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     settings: config.reports,
     runLogs: runLogsOf(config.warehouse),
     receiversBehind: () => receiversBehind(config),
+    openChanges: (request, signal) => openChanges(config, request, signal),
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),
     backendOf: () => ownership.backend ?? remote,
     isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),

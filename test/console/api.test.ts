@@ -42,7 +42,10 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   '/api/session': { token: TOKEN },
 }
 
-const QUERIES: Readonly<Record<string, string>> = { '/api/wait': '?report=events&fresh=1d' }
+const QUERIES: Readonly<Record<string, string>> = {
+  '/api/wait': '?report=events&fresh=1d',
+  '/api/changes': '?report=events&report=enquiries&children=true',
+}
 
 describe('the document', () => {
   it('is OpenAPI 3.1 and lists every address, each with what it takes and answers', async () => {
@@ -99,6 +102,38 @@ describe('the API', () => {
     expect(late).toMatchObject({ complete: false, reports: [{ report: 'budgets', state: 'blocked' }] })
     for (const query of ['report=events', 'report=invoices&fresh=1d', 'report=events&fresh=soon'])
       expect((await console.ask(`/api/wait?${query}`)).status).toBe(400)
+  })
+
+  it('sends the changes since a cursor, and says why it refuses one', async () => {
+    type Changes = { changes: { table: string; change: string }[]; cursor: string }
+    const all = await console.ask<Changes>('/api/changes?report=events&children=true')
+    expect(new Set(all.changes.map(({ table }) => table))).toContain('events__meeting_rooms')
+    expect(all.changes.filter(({ table, change }) => table === 'events' && change === 'insert').length).toBeGreaterThan(
+      0,
+    )
+    const none = await console.ask<Changes>(`/api/changes?report=events&since=${all.cursor}`)
+    expect(none).toEqual({ status: 200, changes: [], cursor: all.cursor })
+    expect(await console.ask('/api/changes?report=events&since=99-0123456789ab')).toMatchObject({
+      status: 410,
+      error: { code: 'CURSOR_EXPIRED', cure: expect.stringContaining('Read all rows again') as string },
+    })
+    for (const query of ['report=events&since=yesterday', 'report=invoices', 'since=start'])
+      expect((await console.ask(`/api/changes?${query}`)).status).toBe(400)
+  })
+
+  it('keeps nothing of a request for changes whose client has left', async () => {
+    const headers = { authorization: `Bearer ${TOKEN}` }
+    for (let n = 0; n < 6; n += 1) {
+      const leaving = new AbortController()
+      const answer = await fetch(`${console.url}/api/changes?report=events&children=true`, {
+        headers,
+        signal: leaving.signal,
+      })
+      leaving.abort()
+      await answer.text().catch(() => undefined)
+    }
+    expect(await console.ask('/api/changes?report=events&since=now')).toMatchObject({ status: 200, changes: [] })
+    expect(console.worker.said()).not.toMatch(/MaxListeners|could not answer/)
   })
 
   it('keeps nothing of a request to wait whose client has left, nor of one that was answered', async () => {

@@ -38,6 +38,7 @@ beforeAll(async () => {
     settings: {} as AllSettings,
     runLogs: '/nowhere',
     receiversBehind: () => Promise.resolve([]),
+    openChanges: () => Promise.reject(new Error('not asked for here')),
     waitFor: () => Promise.resolve([]),
     backendOf: () => broken,
     isReady: () => isReady(),

@@ -379,6 +379,7 @@ const CONSOLE = {
   settings: {} as AllSettings,
   runLogs: '/nowhere',
   receiversBehind: () => Promise.resolve([]),
+  openChanges: () => Promise.reject(new Error('not asked for here')),
   waitFor: () => Promise.resolve([]),
   backendOf: () => backend,
   isReady: () => Promise.resolve(true),

@@ -6,10 +6,11 @@ import { expect, it } from 'vitest'
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { formatInstant, type Instant, plusMs } from '../../src/instant.ts'
 import { privacyText } from '../../src/plan/privacy.ts'
-import { feedTablesOf, loadAtCursor } from '../../src/warehouse/books/changeFeed.ts'
+import { checkCursor, feedTablesOf } from '../../src/warehouse/books/changeFeed.ts'
 import { type Cursor, currentCursor } from '../../src/warehouse/books/cursor.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { exportTo } from '../../src/warehouse/publish/export.ts'
+import { documents } from '../rules/markdown.ts'
 import { aWarehouse, loadRows, NOON, openAt, type OpenWarehouse } from '../support/warehouse.ts'
 
 const [events, enquiries, trails] = (['events', 'enquiries', 'enquiry_audit_entries'] as const).map(reportOf) as [
@@ -182,8 +183,8 @@ const anEnquiry = (opened: OpenWarehouse, status: number, minute: number) =>
     now: minutes(minute),
     runId: `run-${minute}`,
   })
-const loadAt = ({ warehouse }: Pick<OpenWarehouse, 'warehouse'>, cursor: Cursor, report: ReportName = 'enquiries') =>
-  loadAtCursor(warehouse, cursor, [report])
+const check = ({ warehouse }: Pick<OpenWarehouse, 'warehouse'>, cursor: Cursor, report: ReportName = 'enquiries') =>
+  checkCursor(warehouse, cursor, ['merf_submissions', report])
 const inSql = ({ warehouse }: OpenWarehouse, cursor: string) =>
   warehouse.rows<{ _change: string; status: number }>(
     `SELECT _change, status FROM tidemark.changes('enquiries', '${cursor}')`,
@@ -198,15 +199,26 @@ it('accepts cursors that trimming leaves, and refuses older ones, also in SQL', 
   }
   const [first = 'start', second = 'start', third = 'start'] = cursors
   await opened.warehouse.trimBooks(minutes(2))
-  expect(await loadAt(opened, second)).toBe(2)
-  await expect(loadAt(opened, first)).rejects.toMatchObject({ code: 'CURSOR_EXPIRED' })
-  await expect(inSql(opened, first)).rejects.toThrow(/too old\. Read all rows again/)
+  await check(opened, second)
+  await expect(check(opened, first)).rejects.toMatchObject({ code: 'CURSOR_EXPIRED' })
+  await expect(inSql(opened, first)).rejects.toThrow(/too old: it is older than .* Read all rows again/)
   expect(await inSql(opened, second)).toEqual([{ _change: 'update', status: 3 }])
   await opened.warehouse.trimBooks(minutes(9))
   expect(await inSql(opened, third)).toEqual([])
   expect(await inSql(opened, 'start')).toEqual([{ _change: 'insert', status: 3 }])
-  await expect(loadAt(opened, second)).rejects.toThrow(/older than the setting "history" allows/)
+  await expect(check(opened, second)).rejects.toThrow(/older than the setting "history" allows/)
   expect(await opened.warehouse.rows('FROM tidemark.replaced')).toEqual([])
+})
+
+it('runs the statements of the documents', async () => {
+  await using opened = await aWarehouse()
+  await loadRows(opened, events, [{ eventId: 1, name: 'first' }])
+  const block = documents()
+    .flatMap(({ blocks }) => blocks)
+    .find(({ kind }) => kind === 'sql changes')
+  const [changes = '', next = ''] = (block?.text ?? '').split(';\n')
+  expect(await opened.warehouse.rows(changes)).toEqual([{ _change: 'insert', event_id: 1, name: 'first' }])
+  expect(await opened.warehouse.rows(next)).toEqual([{ next_cursor: await currentCursor(opened.warehouse) }])
 })
 
 it('refuses cursors of a lost state and of another warehouse, and accepts those that a restored copy knows', async () => {
@@ -219,9 +231,9 @@ it('refuses cursors of a lost state and of another warehouse, and accepts those 
   await anEnquiry(opened, 2, 2)
   const lost = await currentCursor(opened.warehouse)
   await using restored = { ...opened, warehouse: await openAt(backup) }
-  await expect(loadAt(restored, lost)).rejects.toThrow(/an older copy of the warehouse was restored/)
+  await expect(check(restored, lost)).rejects.toThrow(/a backup was restored/)
   await anEnquiry(restored, 3, 3)
-  expect(await loadAt(restored, kept)).toBe(1)
+  await check(restored, kept)
   await expect(inSql(restored, lost)).rejects.toThrow(/another warehouse/)
   expect(await inSql(restored, kept)).toEqual([{ _change: 'update', status: 3 }])
   await restored.warehouse.close()
@@ -233,8 +245,8 @@ it('refuses older cursors of a report whose rows have changed without a load, an
   const before = await currentCursor(opened.warehouse)
   await opened.warehouse.retypeColumn({ column: 'enquiries.odd', type: 'BIGINT', excludesPayload: () => false })
   const after = await currentCursor(opened.warehouse)
-  await expect(loadAt(opened, before)).rejects.toThrow('too old for enquiries: the type of enquiries.odd was changed')
-  expect(await loadAt(opened, before, 'events')).toBe(1)
+  await expect(check(opened, before)).rejects.toThrow('too old for enquiries: the type of enquiries.odd was changed')
+  await check(opened, before, 'events')
   expect(await inSql(opened, after)).toEqual([])
   for (const columns of [
     undefined,
@@ -244,5 +256,5 @@ it('refuses older cursors of a report whose rows have changed without a load, an
     const place = { report: 'enquiries', scope: '' } as const
     await opened.warehouse.recordCoverage(place, { asked, refillUntil: undefined, because: [] })
   }
-  await expect(loadAt(opened, after)).rejects.toThrow('stored values became private')
+  await expect(check(opened, after)).rejects.toThrow('stored values became private')
 })

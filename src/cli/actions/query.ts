@@ -31,7 +31,8 @@ export async function query(shell: Shell, sql: string, options: QueryOptions): P
   return 0
 }
 
-function outputOf({ format, output }: QueryOptions): string {
+/** Returns the file of a parquet result, else ''. Throws USAGE_INVALID if the file is missing or not needed. */
+export function outputOf({ format, output }: Pick<QueryOptions, 'format' | 'output'>): string {
   if (format === 'parquet' && output === undefined) {
     throw new SyncError('USAGE_INVALID', 'the format parquet needs a file, and --output is missing', {
       cure: 'Add --output FILE, such as --output result.parquet.',
@@ -39,13 +40,13 @@ function outputOf({ format, output }: QueryOptions): string {
   }
   if (format !== 'parquet' && output !== undefined) {
     throw new SyncError('USAGE_INVALID', `--output is for parquet; ${format} is printed`, {
-      cure: `Add --format parquet, or send the output to a file: tidemark query --format ${format} … > ${output}`,
+      cure: `Add --format parquet, or send the output to a file: --format ${format} … > ${output}`,
     })
   }
   return output ?? ''
 }
 
-async function writeResult(file: string, write: (temporary: string) => Promise<number>): Promise<number> {
+export async function writeResult<T>(file: string, write: (temporary: string) => Promise<T>): Promise<T> {
   try {
     return await replaceFile(file, async (temporary) => {
       await writeFile(temporary, '')

@@ -1,8 +1,12 @@
-/** Routes that only read: the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
+/** Routes that only read: changes, the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
 import type { Requests } from '../../../jobs/queue/requests.ts'
+import { ChangeList, type Changes, ChangesQuery, type ChangesRequest } from '../../operations/readChanges.ts'
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import type { ReceiverBehind } from '../../status/receivers.ts'
 import { Report } from '../../status/coverage.ts'
@@ -37,6 +41,7 @@ export interface ReadOptions {
   readonly requests: Pick<Requests, 'queue' | 'depths'>
   readonly runLogs: string
   readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
+  readonly openChanges: (request: ChangesRequest, signal: AbortSignal) => Promise<Changes>
   readonly waitFor: (request: WaitRequest, signal: AbortSignal) => Promise<readonly Readiness[]>
 }
 
@@ -89,29 +94,61 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
     backfills: await backfillsOf(backendOf().books, BACKFILLS_LISTED),
   }))
   addWaitRoute(api, options)
+  addChangesRoute(api, options)
 }
 
-/** Limits the open requests to `/api/wait`, because each of them opens the published copy every two seconds. */
+/** Limits the open requests, because each of them has the published copy open, or opens it every two seconds. */
 const WAITS_MAX = 20
+const FEEDS_MAX = 4
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
-  let waits = 0
+  const limited = limitedTo(WAITS_MAX)
   const summary = 'Waits until the published rows are complete; answers earlier if a report is paused or off'
-  api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), async ({ query }, reply) => {
-    const request = waitRequestOf(query)
-    if (waits >= WAITS_MAX) {
-      throw new SyncError('CONSOLE_LIMITED', `${WAITS_MAX} requests already wait`, { cure: 'Try again in a minute.' })
+  api.get('/api/wait', answers(Waited, summary, { querystring: WaitQuery }), ({ query }, reply) =>
+    limited(reply, async (signal) => {
+      const reports = [...(await waitFor(waitRequestOf(query), signal))]
+      return { complete: reports.every(({ state }) => state === 'complete'), reports }
+    }),
+  )
+}
+
+/** Sends the answer piece by piece, because it can be larger than the memory. A late error breaks off the answer. */
+function addChangesRoute(api: Api, { openChanges }: ReadOptions): void {
+  const limited = limitedTo(FEEDS_MAX)
+  const summary = 'The rows that changed since a cursor, each once, and the next cursor'
+  api.get('/api/changes', answers(ChangeList, summary, { querystring: ChangesQuery }), ({ query }, reply) =>
+    limited(reply, async (signal) => {
+      const { report, ...request } = query
+      await using feed = await openChanges({ ...request, reports: [report].flat() }, signal)
+      const body = new PassThrough()
+      void reply.type('application/json').send(body as never)
+      let before = '{"changes":['
+      const send = async (changes: readonly string[]) => {
+        const isFull = !body.write(before + changes.join(',\n'))
+        before = ',\n'
+        if (isFull) await once(body, 'drain', { signal })
+      }
+      await feed.read(send).then(
+        () => body.end(`${before.replace(',', '')}],"cursor":"${feed.cursor}"}`),
+        (error: Error) => body.destroy(error),
+      )
+      return reply as never
+    }),
+  )
+}
+
+/** Returns a function that does `work` for at most `max` requests at once. The signal aborts when the client leaves. */
+function limitedTo(max: number) {
+  let open = 0
+  return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    if (open >= max) {
+      throw new SyncError('CONSOLE_LIMITED', `${max} requests are already open`, { cure: 'Try again in a minute.' })
     }
     const left = new AbortController()
-    reply.raw.once('close', () => left.abort(clientLeft()))
-    waits += 1
-    try {
-      const reports = [...(await waitFor(request, left.signal))]
-      return { complete: reports.every(({ state }) => state === 'complete'), reports }
-    } finally {
-      waits -= 1
-    }
-  })
+    raw.once('close', () => left.abort(clientLeft()))
+    open += 1
+    return work(left.signal).finally(() => (open -= 1))
+  }
 }
 
 const clientLeft = (): SyncError =>

@@ -1,0 +1,68 @@
+/** `tidemark changes`: prints the rows that have changed since a cursor, and then the next cursor. */
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { SyncError } from '../../errors.ts'
+import { type Changes, openChanges } from '../../operations/readChanges.ts'
+import { START } from '../../warehouse/books/cursor.ts'
+import type { CommandOptions } from '../commandOutput.ts'
+import { requireReportNames } from '../reportSelection.ts'
+import { csvPrinter } from '../results.ts'
+import type { ExitCode, Shell } from '../shell.ts'
+import { outputOf, writeResult } from './query.ts'
+
+export interface ChangesOptions extends CommandOptions {
+  readonly since?: string
+  readonly cursorFile?: string
+  readonly children?: boolean
+  readonly follow?: boolean
+  readonly format: 'json' | 'csv' | 'parquet'
+  readonly output?: string
+}
+
+const LOOK_EVERY_MS = 2_000
+
+export async function changes(shell: Shell, names: readonly string[], options: ChangesOptions): Promise<ExitCode> {
+  const { config, format, children = false, follow = false, cursorFile = '' } = options
+  const reports = requireReportNames(names)
+  const output = outputOf(options)
+  if (format !== 'json' && (reports.length > 1 || children || (follow && format === 'parquet'))) {
+    throw new SyncError('USAGE_INVALID', `${format} has the changes of one table, and parquet cannot be followed`, {
+      cure: 'Name one report without --children (and without --follow for parquet), or use --format json.',
+    })
+  }
+  const { clock, stop, cwd } = shell
+  if (follow) stop.endsWell()
+  const print = printerOf(shell, format, path.resolve(cwd, output))
+  const file = path.resolve(cwd, cursorFile)
+  const isStored = cursorFile !== '' && existsSync(file)
+  let since = isStored ? (await readFile(file, 'utf8')).trim() : (options.since ?? START)
+  for (let isFirst = true; isFirst || follow; isFirst = false) {
+    if (!isFirst) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
+    if (stop.signal.aborted) break
+    await using feed = await openChanges(config, { reports, children, since }, stop.signal)
+    if (feed.cursor === since && !isFirst) continue
+    await print(feed)
+    since = feed.cursor
+    // The cursor is stored last. If the program ends before, the next call returns the same rows again.
+    if (cursorFile !== '') await writeResult(file, (temporary) => writeFile(temporary, `${since}\n`))
+  }
+  return 0
+}
+
+function printerOf({ out, err }: Shell, format: ChangesOptions['format'], output: string) {
+  const csv = csvPrinter(out)
+  return async ({ copy, cursor, tables, read }: Changes): Promise<void> => {
+    const sql = tables[0]?.sql ?? ''
+    if (format === 'json') {
+      await read((changes) => {
+        out.write(changes.map((change) => `${change}\n`).join(''))
+        return out.drained()
+      })
+      out.write(`${JSON.stringify({ cursor })}\n`)
+    } else if (format === 'csv') csv.end(await copy.query(sql, csv.take))
+    else await writeResult(output, (file) => copy.writeParquet(sql, file))
+    if (format !== 'json') err.write(`next cursor: ${cursor}\n`)
+    await out.drained()
+  }
+}

@@ -1,0 +1,65 @@
+/** Opens the change feed of the published copy, for `tidemark changes` and `GET /api/changes`. */
+import { z } from 'zod'
+import type { ReportName } from '../../schema/index.ts'
+import type { Config } from '../config/config.ts'
+import { onAbort } from '../signals.ts'
+import { Report } from '../status/coverage.ts'
+import { checkCursor, feedTablesOf } from '../warehouse/books/changeFeed.ts'
+import { type Cursor, currentCursor, parseCursor, START } from '../warehouse/books/cursor.ts'
+import { jsonOf, objectOf } from '../warehouse/database/cells.ts'
+import type { Database } from '../warehouse/database/duckdb.ts'
+import { openPublished } from '../wiring/published.ts'
+
+/** A request for changes over HTTP. */
+export const ChangesQuery = z.strictObject({
+  report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
+  since: z.string().default(START).describe('The cursor of the last answer, start, or now'),
+  children: z.stringbool().default(false).describe('Also the changes of child tables'),
+})
+
+export interface ChangesRequest extends Omit<z.infer<typeof ChangesQuery>, 'report'> {
+  readonly reports: readonly ReportName[]
+}
+
+export const ChangeList = z.object({
+  changes: z.array(z.object({ table: z.string(), change: z.string(), row: z.looseObject({}) })),
+  cursor: z.string().describe('The cursor to pass next'),
+})
+
+export interface Changes extends AsyncDisposable {
+  readonly copy: Database
+  /** The next cursor. */
+  readonly cursor: Cursor
+  readonly tables: readonly { readonly table: string; readonly sql: string }[]
+  /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
+  read(take: (changes: readonly string[]) => Promise<void>): Promise<void>
+}
+
+/** Opens one state of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING; `read` throws CANCELLED. */
+export async function openChanges(config: Config, request: ChangesRequest, signal: AbortSignal): Promise<Changes> {
+  const reports = [...new Set(request.reports)]
+  await using opening = new AsyncDisposableStack()
+  const copy = opening.use(await openPublished(config))
+  opening.use(onAbort(signal, () => copy.interrupt()))
+  // A lake changes while it is open. The transaction keeps the rows and the cursor at one state.
+  await copy.run('BEGIN')
+  const cursor = await currentCursor(copy)
+  const since = request.since === 'now' ? cursor : parseCursor(request.since)
+  await checkCursor(copy, since, reports)
+  const tables = reports
+    .flatMap((report) => feedTablesOf(report).slice(0, request.children ? undefined : 1))
+    .map(({ name: table }) => ({ table, sql: `FROM changes.${table}('${since}')` }))
+  const read: Changes['read'] = async (take) => {
+    for (const { table, sql } of tables) {
+      await copy.query(sql, async (rows, [, ...columns]) => {
+        const objects = rows.map(([change = null, ...row]) => {
+          const values = objectOf(columns.map((column, n) => [column, row[n] ?? null]))
+          return `{"table":"${table}","change":${jsonOf(change)},"row":${jsonOf(values)}}`
+        })
+        return take(objects).then(() => true)
+      })
+    }
+  }
+  const opened = opening.move()
+  return { copy, cursor, tables, read, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+}

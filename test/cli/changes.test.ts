@@ -1,0 +1,115 @@
+/** `tidemark changes` as it is typed: what it prints, how it goes on from a cursor, and what it refuses. */
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { aWorld, until, type World } from './support.ts'
+
+interface Change {
+  readonly table: string
+  readonly change: string
+  readonly row: { readonly event_id: number; readonly is_deleted: boolean }
+}
+
+/** Returns the changes and the cursor that JSON lines contain. */
+function parsed(stdout: string): { changes: Change[]; cursor: string } {
+  const lines = stdout.trimEnd().split('\n')
+  const { cursor } = JSON.parse(lines.pop() ?? '') as { cursor: string }
+  return { changes: lines.map((line) => JSON.parse(line) as Change), cursor }
+}
+
+const changesOf = async (world: World, ...args: string[]) => {
+  const { code, stdout, stderr } = await world.run('changes', ...args)
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  return parsed(stdout)
+}
+
+async function editOne(world: World): Promise<number> {
+  const id = Number(world.sandbox.world.liveKeys('events')[0])
+  world.sandbox.world.edit('events', id)
+  await world.run('sync', 'events', '--quiet')
+  return id
+}
+
+describe('tidemark changes', () => {
+  it('prints all rows first, then what changed since the stored cursor, each once, then nothing', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'events', '--quiet')
+    const given = ['events', '--cursor-file', 'events.cursor', '--since', 'start']
+    const first = await changesOf(world, ...given)
+    expect(new Set(first.changes.map(({ change, row }) => [change, row.is_deleted].join()))).toEqual(
+      new Set(['insert,false', 'delete,true']),
+    )
+    expect(await readFile(path.join(world.folder, 'events.cursor'), 'utf8')).toBe(`${first.cursor}\n`)
+    const id = await editOne(world)
+    const second = await changesOf(world, ...given)
+    expect(second.changes.map(({ change, row }) => [change, row.event_id])).toEqual([['update', id]])
+    expect(await changesOf(world, ...given)).toEqual({ changes: [], cursor: second.cursor })
+    const again = await changesOf(world, 'events', '--children', '--since', first.cursor)
+    expect(again.changes.filter(({ table }) => table === 'events')).toEqual(second.changes)
+    expect(await changesOf(world, 'events', '--since', 'now')).toEqual({ changes: [], cursor: second.cursor })
+  })
+
+  it('prints CSV and writes parquet with the same rows, and the next cursor beside them', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'events', '--quiet')
+    const { changes, cursor } = await changesOf(world, 'events')
+    const csv = await world.run('changes', 'events', '--format', 'csv')
+    expect(csv.stderr).toBe(`next cursor: ${cursor}\n`)
+    expect(csv.stdout).toMatch(/^_change,event_id,/)
+    await world.run('changes', 'events', '--format', 'parquet', '--output', 'changes.parquet')
+    const { stdout } = await world.run('changes', 'events', '--format', 'csv', '--since', cursor)
+    expect(stdout.split('\n')).toHaveLength(2)
+    const bytes = await readFile(path.join(world.folder, 'changes.parquet'))
+    expect(bytes.subarray(0, 4).toString()).toBe('PAR1')
+    expect(csv.stdout.match(/^(insert|delete),/gm)).toHaveLength(changes.length)
+  })
+
+  it('follows: prints the changes of each publication until it is stopped', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'events', '--quiet')
+    const following = world.start(['changes', 'events', '--since', 'now', '--follow'])
+    await until(() => following.said().includes('"cursor"'), 'the first cursor')
+    const id = await editOne(world)
+    await until(() => following.said().includes(`"change":"update","row":{"event_id":${id},`), 'the change')
+    await until(() => following.said().match(/"cursor"/g)?.length === 2, 'the next cursor')
+    following.kill('SIGINT')
+    expect(await following.ended).toMatchObject({ code: 0 })
+  })
+
+  it('can be asked in SQL, with the function of each table', async () => {
+    await using world = await aWorld()
+    await world.run('sync', 'events', '--quiet')
+    const { cursor } = await changesOf(world, 'events', '--since', 'now')
+    const id = await editOne(world)
+    const sql = `SELECT _change, event_id FROM changes.events('${cursor}')`
+    expect((await world.run('query', '--format', 'csv', sql)).stdout).toBe(`_change,event_id\nupdate,${id}\n`)
+    const refused = await world.run('query', `FROM tidemark.changes('events', '${cursor}')`)
+    expect(refused.stderr).toContain('not on the list of functions for readers')
+  })
+
+  it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file', async () => {
+    await using world = await aWorld()
+    expect(await world.run('changes', 'events')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('nothing was published yet') as string,
+    })
+    await world.run('sync', 'events', '--quiet')
+    for (const [args, words, code] of [
+      [['events', '--since', 'yesterday'], '"yesterday" is no cursor', 2],
+      [['events', '--since', '99-0123456789ab'], 'CURSOR_EXPIRED', 1],
+      [['events', '--since', '99-0123456789ab'], 'Read all rows again, with the cursor "start"', 1],
+      [['invoices'], 'there is no report "invoices"', 2],
+      [['events', 'budgets', '--format', 'csv'], 'csv has the changes of one table', 2],
+      [['events', '--format', 'parquet'], '--output is missing', 2],
+      [['events', '--format', 'parquet', '--output', 'x.parquet', '--follow'], 'cannot be followed', 2],
+      [['events', '--cursor-file', 'no/such/folder/cursor'], 'cannot be written', 2],
+    ] as const) {
+      const ended = await world.run('changes', ...args)
+      expect({ args, code: ended.code, stderr: ended.stderr }).toEqual({
+        args,
+        code,
+        stderr: expect.stringContaining(words) as string,
+      })
+    }
+  })
+})
