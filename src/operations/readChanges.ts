@@ -32,7 +32,7 @@ export interface Changes extends AsyncDisposable {
   readonly cursor: Cursor
   readonly tables: readonly { readonly table: string; readonly sql: string }[]
   /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
-  read(take: (changes: readonly string[]) => Promise<void>): Promise<void>
+  readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
 }
 
 /** Opens one state of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING; `read` throws CANCELLED. */

@@ -37,9 +37,9 @@ export async function changes(shell: Shell, names: readonly string[], options: C
   const file = path.resolve(cwd, cursorFile)
   const isStored = cursorFile !== '' && existsSync(file)
   let since = isStored ? (await readFile(file, 'utf8')).trim() : (options.since ?? START)
-  for (let isFirst = true; isFirst || follow; isFirst = false) {
-    if (!isFirst) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
-    if (stop.signal.aborted) break
+  for (let isFirst = true; ; isFirst = false) {
+    if (!isFirst && follow) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
+    if (!isFirst && (!follow || stop.signal.aborted)) return 0
     await using feed = await openChanges(config, { reports, children, since }, stop.signal)
     if (feed.cursor === since && !isFirst) continue
     await print(feed)
@@ -47,7 +47,6 @@ export async function changes(shell: Shell, names: readonly string[], options: C
     // The cursor is stored last. If the program ends before, the next call returns the same rows again.
     if (cursorFile !== '') await writeResult(file, (temporary) => writeFile(temporary, `${since}\n`))
   }
-  return 0
 }
 
 function printerOf({ out, err }: Shell, format: ChangesOptions['format'], output: string) {
