@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { noticesFileOf, readMemory } from '../../jobs/notify/memory.ts'
 import { loadOf, START } from '../../src/warehouse/books/cursor.ts'
+import { openPublished } from '../../src/wiring/published.ts'
 import { aWorkshop, OWNS, hasSaid, published, stop, type Workshop } from '../jobs/support.ts'
 import { until } from '../cli/support.ts'
 import { aDesk, type Desk, type DeskOptions } from './desk.ts'
@@ -80,6 +81,10 @@ describe('new data', () => {
     await until(() => receiver.posted.length >= 3, 'the edit came')
     await end()
     expect(receiver.data()[2]).toMatchObject({ report: 'events', rows: { inserted: 0, updated: 1 } })
+    await using copy = await openPublished(tide.config)
+    // The change feed accepts the cursor, and returns the row that the message counts.
+    const last = receiver.data()[2]?.cursor.from ?? ''
+    expect(await copy.rows(`SELECT _change FROM changes.events('${last}')`)).toEqual([{ _change: 'update' }])
     expectEverything(receiver, await tide.warehouse.rows(LOADS))
   })
 
