@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 import {
   CLOCKS_APART_MS_MAX,
   type BackfillJob,
@@ -19,7 +20,7 @@ import type { QueueStore } from '../stores/store.ts'
 
 /** The delay between a run that changes rows and the publication. After other runs, `PUBLISH_LATER_MS` is used. */
 const PUBLISH_SOON_MS = 2_000
-const PUBLISH_LATER_MS = 30_000
+const PUBLISH_LATER_MS = MINUTE_MS
 
 /** With this token, BullMQ moves a job even if another worker has the job's lock. */
 const ANY_LOCK = '0'

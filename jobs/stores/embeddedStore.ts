@@ -9,10 +9,13 @@ import type { Opening, QueueStore } from './store.ts'
 import { messageOf, ProblemLog } from './problemLog.ts'
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
+import { MINUTE_MS } from '../../src/instant.ts'
 import { folderRefused, ownFileRefused, makeFolder } from '../../src/folders.ts'
 
 /** Below this limit the disk counts as full, because PGlite's write-ahead log grows by 16 MiB at a time. */
 const FREE_BYTES_MIN = 16 * 1_048_576
+/** No other process adds jobs, and a new job wakes its worker. So workers seldom look for jobs (`drainDelay`: seconds). */
+const WORKER_OPTIONS = { drainDelay: 60, stalledInterval: MINUTE_MS }
 /** A full disk can cause these errors. They are then replaced by DISK_FULL. */
 const FULL_DISK_CODES: readonly ErrorCode[] = ['QUEUE_UNFIT', 'UNEXPECTED']
 
@@ -44,6 +47,7 @@ async function openLocked(options: Opening): Promise<QueueStore> {
     kind: 'embedded',
     shown: directory,
     backend: sqlBackend(pool, schema),
+    workerOptions: WORKER_OPTIONS,
     problems,
     values: new SqlValues(pool),
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],

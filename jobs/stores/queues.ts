@@ -25,6 +25,7 @@ interface QueuesOptions {
   /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
   readonly waiting?: ConnectionOptions
   readonly workerName?: string
+  readonly workerOptions?: Pick<WorkerOptions, 'drainDelay' | 'stalledInterval'>
   readonly onError: (error: unknown) => void
   readonly toError: (error: unknown) => Error
   readonly telemetry?: Telemetry | undefined
@@ -87,9 +88,10 @@ export class Queues {
     processor: Processor<Data, Result>,
     options: Partial<WorkerOptions> = {},
   ): Worker<Data, Result> {
-    const { waiting, backend, onError, workerName } = this.#parts
+    const { waiting, backend, onError, workerName, workerOptions } = this.#parts
     const named = workerName === undefined ? {} : { name: workerName }
-    const ours = { ...this.#base(waiting), ...LOCKS, ...RETRY_OPTIONS, ...named, maxStalledCount: STALLED_COUNT_MAX }
+    const limits = { ...LOCKS, ...RETRY_OPTIONS, ...workerOptions, maxStalledCount: STALLED_COUNT_MAX }
+    const ours = { ...this.#base(waiting), ...limits, ...named }
     const worker = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
     worker.on('error', onError)
     // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.

@@ -87,7 +87,6 @@ async function ownSurroundings(shell: Shell, { config, output }: CommandSettings
     [Symbol.asyncDispose]: async () => {
       view[Symbol.dispose]()
       await tracing?.[Symbol.asyncDispose]()
-      await runLogs.written()
       // Without a worker, only commands delete old log files. They do so at most once an hour.
       if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
     },

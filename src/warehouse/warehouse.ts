@@ -36,6 +36,7 @@ import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { load, loadIntoLake } from './load/load.ts'
 import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
+import { QuietLoads } from './load/quietLoads.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
@@ -73,14 +74,14 @@ const bind =
   (...given: Given): Answer =>
     read(sql, ...given)
 
-const readsOf = (sql: Sql) => ({
+const readsOf = (sql: Sql, quiet: QuietLoads) => ({
   absentKeys: bind(sql, absentKeys),
   coverage: bind(sql, coverageOf),
   dueRecords: bind(sql, dueRecords),
   storedPrivacyRules: bind(sql, storedPrivacyRules),
   lastTrailRead: bind(sql, lastTrailRead),
   lastReadRecord: bind(sql, lastReadRecord),
-  lastWindow: bind(sql, lastWindowOf),
+  lastWindow: async (...of: [string, string]) => quiet.lastWindow(...of) ?? (await lastWindowOf(sql, ...of)),
   pagingProfile: bind(sql, pagingProfileOf),
   pauses: () => pauses({ rows: (query) => sql.kept(query) }),
   reconciledRows: bind(sql, reconciledRows),
@@ -105,6 +106,7 @@ export class Warehouse implements AsyncDisposable {
   readonly #file: OwnFile | undefined
   readonly #publishBy: PublishBy
   readonly #fences: Fences
+  readonly #quiet: QuietLoads
   readonly #begun = new Map<string, RunRecord>()
   /** Discovered columns by table. If they are undefined, the next load reads them from the warehouse. */
   #discovered: ReadonlyMap<string, readonly DiscoveredColumn[]> | undefined
@@ -123,7 +125,8 @@ export class Warehouse implements AsyncDisposable {
     this.#fences = new Fences({ isAlone: !database.isShared })
     this.backfills = new BackfillBooks(database, this.#fences)
     this.orders = ordersOf(database)
-    this.books = readsOf(database)
+    this.#quiet = new QuietLoads({ database, fences: this.#fences, begun: this.#begun })
+    this.books = readsOf(database, this.#quiet)
     this.numberMark = numberMark
   }
 
@@ -155,6 +158,8 @@ export class Warehouse implements AsyncDisposable {
 
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
+      const quiet = this.#quiet.add(input)
+      if (quiet !== undefined) return quiet
       const known = { numberMark: this.numberMark, fences: this.#fences, begun: this.#begun.get(input.runId) }
       const result = this.#database.isShared
         ? await loadIntoLake(this.#database, known, input)
@@ -214,7 +219,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   dismissRejected(dismissal: Dismissal, now: Instant): Promise<number> {
-    return this.#afterOtherLoads(() => this.#database.transaction((sql) => dismissRejected(sql, dismissal, now)))
+    return this.#afterOtherLoads(() => dismissRejected(this.#database, dismissal, now))
   }
 
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
@@ -233,7 +238,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   forgetCoverage(report: ReportName, kept: readonly string[]): Promise<void> {
-    return this.#database.transaction((sql) => forgetCoverage(sql, report, kept))
+    return forgetCoverage(this.#database, report, kept)
   }
 
   recordCoverage(place: { report: ReportName; scope: string } & WithFence, coverage: Coverage): Promise<void> {

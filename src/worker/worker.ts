@@ -49,7 +49,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   const { clock, stop } = shell
   const roles = rolesOf(options.roles)
   if (roles.has('console')) checkReach(config.console.host, config.console)
-  await using runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
+  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
   const log = createLog({ level: logLevelOf(shell.env, 'info'), keep: (line) => runLogs.take(line) })
   stop.endsWell()
   await using tracing = await openTracing({ env: shell.env, version: version(), log })

@@ -108,9 +108,8 @@ it('rows that do not fit into memory are spilled to a folder of this user alone'
 it('lines of runs and stored notices can be read by their user alone', async () => {
   await using folder = await aFolder()
   const directory = join(folder.path, 'w.duckdb.logs')
-  await using logs = new RunLogs(directory, systemClock)
+  const logs = new RunLogs(directory, systemClock)
   logs.take('{"runId":"a-run"}\n')
-  await logs.written()
   expect(await modeOf(directory)).toBe('700')
   const [hour] = await readdir(directory)
   expect(await modeOf(join(directory, hour ?? ''))).toBe('600')

@@ -2,6 +2,8 @@
 import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'
@@ -18,7 +20,7 @@ const lineOf = (runId: string, msg: string, more = {}) =>
 
 describe('log lines of runs', () => {
   it('are found by their run, also those of code that does not know it, at debug, without secrets', async () => {
-    await using kept = new RunLogs(folder, systemClock)
+    const kept = new RunLogs(folder, systemClock)
     const shown: string[] = []
     const log = createLog({
       level: 'info',
@@ -34,7 +36,6 @@ describe('log lines of runs', () => {
       log.child({ more: 1 }).info('beside it')
     })
     log.warn({ runId: 'two', report: 'budgets' }, 'another')
-    await kept.written()
     expect((await linesOfRun(folder, 'one')).map(({ msg }) => msg)).toEqual(['deep inside, with [secret]', 'beside it'])
     expect(await linesOfRun(folder, 'two')).toMatchObject([{ msg: 'another', report: 'budgets' }])
     expect(await lastRunOf(folder, 'events')).toBe('one')
@@ -58,20 +59,17 @@ describe('log lines of runs', () => {
 
   it('are kept on when their folder was removed', async () => {
     const directory = path.join(folder, 'logs')
-    await using kept = new RunLogs(directory, systemClock)
+    const kept = new RunLogs(directory, systemClock)
     kept.take(lineOf('one', 'before'))
-    await kept.written()
     await rm(directory, { recursive: true })
     kept.take(lineOf('one', 'after'))
-    await kept.written()
     expect((await linesOfRun(directory, 'one')).map(({ msg }) => msg)).toEqual(['after'])
   })
 
   it('end at their limit for each run', async () => {
-    await using kept = new RunLogs(folder, systemClock)
+    const kept = new RunLogs(folder, systemClock)
     for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
     kept.take(lineOf('quiet', 'heard all the same'))
-    await kept.written()
     expect(await linesOfRun(folder, 'loud')).toHaveLength(RUN_LINES_MAX)
     expect(await linesOfRun(folder, 'quiet')).toHaveLength(1)
   })
@@ -86,7 +84,7 @@ describe('log lines of runs', () => {
   it('are removed by the hour once they are old, and nothing else is', async () => {
     for (const name of ['2026-01-01T00.jsonl', '2026-01-02T05.jsonl', '2026-01-02T06.jsonl', 'notes.txt'])
       await writeFile(path.join(folder, name), lineOf('one', name))
-    await using kept = new RunLogs(folder, systemClock)
+    const kept = new RunLogs(folder, systemClock)
     expect(await kept.trim(parseInstant('2026-01-02T06:30:00Z') as Instant)).toBe(2)
     expect((await readdir(folder)).toSorted()).toEqual(['2026-01-02T06.jsonl', 'notes.txt'])
   })
@@ -94,9 +92,24 @@ describe('log lines of runs', () => {
   it('cost no run its end where nothing can be written', async () => {
     const file = path.join(folder, 'a file, no folder')
     await writeFile(file, '')
-    await using kept = new RunLogs(file, systemClock)
+    const kept = new RunLogs(file, systemClock)
     kept.take(lineOf('one', 'lost'))
-    await kept.written()
     expect(await linesOfRun(file, 'one')).toEqual([])
+  })
+})
+
+const RUNS = 2_000
+const LINE_CHARACTERS = 5_000
+
+describe('the counts of lines in memory', () => {
+  it('do not keep the lines of their runs in memory', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const kept = new RunLogs(folder, systemClock)
+    collect()
+    const before = process.memoryUsage().heapUsed
+    for (let run = 0; run < RUNS; run += 1) kept.take(lineOf(`run-number-${run}`, 'x'.repeat(LINE_CHARACTERS)))
+    collect()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan((RUNS * LINE_CHARACTERS) / 4)
   })
 })

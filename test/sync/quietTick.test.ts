@@ -1,6 +1,6 @@
 /**
- * What a run costs that finds nothing new, which most runs do: requests by report, and how often the warehouse is
- * written.
+ * What a run costs that finds nothing new, which most runs do: requests by report, and statements of the
+ * warehouse.
  */
 import { describe, expect, it } from 'vitest'
 import { reportNames, reports } from '../../schema/index.ts'
@@ -8,36 +8,106 @@ import type { Declaration } from '../../schema/report.ts'
 import { aTide } from '../support/tide.ts'
 
 /**
- * Returns the requests and writes of a run of the report that finds nothing new. Each currency has its own window: one
- * request by modification. Where rows may never have been modified, there is also one by time of creation, and one for
- * the total that is compared with the rows held. Audits read the trails of records that changed: none did.
+ * Returns the requests of a run of the report that finds nothing new. Each currency has its own window: one request by
+ * modification. Where rows may never have been modified, there is also one by time of creation, and one for the total
+ * that is compared with the rows held. Audits read the trails of records that changed: none did.
  */
-function costOf({ perRecord, created, currency }: Declaration): { requests: number; writes: number } {
+function requestsOf({ perRecord, created, currency }: Declaration): number {
   const currencies = currency === undefined ? 1 : CURRENCIES.length
   const each = perRecord !== undefined ? 0 : created === undefined ? 1 : 3
-  return { requests: each * currencies, writes: currencies }
+  return each * currencies
+}
+
+/** All runs in the books, and the mark of events. */
+const BOOKS = `SELECT count(*) AS runs, (SELECT epoch_us(value) FROM tidemark.marks
+  WHERE report = 'events' AND mark = 'modified_since') AS mark FROM tidemark.runs`
+
+interface Books {
+  readonly runs: number
+  readonly mark: number
 }
 
 const CURRENCIES = ['EUR', 'USD']
 
 describe('a run that finds nothing new', () => {
-  it('asks once for each walk that its report needs, and writes once for each currency', async () => {
-    let writes = 0
-    await using tide = await aTide({
-      onWrite: () => {
-        writes += 1
-      },
-    })
+  it('asks once for each walk that its report needs', async () => {
+    await using tide = await aTide()
     await tide.sync()
     await tide.sync()
-    const cost: Record<string, { requests: number; writes: number }> = {}
+    const requests: Record<string, number> = {}
     for (const report of reportNames) {
-      writes = 0
       const before = tide.client.counters.requests
       await tide.sync(report)
-      cost[report] = { requests: tide.client.counters.requests - before, writes }
+      requests[report] = tide.client.counters.requests - before
     }
-    expect(cost).toEqual(Object.fromEntries(reports.map((report) => [report.name, costOf(report)])))
+    expect(requests).toEqual(Object.fromEntries(reports.map((report) => [report.name, requestsOf(report)])))
+  })
+
+  it('executes no statement, and the next statement of another caller writes all such runs at once', async () => {
+    const statements: string[] = []
+    let writes = 0
+    await using tide = await aTide({ onStatement: (sql) => statements.push(sql), onWrite: () => (writes += 1) })
+    for (const _ of [1, 2]) await tide.sync()
+    await tide.warehouse.rows(BOOKS)
+    // The first run after a write reads the marks again.
+    await tide.sync()
+    const [before] = await tide.warehouse.rows<Books>(BOOKS)
+    await tide.sync()
+    statements.length = 0
+    writes = 0
+    await tide.sync()
+    expect({ statements, writes }).toEqual({ statements: [], writes: 0 })
+    const [after] = await tide.warehouse.rows<Books>(BOOKS)
+    expect({ writes, runs: (after?.runs ?? 0) - (before?.runs ?? 0) }).toEqual({
+      writes: 1,
+      runs: 2 * reportNames.length,
+    })
+    expect(after?.mark).toBeGreaterThan(before?.mark ?? Infinity)
+    expect(await tide.warehouse.rows("SELECT 1 FROM tidemark.runs WHERE state <> 'done'")).toEqual([])
+  })
+
+  it('asks from the mark of the run before, although that mark is not written yet', async () => {
+    await using tide = await aTide()
+    for (const _ of [1, 2, 3]) await tide.sync('events')
+    tide.clock.pass(3_600_000)
+    await tide.sync('events')
+    tide.clock.pass(60_000)
+    await tide.sync('events')
+    const windows = await tide.warehouse.rows<{ span: number }>(
+      "SELECT date_diff('minute', since, until) AS span FROM tidemark.windows WHERE report = 'events' ORDER BY load_id DESC LIMIT 2",
+    )
+    expect(windows.map(({ span }) => span)).toEqual([11, 70])
+  })
+
+  it('is read again if it could not be written, and no row is lost', async () => {
+    let fails = false
+    await using tide = await aTide({
+      onStatement: (sql) => {
+        if (fails && sql.includes('INTO tidemark.windows')) throw new Error('disk full')
+      },
+    })
+    for (const _ of [1, 2]) await tide.sync('events')
+    await tide.sync('events')
+    const [event] = tide.sandbox.world.liveKeys('events')
+    fails = true
+    await expect(tide.warehouse.rows(BOOKS)).rejects.toMatchObject({ code: 'DISK_FULL' })
+    fails = false
+    tide.sandbox.world.edit('events', event as number)
+    const [outcome] = await tide.sync('events')
+    expect(outcome?.figures.updated).toBe(1)
+  })
+
+  it('is refused if a newer run of its report has begun', async () => {
+    await using tide = await aTide()
+    for (const _ of [1, 2]) await tide.sync('events')
+    const newer = tide.warehouse.takeFence.bind(tide.warehouse)
+    tide.warehouse.takeFence = async (ask) => {
+      const fence = await newer(ask)
+      await newer({ ...ask, holder: 'newer' })
+      return fence
+    }
+    const [outcome] = await tide.attempt('events')
+    expect(outcome?.error?.code).toBe('FENCED')
   })
 
   it('is in the books with its fence, as if it had been written from its start', { tags: 'long' }, async () => {

@@ -100,9 +100,10 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
   const { report, follows, keyColumn, scopePrefix, again, now } = ask
   const fromStart =
     again === undefined ? 'false' : `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(again)}, true)`
-  const rows = await sql.rows<WithNulls<DueRecord>>(`
+  // The text does not contain `now`, so that the result can be cached.
+  const rows = await sql.kept<WithNulls<Omit<DueRecord, 'waits'>> & { waitsUntil: number | null }>(`
     SELECT k.scope, k.id::VARCHAR AS "recordId", ${fromStart} AS "fromStart", epoch_us(m.value) AS mark,
-      coalesce(x.ask_again_at > ${time(now)}, false) AS waits, epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
+      epoch_us(x.ask_again_at) AS "waitsUntil", epoch_us(f.asked_at) AS "askedAt", epoch_us(coalesce(r.started_at, m.updated_at)) AS "begunAt"
     FROM (SELECT DISTINCT ${text(scopePrefix)} || ${name(keyColumn)} AS scope, ${name(keyColumn)} AS id FROM main.${name(follows)}) k
     LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = k.scope
     LEFT JOIN tidemark.marks m ON m.report = ${text(report)} AND m.scope = k.scope AND m.mark = 'since'
@@ -110,11 +111,14 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
     LEFT JOIN tidemark.loads l ON l.load_id = m.load_id
     LEFT JOIN tidemark.runs r ON r.run_id = l.run_id
     ${which}`)
-  return rows.map(withoutNulls)
+  return rows.map(({ waitsUntil, ...row }) => ({
+    ...withoutNulls<Omit<DueRecord, 'waits'>>(row),
+    waits: (waitsUntil ?? 0) > now,
+  }))
 }
 
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
-  const [row] = await sql.rows<{ at: Instant | null }>(
+  const [row] = await sql.kept<{ at: Instant | null }>(
     `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,
     [report, scopePrefix],
   )

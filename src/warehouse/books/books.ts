@@ -47,13 +47,13 @@ export async function numberMark(sql: Sql): Promise<string> {
 
 /** Returns the mark of a scope, the end of the window that set the mark, and the start of the run of that window. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
-  const [row] = await sql.rows<{ mark: Instant; loadId: number; updatedAt: Instant }>(
+  const [row] = await sql.kept<{ mark: Instant; loadId: number; updatedAt: Instant }>(
     `SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
      FROM tidemark.marks m WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}`,
     [report, scope],
   )
   // One query for the mark and these two values would take twice as long as two queries.
-  const [load] = await sql.rows<{ until: Instant | null; begunAt: Instant | null }>(
+  const [load] = await sql.kept<{ until: Instant | null; begunAt: Instant | null }>(
     `SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE report = $1 AND scope = $2 AND load_id = $3) AS until,
        (SELECT epoch_us(min(started_at)) FROM tidemark.runs
         WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE load_id = $3)) AS "begunAt"`,
@@ -74,37 +74,45 @@ export interface WindowsToClose {
   readonly windows: readonly ClosedWindow[]
 }
 
-/** Records closed windows and sets their marks. A mark never moves back. */
-export async function closeWindows(sql: Sql, { report, loadId, now, windows }: WindowsToClose): Promise<void> {
-  if (windows.length === 0) return
-  const rows = windows.map((window) => {
+/** Records the closed windows of loads and sets their marks. A mark never moves back. */
+export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): Promise<void> {
+  const closed = loads.flatMap(({ windows, ...load }) => windows.map((window) => ({ ...load, ...window })))
+  if (closed.length === 0) return
+  const rows = closed.map(({ report, loadId, ...window }) => {
     const since = window.since === undefined ? 'NULL' : time(window.since)
     const total = window.totalCount ?? 'NULL'
     return `(${text(report.name)}, ${text(window.scope)}, ${since}, ${time(window.until)}, ${text(window.proof)}, ${window.pages}, ${window.rows}, ${total}, ${loadId})`
   })
   await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
-  await cover(sql, report, windows)
-  const marks = windows.flatMap((window) =>
-    window.marks.map(({ mark, value }) => `(${text(window.scope)}, ${text(mark)}, ${time(value)})`),
+  for (const [report, all] of Map.groupBy(closed, (each) => each.report)) await cover(sql, report, all)
+  const marks = closed.flatMap(({ report: { name }, scope, loadId, now, marks: moved }) =>
+    moved.map(
+      ({ mark, value }) => `(${[name, scope, mark].map(text).join()}, ${time(value)}, ${loadId}, ${time(now)})`,
+    ),
   )
   if (marks.length === 0) return
   await sql.run(`
     MERGE INTO tidemark.marks m
-    USING (SELECT scope, mark, max(value) AS value FROM (VALUES ${marks.join(', ')}) v(scope, mark, value) GROUP BY ALL) n
-    ON m.report = ${text(report.name)} AND m.scope = n.scope AND m.mark = n.mark
-    WHEN MATCHED THEN UPDATE SET value = greatest(m.value, n.value), load_id = ${loadId}, updated_at = ${time(now)}
-    WHEN NOT MATCHED THEN INSERT VALUES (${text(report.name)}, n.scope, n.mark, n.value, ${loadId}, ${time(now)})`)
+    USING (SELECT report, scope, mark, max(value) AS value, max(load_id) AS load_id, max(now) AS now
+      FROM (VALUES ${marks.join(', ')}) v(report, scope, mark, value, load_id, now) GROUP BY ALL) n
+    ON m.report = n.report AND m.scope = n.scope AND m.mark = n.mark
+    WHEN MATCHED THEN UPDATE SET value = greatest(m.value, n.value), load_id = n.load_id, updated_at = n.now
+    WHEN NOT MATCHED THEN INSERT VALUES (n.report, n.scope, n.mark, n.value, n.load_id, n.now)`)
 }
 
-export async function recordRun(sql: Sql, run: RunRecord): Promise<void> {
-  const identity = [run.runId, run.report, run.kind, run.state]
-  const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected]
-  const error = [run.error?.code, run.error?.message, run.error?.cure]
-  await sql.run('DELETE FROM tidemark.runs WHERE run_id = $1', [run.runId])
-  await sql.run(
-    `INSERT INTO tidemark.runs VALUES ($1, $2, $3, $4, ${time(run.startedAt)}, ${run.endedAt === undefined ? 'NULL' : time(run.endedAt)}, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-    [...identity, ...counts, ...error.map((field) => field ?? null), run.misfits],
-  )
+export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promise<void> {
+  if (runs.length === 0) return
+  const rows = runs.map((run) => {
+    const identity = [run.runId, run.report, run.kind, run.state].map(text)
+    const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected]
+    const error = [run.error?.code, run.error?.message, run.error?.cure].map((field) => field && text(field))
+    return `(${identity.join()}, ${time(run.startedAt)}, ${run.endedAt === undefined ? null : time(run.endedAt)}, ${counts.join()}, ${error
+      .map((field) => field ?? null)
+      .map(String)
+      .join()}, ${run.misfits})`
+  })
+  await sql.run(`DELETE FROM tidemark.runs WHERE run_id IN (${runs.map(({ runId }) => text(runId)).join()})`)
+  await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
 
 /** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of the same report and kind. */

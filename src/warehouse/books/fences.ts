@@ -43,6 +43,11 @@ export class Fences {
     return { report, kind, epoch }
   }
 
+  /** Returns whether this process has taken the fence and no newer one. Always false if other processes also write. */
+  isNewest(fence: Fence | undefined): boolean {
+    return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
+  }
+
   /** Throws FENCED if a newer run of this report and kind has a fence. Call this in the committing transaction. */
   async check(sql: Sql, fence: Fence | undefined): Promise<void> {
     if (fence === undefined) return

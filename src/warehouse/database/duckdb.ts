@@ -53,6 +53,7 @@ export class Database implements Sql, AsyncDisposable {
   #closed = false
   #compactions = COMPACTIONS_MIN
   #damage: SyncError | undefined
+  #postponed: ((sql: Sql) => Promise<void>) | undefined
 
   private constructor(
     path: string,
@@ -94,8 +95,14 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
+  /** Does not run the work of `postpone`, so its results must not depend on that work. */
   async kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
-    return this.#inTurn(() => this.#readKept<T>(sql, values))
+    return this.#inTurn(() => this.#readKept<T>(sql, values), { runsPostponed: false })
+  }
+
+  /** Runs `work` in a transaction before the next statement that is not a `kept` query, or when the file is closed. */
+  postpone(work: (sql: Sql) => Promise<void>): void {
+    this.#postponed = work
   }
 
   async rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
@@ -180,6 +187,7 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Finishes statements that are already queued, then closes. Later statements are rejected with CANCELLED. */
   async close(): Promise<void> {
+    if (!this.#closing) this.#tail = this.#tail.then(() => this.#runPostponed()).catch(() => undefined)
     this.#closing = true
     await this.#tail
     if (this.#closed) return
@@ -213,12 +221,18 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /** One connection runs only one statement or transaction at a time, so `work` waits for all earlier work. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  #inTurn<T>(work: () => Promise<T>, { runsPostponed = true } = {}): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
     if (this.#closing) return Promise.reject(isClosed(this.path))
-    const turn = this.#tail.then(work, work)
+    const turn = this.#tail.then(runsPostponed ? () => this.#runPostponed().then(work) : work)
     this.#tail = turn.catch(() => undefined)
     return turn
+  }
+
+  async #runPostponed(): Promise<void> {
+    const work = this.#postponed
+    this.#postponed = undefined
+    if (work !== undefined) await this.#transactOnce(work, () => COMPACTIONS_MIN)
   }
 
   async #execute(sql: string, values?: readonly SqlValue[], first?: string): Promise<void> {

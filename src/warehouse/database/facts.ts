@@ -1,8 +1,11 @@
 /**
- * Caches the results of queries on tables of schema `tidemark`, if no other process writes the file. Before a statement
+ * Caches the results of queries on books and reports (`main."events"`), if no other process writes the file. Before a statement
  * that can change a table, the cached results from this table are removed. They are removed again before the end of the
  * transaction, because a query in the transaction can have cached values that a rollback then undoes.
  */
+/** A longer result is not cached, because its memory would grow with the rows of a report. */
+const ROWS_KEPT_MAX = 1_000
+
 interface Kept {
   readonly tables: ReadonlySet<string>
   readonly rows: readonly object[]
@@ -17,6 +20,7 @@ export class Facts {
   }
 
   keep(query: string, rows: readonly object[]): void {
+    if (rows.length > ROWS_KEPT_MAX) return
     this.#kept.set(query, { tables: new Set(tablesIn(query)), rows: rows.map((row) => ({ ...row })) })
   }
 
@@ -30,4 +34,4 @@ export class Facts {
   }
 }
 
-const tablesIn = (sql: string): string[] => sql.match(/\btidemark\.\w+/g) ?? []
+const tablesIn = (sql: string): string[] => sql.match(/\btidemark\.\w+|\bmain\."[^"]+"/g) ?? []

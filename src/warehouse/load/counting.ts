@@ -51,7 +51,8 @@ const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-const heldRows = (sql: Pick<Sql, 'rows'>, place: CountPlace): Promise<number> => countOf(sql, aliveSql(place))
+const heldRows = (sql: Pick<Sql, 'kept'>, place: CountPlace): Promise<number> =>
+  countOf({ rows: (query) => sql.kept(query) }, aliveSql(place))
 
 /** Counts stored rows by range of creation times. Deleted rows and rows created after `until` are not counted. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {

@@ -82,7 +82,7 @@ async function commit(
     const merged = await writeRows(sql, { input, table, plan, numberMark, loadId }, rows)
     await updateRejectedRows(sql, { input, staged, loadId })
     await updateFollowedRecords(sql, { input, staged })
-    if (input.kind !== 'retry') await closeWindows(sql, { report, loadId, now: input.now, windows: input.closes })
+    if (input.kind !== 'retry') await closeWindows(sql, [{ report, loadId, now: input.now, windows: input.closes }])
     if (input.kind === 'backfill' && input.completes) await completeWindow(sql, input.completes, loadId)
     if (input.kind === 'reconcile')
       await recordReconcileStep(sql, { report, staged, progress: input.reconcile, merged })

@@ -3,7 +3,7 @@ import { earliest } from '../../instant.ts'
 import { addLoadCounts } from '../../plan/runCounts.ts'
 import type { Segment } from '../../staging/spool.ts'
 import { recordRun, type RunRecord } from '../books/books.ts'
-import { countOf, type Sql, time } from '../database/sql.ts'
+import { countOf, type Sql, text, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
 import { onStagedTable } from './merge.ts'
@@ -37,30 +37,17 @@ async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promis
   return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
 }
 
+/** Returns the row of a load in `tidemark.loads`, as SQL. */
+export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: number | null = null): string {
+  const { loadId, rows, inserted, updated, unchanged, deleted, childrenWritten, rejected, misfits, late } = figures
+  const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
+  const counts = [rows, inserted, updated, unchanged, deleted, childrenWritten, rejected, stagedBytes(input.segment)]
+  return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows(input, figures)}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
+}
+
 export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
   const { input, begun } = recording
-  const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
-  const askedAt = asked.length === 0 ? 'NULL' : time(earliest(...asked))
-  await sql.run(
-    `INSERT INTO tidemark.loads VALUES ($1, $2, $3, ${time(input.now)}, $4, $5, $6, $7, $8, $9, $10, $11, $12, to_milliseconds($13), ${askedAt}, $14, $15)`,
-    [
-      figures.loadId,
-      input.runId,
-      input.report.name,
-      figures.rows,
-      figures.inserted,
-      figures.updated,
-      figures.unchanged,
-      figures.deleted,
-      figures.childrenWritten,
-      figures.rejected,
-      stagedBytes(input.segment),
-      lateRows(input, figures),
-      figures.late?.latenessMs ?? null,
-      await unflaggedRows(sql, recording),
-      figures.misfits,
-    ],
-  )
+  await sql.run(`INSERT INTO tidemark.loads VALUES ${loadRow(input, figures, await unflaggedRows(sql, recording))}`)
   const run = input.kind === 'retry' ? undefined : input.run
   if (run === undefined) {
     if (begun !== undefined) await recordRun(sql, begun)

@@ -29,7 +29,7 @@ export interface WriteContext {
   readonly loadId: number
 }
 
-const NO_COUNTS: LoadCounts = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
+export const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
 
 /** Writes the rows. Throws `NotAllNew` if a row of `allNew` is not new. */
 export async function writeRows(sql: Sql, writing: WriteContext, { allNew, staged }: LoadRows): Promise<LoadCounts> {

@@ -21,13 +21,16 @@ export function passingClock(): ForwardClock {
     ...systemClock,
     monotonicMs,
     after: (ms, action) => {
-      const timer: Timer = { dueMs: monotonicMs() + ms, fire: () => timers.delete(timer) && action() }
-      timers.add(timer)
-      const cancel = systemClock.after(ms, timer.fire)
-      return () => {
+      const cancel = () => {
         timers.delete(timer)
-        cancel()
+        cancelReal()
       }
+      // Cancels the real timer too. Otherwise it would keep its action in memory until its real time.
+      const fire = () => (cancel(), action())
+      const timer: Timer = { dueMs: monotonicMs() + ms, fire }
+      timers.add(timer)
+      const cancelReal = systemClock.after(ms, fire)
+      return cancel
     },
     pass: (ms) => {
       aheadMs += ms

@@ -31,7 +31,7 @@ const clock = passingClock()
 const failures: string[] = []
 await using ending = new AsyncDisposableStack()
 const config = await loadConfig({ cwd: process.argv[2] ?? '.', env: process.env })
-const runLogs = ending.use(new RunLogs(runLogsOf(config.warehouse), clock))
+const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
 const destination = { write: takeFailure }
 const log = createLog({ level: 'warn', destination, pretty: false, keep: (line) => runLogs.take(line) })
 const logging = loggingWork(log, clock)
@@ -79,7 +79,6 @@ async function carryOut(order: TickOrder): Promise<TickResult> {
   for (const report of order.reconcile) await afterJobs(1, () => requests.reconcile(report, { allowMassDelete: true }))
   if (order.backfill !== undefined) await runBackfill(order.backfill)
   if (order.isTidied) await tidy()
-  await runLogs.written()
   return { sample: order.isSampled ? await sampleOf(parts) : undefined, failures: failures.splice(0) }
 }
 

@@ -1,0 +1,64 @@
+/**
+ * Loads without rows only move marks. They are kept in memory and committed together, because each transaction costs
+ * several milliseconds of processor time. If the process is killed first, the next run reads the same windows again.
+ */
+import type { LastWindow } from '../../plan/lateness.ts'
+import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
+import type { Fences } from '../books/fences.ts'
+import type { Database } from '../database/duckdb.ts'
+import type { Sql } from '../database/sql.ts'
+import type { AuditLoad, ChangesLoad, LoadInput, LoadResult } from './loadInput.ts'
+import { loadRow } from './recordLoad.ts'
+import { NO_COUNTS } from './writeRows.ts'
+
+/** `begun`: runs that have not committed anything yet. */
+type QuietParts = { readonly database: Database; readonly fences: Fences; readonly begun: Map<string, RunRecord> }
+
+const NOTHING = { ...NO_COUNTS, rows: 0, rejected: 0 }
+
+export class QuietLoads {
+  readonly #parts: QuietParts
+  readonly #loads: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
+
+  constructor(parts: QuietParts) {
+    this.#parts = parts
+  }
+
+  /** Keeps the load if it has no rows and no newer run has begun. Otherwise returns undefined. */
+  add(input: LoadInput): LoadResult | undefined {
+    const { database, fences, begun } = this.#parts
+    const run = begun.get(input.runId)
+    if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined
+    this.#loads.push({ ...input, begunAt: run.startedAt })
+    if (input.run !== undefined) begun.delete(input.runId)
+    database.postpone((sql) => this.#commit(sql))
+    return { ...NOTHING, loadId: 0, changes: [] }
+  }
+
+  /** Returns what the newest kept load of a scope knows about its mark; undefined if no kept load has moved it. */
+  lastWindow(report: string, scope: string): LastWindow | undefined {
+    const all = this.#loads.flatMap((load) =>
+      load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],
+    )
+    const last = all.findLast(([, window]) => window.scope === scope && window.marks.length > 0)
+    return last && { mark: last[1].marks[0]?.value, until: last[1].until, begunAt: last[0].begunAt }
+  }
+
+  /** Writes all kept loads. If this throws, they are forgotten, and their windows are read again. */
+  async #commit(sql: Sql): Promise<void> {
+    const kept = this.#loads.splice(0)
+    const first = await nextLoadId(sql)
+    const loads = kept.map((load, place) => ({ ...load, ...NOTHING, loadId: first + place, windows: load.closes }))
+    for (const fence of new Set(loads.map((load) => load.fence)))
+      if (this.#parts.fences.isNewest(fence)) await this.#parts.fences.check(sql, fence)
+    await closeWindows(sql, loads)
+    await sql.run(`INSERT INTO tidemark.loads VALUES ${loads.map((load) => loadRow(load, load)).join()}`)
+    await recordRun(sql, ...loads.flatMap(({ run }) => run ?? []))
+  }
+}
+
+function isQuiet(input: LoadInput): input is ChangesLoad | AuditLoad {
+  if (input.segment !== undefined) return false
+  if (input.kind === 'audit') return input.entryWindows.length + input.audited.length === 0
+  return input.kind === 'changes' && (input.gone ?? []).length === 0
+}
