@@ -71,6 +71,18 @@ describe('a result that is kept in memory', () => {
     expect(reads(books)).toBe(1)
   })
 
+  it('is read again when its report is written, but not kept if it has very many rows', async () => {
+    await using books = await someBooks()
+    await books.database.run('CREATE TABLE main."events" AS SELECT 1 AS id')
+    const count = () => books.database.kept('SELECT count(*) AS n FROM main."events"')
+    expect(await count()).toEqual([{ n: 1 }])
+    await books.database.run('INSERT INTO main."events" SELECT range FROM range(2000)')
+    expect(await count()).toEqual([{ n: 2_001 }])
+    const all = 'SELECT id FROM main."events"'
+    for (const _ of [1, 2]) await books.database.kept(all)
+    expect(books.statements.filter((sql) => sql === all)).toHaveLength(2)
+  })
+
   it.each([
     `INSERT INTO tidemark.marks VALUES ('budgets', 2)`,
     `UPDATE tidemark.marks SET value = 2`,

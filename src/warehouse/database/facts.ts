@@ -34,4 +34,5 @@ export class Facts {
   }
 }
 
-const tablesIn = (sql: string): string[] => sql.match(/\btidemark\.\w+|\bmain\."[^"]+"/g) ?? []
+/** In the JSON of a query, each quote follows a backslash. */
+const tablesIn = (sql: string): string[] => sql.replaceAll('\\', '').match(/\btidemark\.\w+|\bmain\."[^"]+/g) ?? []
