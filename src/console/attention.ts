@@ -1,8 +1,8 @@
-/** Finds the reports that need attention, the worst problem first. Each item contains the reason and what to do. */
-import { isPerRecord } from '../../schema/index.ts'
+/** Returns what needs attention, the worst problem first: one item per cause, with its reports and what to do. */
+import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { Attention } from './api/schemas.ts'
 import type { Standing } from '../status/standing.ts'
-import { DAY_MS } from '../instant.ts'
+import { DAY_MS, formatInstant, fromMillis } from '../instant.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
@@ -14,19 +14,54 @@ export interface AttentionInput {
   readonly standings: readonly Standing[]
   readonly pauses: readonly Pick<Pause, 'report' | 'code' | 'reason' | 'cure'>[]
   readonly settings: AllSettings
+  readonly nextRuns: readonly { readonly report: ReportName; readonly atMs: number }[]
 }
 
-export function attentionOf({ standings, pauses, settings }: AttentionInput): Attention[] {
-  const found = standings.flatMap((standing) => {
+export function attentionOf({ standings, pauses, settings, nextRuns }: AttentionInput): Attention[] {
+  // All reports use the same credentials, so a refusal of these credentials stops all reports.
+  const refused = pauses.find(({ code }) => code === 'CREDENTIALS_REFUSED')
+  const found = standings.flatMap((standing): Finding[] => {
     const { report, state } = standing
     if (state === 'off') return []
-    const context = { pause: pauses.find((pause) => pause.report === report), settings: settings[report] }
-    return (state === 'paused' ? (['paused'] as const) : KINDS).flatMap((kind) => {
-      const need = NEEDS[kind](standing, context)
+    const own = pauses.find((pause) => pause.report === report)
+    const pause = own?.code === BY_HAND ? own : (refused ?? own)
+    const isPaused = state === 'paused' || refused !== undefined
+    return (isPaused ? (['paused'] as const) : KINDS).flatMap((kind) => {
+      const need = NEEDS[kind](standing, { pause, settings: settings[report] })
       return need === undefined ? [] : [{ report, kind, urgent: false, action: null, ...need }]
     })
   })
-  return found.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
+  const causes = [...Map.groupBy(found, causeOf).values()].map((same) => attentionFor(same, nextRuns))
+  return causes.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
+}
+
+type Finding = Omit<Attention, 'reports' | 'next_try'> & { readonly report: ReportName }
+
+const BY_HAND = 'REPORT_PAUSED'
+const SHARED = { paused: 'are paused', failed: 'failed' } as const
+const isShared = (kind: Attention['kind']): kind is keyof typeof SHARED => kind in SHARED
+
+/** Returns the same text for reports that are paused, or fail, for the same reason and with the same cure. */
+const causeOf = ({ report, kind, why, cure }: Finding): string =>
+  isShared(kind) ? [kind, ...[why, cure].map((text) => renamed(text, report, '…'))].join('\n') : `${kind} ${report}`
+
+/** Replaces the name of the report, but not in a scope such as `budgets.read`. */
+const renamed = (text: string, report: ReportName, name: string): string =>
+  text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
+
+function attentionFor(same: readonly Finding[], nextRuns: AttentionInput['nextRuns']): Attention {
+  const [{ report, ...first }] = same as readonly [Finding, ...Finding[]]
+  const reports = same.map((each) => each.report)
+  const times = nextRuns.flatMap((next) => (reports.includes(next.report) ? [next.atMs] : []))
+  const hasNext = first.kind === 'failed' && times.length > 0
+  const card = { ...first, reports, next_try: hasNext ? formatInstant(fromMillis(Math.min(...times))) : null }
+  if (reports.length === 1 || !isShared(card.kind)) return card
+  return {
+    ...card,
+    title: `${reports.length} reports ${SHARED[card.kind]}`,
+    why: renamed(card.why, report, 'each report'),
+    cure: renamed(card.cure, report, reports.join(' ')),
+  }
 }
 
 type Need = Pick<Attention, 'title' | 'why' | 'cure'> & Partial<Pick<Attention, 'urgent' | 'action'>>
@@ -39,8 +74,8 @@ interface Context {
 /** The worst problem is first. Each function returns an item if the report has this problem. */
 const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Context) => Need | undefined>> = {
   paused: ({ report, state, not_running_because: because }, { pause }) => {
-    if (state !== 'paused') return undefined
-    const isByHand = pause === undefined || pause.code === 'REPORT_PAUSED'
+    if (state !== 'paused' && pause?.code !== 'CREDENTIALS_REFUSED') return undefined
+    const isByHand = pause === undefined || pause.code === BY_HAND
     return {
       title: `${report} is paused`,
       why: pause?.reason ?? because ?? '',

@@ -15,10 +15,11 @@ type RunRow = Omit<Run, 'error'> & ErrorColumns
 
 const runOf = ({ code, message, cure, ...run }: RunRow): Run => ({ ...run, error: problemIn({ code, message, cure }) })
 
-export async function runsOf(books: Reader, { report, state, before, limit }: RunQuery): Promise<Run[]> {
+export async function runsOf(books: Reader, { report, state, empty, before, limit }: RunQuery): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
     ...(state === undefined ? [] : [`state = ${text(state)}`]),
+    ...(empty === undefined ? [] : ["(state <> 'done' OR rows > 0)"]),
     ...(before === undefined ? [] : [`started_at < ${text(before)}::TIMESTAMPTZ`]),
   ]
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`

@@ -29,6 +29,10 @@ export async function addPageFiles(app: FastifyInstance): Promise<void> {
   const inPage = (file: string) => path.join(PAGE, file)
   add('/', inPage('index.html'), { open: false })
   add('/login', inPage('login.html'), { open: true })
+  // The page's addresses have a '#', such as `/#/runs`. People also write them without it.
+  for (const view of ['reports', 'runs', 'rejected', 'backfills'])
+    for (const url of [`/${view}`, `/${view}/:name`])
+      app.get(url, (request, reply) => reply.redirect(`/#${request.url}`))
   for (const file of readdirSync(PAGE).filter((name) => SERVED.test(name)))
     add(`/page/${file}`, inPage(file), { open: true })
   for (const [name, library] of Object.entries(LIBRARIES))

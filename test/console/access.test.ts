@@ -63,6 +63,16 @@ describe('without a login', () => {
     expect(page.body).not.toContain('events')
   })
 
+  it('who opens a view by its name comes to this view, after the login', async () => {
+    const headers = { accept: 'text/html' }
+    const outside = await console.knock('/runs?state=failed', { headers })
+    expect([outside.status, outside.headers['location']]).toEqual([302, '/login#/runs?state=failed'])
+    for (const path of ['/runs?state=failed', '/runs/some-id', '/reports/events', '/rejected', '/backfills']) {
+      const { status, headers: said } = await console.knock(path, { headers: { ...headers, cookie } })
+      expect([status, said['location']]).toEqual([302, `/#${path}`])
+    }
+  })
+
   it('health and readiness are told, and nothing beside', async () => {
     expect(await console.knock('/healthz')).toMatchObject({ status: 200, body: '{"status":"ok"}' })
     expect(await console.knock('/readyz')).toMatchObject({ status: 200, body: '{"status":"ready"}' })

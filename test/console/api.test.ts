@@ -150,11 +150,11 @@ describe('the API', () => {
   })
 
   it('shows what needs somebody, and why', async () => {
-    const { attention } = await console.ask<{ attention: { kind: string; report: string; cure: string }[] }>(
+    const { attention } = await console.ask<{ attention: { kind: string; reports: string[]; cure: string }[] }>(
       '/api/overview',
     )
     expect(attention).toContainEqual(
-      expect.objectContaining({ kind: 'rejected', report: 'events', action: 'retry-rejected', urgent: false }),
+      expect.objectContaining({ kind: 'rejected', reports: ['events'], action: 'retry-rejected', urgent: false }),
     )
     expect(attention.every(({ cure }) => cure.length > 0)).toBe(true)
   })

@@ -41,7 +41,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
 })
 
 const kinds = (...standings: Standing[]) =>
-  attentionOf({ standings, pauses: [], settings }).map(({ report, kind }) => `${report} ${kind}`)
+  attentionOf({ standings, pauses: [], settings, nextRuns: [] }).map(({ reports, kind }) => `${reports.join()} ${kind}`)
 
 describe('what needs somebody', () => {
   it('is nothing while all is well', () => {
@@ -61,6 +61,96 @@ describe('what needs somebody', () => {
     expect(kinds(standing('budgets', { rejected: 2 }), standing('events', { state: 'failed', error }))).toEqual([
       'events failed',
       'budgets rejected',
+    ])
+  })
+})
+
+const failed = (report: ReportName, message: string) =>
+  standing(report, {
+    state: 'failed',
+    error: { code: 'SERVICE_UNAVAILABLE', message: `${report}: ${message}`, cure: 'Wait.' },
+  })
+
+const refusal = (report: ReportName, scope: string) => ({
+  report,
+  code: 'SCOPE_MISSING',
+  reason: `${report}: 401`,
+  cure: `Add ${scope}; then run: tidemark resume ${report}`,
+})
+
+describe('a cause', () => {
+  const secret = {
+    code: 'CREDENTIALS_REFUSED',
+    reason: 'the secret is wrong',
+    cure: 'Correct it; then run: tidemark check',
+  }
+
+  it('is one card for a wrong secret, which names each report that it stops', () => {
+    const standings = [
+      standing('events', { state: 'paused' }),
+      standing('budgets', { state: 'never run' }),
+      standing('enquiries', { state: 'off' }),
+      standing('merf_submissions', { state: 'paused' }),
+    ]
+    const byHand = {
+      report: 'merf_submissions',
+      code: 'REPORT_PAUSED',
+      reason: 'paused by an operator',
+      cure: '',
+    } as const
+    const cards = attentionOf({ standings, pauses: [{ report: 'events', ...secret }, byHand], settings, nextRuns: [] })
+    expect(cards).toMatchObject([
+      {
+        reports: ['events', 'budgets'],
+        title: '2 reports are paused',
+        why: secret.reason,
+        urgent: true,
+        action: 'resume',
+      },
+      {
+        reports: ['merf_submissions'],
+        title: 'merf_submissions is paused',
+        why: 'paused by an operator',
+        urgent: false,
+      },
+    ])
+  })
+
+  it('is one card for reports that fail for the same reason, with the time of the first next try', () => {
+    const standings = [
+      failed('events', 'no answer (503)'),
+      failed('budgets', 'no answer (503)'),
+      failed('enquiries', 'too slow'),
+    ]
+    const nextRuns = [
+      { report: 'events', atMs: Date.UTC(2026, 0, 1, 10, 55) },
+      { report: 'budgets', atMs: Date.UTC(2026, 0, 1, 10, 52) },
+      { report: 'merf_submissions', atMs: 0 },
+    ] as const
+    expect(attentionOf({ standings, pauses: [], settings, nextRuns })).toMatchObject([
+      {
+        reports: ['events', 'budgets'],
+        title: '2 reports failed',
+        why: 'each report: no answer (503) (SERVICE_UNAVAILABLE)',
+        next_try: '2026-01-01T10:52:00.000000Z',
+      },
+      { reports: ['enquiries'], title: 'enquiries failed', next_try: null },
+    ])
+  })
+
+  it('with a cure for each report names them all in its command, and is not shared by reports that lack different scopes', () => {
+    const names = ['events', 'budgets', 'enquiries', 'merf_submissions'] as const
+    const pauses = [
+      refusal('events', 'all'),
+      refusal('budgets', 'all'),
+      refusal('enquiries', 'enquiries.read'),
+      refusal('merf_submissions', 'merf_submissions.read'),
+    ]
+    const standings = names.map((name) => standing(name, { state: 'paused' }))
+    expect(attentionOf({ standings, pauses, settings, nextRuns: [] }).map(({ cure }) => cure)).toEqual([
+      'Add all; then run: tidemark resume events budgets',
+      'Add enquiries.read; then run: tidemark resume enquiries',
+      'Add merf_submissions.read; then run: tidemark resume merf_submissions',
     ])
   })
 })

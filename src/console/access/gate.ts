@@ -43,7 +43,7 @@ export function guard(app: FastifyInstance, gate: GateOptions): void {
   app.addHook('onRequest', async (request, reply) => {
     const failure = await failureOf(gate, request)
     // Fastify calls the route after this hook, unless the hook has sent a response.
-    if (failure === 'login') await reply.redirect('/login', 302)
+    if (failure === 'login') await reply.redirect(request.url === '/' ? '/login' : `/login#${request.url}`, 302)
     else if (failure !== undefined) await sendFailure(reply, failure)
   })
 }

@@ -10,6 +10,7 @@ import { ChangeList, type Changes, ChangesQuery, type ChangesRequest } from '../
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import type { ReceiverBehind } from '../../status/receivers.ts'
 import { Report } from '../../status/coverage.ts'
+import type { Standing } from '../../status/standing.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -38,7 +39,7 @@ export interface ReadOptions {
   readonly settings: AllSettings
   /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
-  readonly requests: Pick<Requests, 'queue' | 'depths'>
+  readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextRuns'>
   readonly runLogs: string
   readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
   readonly openChanges: (request: ChangesRequest, signal: AbortSignal) => Promise<Changes>
@@ -154,29 +155,31 @@ function limitedTo(max: number) {
 const clientLeft = (): SyncError =>
   new SyncError('CANCELLED', 'the client closed the connection', { cure: 'Send the request again.' })
 
-async function overview(
-  { settings, backendOf, receiversBehind }: ReadOptions,
-  activityNow: () => Promise<Activity>,
-): Promise<Overview> {
-  const backend = backendOf()
+async function overview(options: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {
+  const backend = options.backendOf()
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
-  const paused = await pauses(backend.books)
   const activity = await activityNow()
   return {
     owner: backend.isOwner,
     reports: standings.map((standing) => ({
       ...standing,
-      every: settings[standing.report].every,
+      every: options.settings[standing.report].every,
       per_record: isPerRecord(standing.report),
       recent: [...(recent.get(standing.report) ?? [])],
     })),
-    attention: attentionOf({ standings, pauses: paused, settings }),
-    receivers_behind: [...(await receiversBehind())],
+    attention: await attentionNow(options, standings),
+    receivers_behind: [...(await options.receiversBehind())],
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],
     queues: { ...activity.queues },
   }
+}
+
+async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
+  // If the queue does not answer, the items lack the times of the next runs.
+  const nextRuns = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextRuns().catch(() => []))) ?? []
+  return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextRuns })
 }
 
 /** Wraps `read`. Calls at the same time share one read and its result, so that slow reads do not run in parallel. */
@@ -196,12 +199,12 @@ async function activityOf(backend: ConsoleBackend, clock: Clock): Promise<Activi
   return { running: [...backend.running()], waiting: [], queues: {} }
 }
 
-async function reportDetail({ settings, backendOf }: ReadOptions, report: ReportName) {
-  const backend = backendOf()
+async function reportDetail(options: ReadOptions, report: ReportName) {
+  const backend = options.backendOf()
   const { books } = backend
   const standing = (await backend.standings()).find((each) => each.report === report)
   if (standing === undefined) throw unknownName(report)
-  const { every, settleMs, overlapMs, start } = settings[report]
+  const { every, settleMs, overlapMs, start } = options.settings[report]
   return {
     standing,
     explained: standing.explained ?? '',
@@ -211,7 +214,7 @@ async function reportDetail({ settings, backendOf }: ReadOptions, report: Report
       overlap_seconds: overlapMs / 1_000,
       start: formatInstant(start),
     },
-    attention: attentionOf({ standings: [standing], pauses: await pauses(books), settings }),
+    attention: await attentionNow(options, [standing]),
     marks: await marksOver(books, report, settleMs),
     runs: await runsOf(books, { report, limit: RUNS_OF_REPORT }),
   }

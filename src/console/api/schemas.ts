@@ -19,13 +19,14 @@ export const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 export const Attention = z.object({
-  report: Report,
+  reports: z.array(Report).describe('All reports with this cause'),
   kind: z.enum(['paused', 'failed', 'rejected', 'misfits', 'behind', 'gap', 'late']),
   title: z.string(),
   why: z.string(),
   cure: z.string(),
   urgent: z.boolean().describe('The report is not read until somebody acts'),
   action: z.enum(['resume', 'sync', 'retry-rejected', 'backfill']).nullable(),
+  next_try: time.nullable().describe('When a failed report runs again by itself'),
 })
 export type Attention = z.infer<typeof Attention>
 
@@ -76,6 +77,7 @@ const limit = (max: number, usual: number) => z.coerce.number().int().min(1).max
 export const RunQuery = z.strictObject({
   report: Report.optional(),
   state: z.enum(['running', 'done', 'failed', 'stopped']).optional(),
+  empty: z.enum(['hide']).optional().describe('hide: without runs that ended well and read no row'),
   before: z.iso.datetime().optional().describe('Only runs that began earlier'),
   limit: limit(200, 50),
 })

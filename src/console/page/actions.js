@@ -79,8 +79,8 @@ function showEnd({ outcomes, error }) {
 /** @param {string} verb @param {string} path @param {string} label */
 const reportButton =
   (verb, path, label) =>
-  (/** @type {string} */ report, tone = 'outline') =>
-    actionButton({ path, body: { reports: [report] }, label, id: `${verb}-${report}`, tone })
+  (/** @type {string | readonly string[]} */ report, tone = 'outline') =>
+    actionButton({ path, body: { reports: [report].flat() }, label, id: `${verb}-${[report].flat().join('-')}`, tone })
 
 export const syncButton = reportButton('sync', '/api/sync', 'Run now')
 export const resumeButton = reportButton('resume', '/api/resume', 'Resume')

@@ -1,6 +1,6 @@
 /** Components that several views use: labels for states, tables that become cards on a phone, and active runs. */
 import { cancelButton } from './actions.js'
-import { counted, duration, grouped, wordFor } from './format.js'
+import { counted, duration, grouped, moment, wordFor } from './format.js'
 import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
@@ -115,11 +115,12 @@ function progressText({ windows, pages, rows, rows_expected: expected }) {
 }
 
 /** Shows a problem and `links`. @param {Attention} attention @param {'h2' | 'h3'} heading @param {Content} [links] */
-export const needCard = ({ report, kind, title, why, cure, action, urgent }, heading, links) => html`
-  <article key="${report} ${kind}" class=${urgent ? 'bad' : 'warn'}>
+export const needCard = ({ reports, kind, title, why, cure, action, urgent, next_try: next }, heading, links) => html`
+  <article key="${reports[0]} ${kind}" class=${urgent ? 'bad' : 'warn'}>
     <${heading}>${title}<//>
     <p class="faint">${why}</p>
     ${cureText(cure, action === 'resume')}
+    ${next && html`<p>It tries again by itself at ${moment(next).slice(11, 16)} UTC.</p>`}
     ${links}
   </article>
 `

@@ -14,7 +14,7 @@ async function logIn() {
   failure.textContent = ''
   try {
     await act('/api/session', { token: field.value })
-    location.assign('/')
+    location.assign(`/${location.hash}`)
   } catch (error) {
     failure.textContent = failureText(error)
     field.select()

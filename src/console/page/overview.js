@@ -29,9 +29,12 @@ export const draw = ({ attention, receivers_behind: behind, reports, running, ow
 /** @param {readonly Attention[]} attention @param {Overview['reports']} reports */
 function verdict(attention, reports) {
   const on = reports.filter(({ state: standing }) => standing !== 'off')
-  const inNeed = new Set(attention.map(({ report }) => report)).size
+  const inNeed = new Set(attention.flatMap((each) => each.reports)).size
   const lags = on.flatMap(({ lag_seconds: lag, per_record: isQuiet }) => (isQuiet ? [] : (lag ?? [])))
-  const behind = lags.length === 0 ? '' : ` The furthest behind is ${duration(Math.max(...lags))} behind the service.`
+  const quiet = on.filter((report) => report.per_record).length
+  const leftOut = quiet === 0 ? '' : ` (without ${counted(quiet, 'audit report')}, whose mark moves only with a change)`
+  const behind =
+    lags.length === 0 ? '' : ` The furthest behind is ${duration(Math.max(...lags))} behind the service${leftOut}.`
   const rows = on.reduce((sum, report) => sum + report.rows, 0)
   const stored = `${counted(rows, 'row')} in ${counted(on.length, 'report')}.`
   if (inNeed > 0) {
@@ -46,13 +49,12 @@ const BUTTONS = /** @type {const} */ ({ resume: resumeButton, sync: syncButton, 
 
 /** @param {Attention} attention */
 function need(attention) {
-  const { report, kind, action } = attention
-  const details = kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`
-  const button = action === null || action === 'backfill' ? null : BUTTONS[action](report, '')
+  const { reports, kind, action } = attention
+  const button = action === null || action === 'backfill' ? null : BUTTONS[action](reports, '')
   const links = html`
     <div class="row">
-      ${action === 'backfill' ? html`<a href="#/backfills?report=${report}">Backfill …</a>` : button}
-      <a href=${details} aria-label="Details of ${report}: ${kind}">Details</a>
+      ${action === 'backfill' ? html`<a href="#/backfills?report=${reports[0]}">Backfill …</a>` : button}
+      ${reports.map((report) => html`<a href=${detailsOf(kind, report)} aria-label="Details of ${report}: ${kind}">${reports.length === 1 ? 'Details' : report}</a>`)}
     </div>
   `
   return needCard(attention, 'h3', links)
@@ -66,6 +68,9 @@ const receiver = ({ receiver: name, since, why, cure }) => html`
     <p>${cure}</p>
   </article>
 `
+
+/** @param {Attention['kind']} kind @param {string} report */
+const detailsOf = (kind, report) => (kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`)
 
 const COLUMNS = [
   'Report',

@@ -16,6 +16,7 @@ export const title = () => 'Runs'
 export async function load({ query }) {
   const filter = new URLSearchParams({ limit: '100' })
   for (const name of ['report', 'state']) if (query.get(name)) filter.set(name, query.get(name) ?? '')
+  if (hidesEmpty()) filter.set('empty', 'hide')
   /** @type {Promise<Jobs | Error>} */
   const jobs = read('/api/jobs').catch((/** @type {Error} */ error) => error)
   const { runs } = /** @type {{ runs: Run[] }} */ (await read(`/api/runs?${filter}`))
@@ -26,9 +27,19 @@ export async function load({ query }) {
 export const draw = ({ runs, jobs }, place) => [
   lead('Runs', 'Each run reads one report. Open a run to see its result and its log.'),
   filters(place, STATES),
+  html`<label><input type="checkbox" id="hide-empty" checked=${hidesEmpty()} onChange=${hideEmpty} /> Hide runs without rows</label>`,
   runs.length === 0 ? html`<article>No such run.</article>` : runsTable(runs),
   section('jobs-title', 'Jobs in the queues', jobsSection(jobs)),
 ]
+
+const HIDE_EMPTY = 'hide runs without rows'
+const hidesEmpty = () => localStorage.getItem(HIDE_EMPTY) === 'yes'
+
+/** The browser stores the user's choice. @param {Event} event */
+function hideEmpty({ target }) {
+  localStorage.setItem(HIDE_EMPTY, /** @type {HTMLInputElement} */ (target).checked ? 'yes' : 'no')
+  dispatchEvent(new Event('hashchange'))
+}
 
 const COLUMNS = [
   'Began (UTC)',
