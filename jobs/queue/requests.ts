@@ -127,17 +127,6 @@ export class Requests {
     })
   }
 
-  /** Returns when reports run again by themselves: at the next tick, or when the job of a failed run is tried again. */
-  async nextRuns(): Promise<readonly { readonly report: ReportName; readonly atMs: number }[]> {
-    const ticks = (await this.nextTicks()).filter(({ work }) => work === 'incremental')
-    const delayed = await this.queue<IncrementalJob>('incremental').getDelayed()
-    const retries = delayed.map(({ data, timestamp, processedOn = 0, delay }) => ({
-      report: data.report,
-      atMs: Math.max(timestamp, processedOn) + delay,
-    }))
-    return [...ticks, ...retries]
-  }
-
   /** Starts delayed jobs that were added while this machine's clock was ahead. BullMQ would start them too late. */
   async promoteMisdated(nowMs: number): Promise<number> {
     let promoted = 0

@@ -1,8 +1,10 @@
 /** Returns what needs attention, the worst problem first: one item per cause, with its reports and what to do. */
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
+import type { NextTick } from '../../jobs/queue/requests.ts'
 import type { Attention } from './api/schemas.ts'
 import type { Standing } from '../status/standing.ts'
 import { DAY_MS, formatInstant, fromMillis } from '../instant.ts'
+import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
 
@@ -14,10 +16,10 @@ export interface AttentionInput {
   readonly standings: readonly Standing[]
   readonly pauses: readonly Pick<Pause, 'report' | 'code' | 'reason' | 'cure'>[]
   readonly settings: AllSettings
-  readonly nextRuns: readonly { readonly report: ReportName; readonly atMs: number }[]
+  readonly nextTicks: readonly Pick<NextTick, 'report' | 'work' | 'atMs'>[]
 }
 
-export function attentionOf({ standings, pauses, settings, nextRuns }: AttentionInput): Attention[] {
+export function attentionOf({ standings, pauses, settings, nextTicks }: AttentionInput): Attention[] {
   // All reports use the same credentials, so a refusal of these credentials stops all reports.
   const refused = pauses.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   const found = standings.flatMap((standing): Finding[] => {
@@ -31,7 +33,7 @@ export function attentionOf({ standings, pauses, settings, nextRuns }: Attention
       return need === undefined ? [] : [{ report, kind, urgent: false, action: null, ...need }]
     })
   })
-  const causes = [...Map.groupBy(found, causeOf).values()].map((same) => attentionFor(same, nextRuns))
+  const causes = [...Map.groupBy(found, causeOf).values()].map((same) => attentionFor(same, nextTicks))
   return causes.toSorted((a, b) => Number(b.urgent) - Number(a.urgent) || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
 }
 
@@ -49,10 +51,12 @@ const causeOf = ({ report, kind, why, cure }: Finding): string =>
 const renamed = (text: string, report: ReportName, name: string): string =>
   text.replaceAll(new RegExp(`\\b${report}\\b(?!\\.\\w)`, 'g'), name)
 
-function attentionFor(same: readonly Finding[], nextRuns: AttentionInput['nextRuns']): Attention {
+function attentionFor(same: readonly Finding[], nextTicks: AttentionInput['nextTicks']): Attention {
   const [{ report, ...first }] = same as readonly [Finding, ...Finding[]]
   const reports = same.map((each) => each.report)
-  const times = nextRuns.flatMap((next) => (reports.includes(next.report) ? [next.atMs] : []))
+  const times = nextTicks.flatMap(({ report: each, work, atMs }) =>
+    work === 'incremental' && reports.includes(each) ? atMs : [],
+  )
   const hasNext = first.kind === 'failed' && times.length > 0
   const card = { ...first, reports, next_try: hasNext ? formatInstant(fromMillis(Math.min(...times))) : null }
   if (reports.length === 1 || !isShared(card.kind)) return card
@@ -95,8 +99,8 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
     // The mark of an audit report moves only when a record changes, so an old mark does not mean a lag.
     if (isPerRecord(report)) return undefined
     return {
-      title: `${report} is ${spanText(lag)} behind`,
-      why: `Changes of the last ${spanText(lag)} may be missing, although the report runs every ${every}.`,
+      title: `${report} is ${duration(lag * 1_000)} behind`,
+      why: `Changes of the last ${duration(lag * 1_000)} may be missing, although the report runs every ${every}.`,
       cure: 'Look at its last runs: a long run or a stopped worker explains it.',
       action: 'sync',
     }
@@ -134,7 +138,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
     if (overlap === null || seconds === null) return undefined
     return {
       title: `${report}: rows arrive later than the overlap allows`,
-      why: `A row became visible at least ${spanText(seconds)} after its modification or creation.`,
+      why: `A row became visible at least ${duration(seconds * 1_000)} after its modification or creation.`,
       cure: `Set reports.${report}.overlap to ${overlap}, then backfill the time before.`,
       action: 'backfill',
     }
@@ -142,17 +146,5 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
 }
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]
-
-/** Examples: `3 hours`, `90 minutes`. */
-function spanText(seconds: number): string {
-  const units = [
-    [86_400, 'day'],
-    [3_600, 'hour'],
-    [60, 'minute'],
-  ] as const
-  const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? [1, 'second']
-  const value = Math.floor(seconds / size)
-  return `${value} ${name}${value === 1 ? '' : 's'}`
-}
 
 const minuteOf = (time: string): string => time.slice(0, 16).replace('T', ' ')

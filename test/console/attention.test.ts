@@ -41,7 +41,9 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
 })
 
 const kinds = (...standings: Standing[]) =>
-  attentionOf({ standings, pauses: [], settings, nextRuns: [] }).map(({ reports, kind }) => `${reports.join()} ${kind}`)
+  attentionOf({ standings, pauses: [], settings, nextTicks: [] }).map(
+    ({ reports, kind }) => `${reports.join()} ${kind}`,
+  )
 
 describe('what needs somebody', () => {
   it('is nothing while all is well', () => {
@@ -98,7 +100,7 @@ describe('a cause', () => {
       reason: 'paused by an operator',
       cure: '',
     } as const
-    const cards = attentionOf({ standings, pauses: [{ report: 'events', ...secret }, byHand], settings, nextRuns: [] })
+    const cards = attentionOf({ standings, pauses: [{ report: 'events', ...secret }, byHand], settings, nextTicks: [] })
     expect(cards).toMatchObject([
       {
         reports: ['events', 'budgets'],
@@ -122,12 +124,13 @@ describe('a cause', () => {
       failed('budgets', 'no answer (503)'),
       failed('enquiries', 'too slow'),
     ]
-    const nextRuns = [
-      { report: 'events', atMs: Date.UTC(2026, 0, 1, 10, 55) },
-      { report: 'budgets', atMs: Date.UTC(2026, 0, 1, 10, 52) },
-      { report: 'merf_submissions', atMs: 0 },
+    const nextTicks = [
+      { report: 'events', work: 'incremental', atMs: Date.UTC(2026, 0, 1, 10, 55) },
+      { report: 'budgets', work: 'incremental', atMs: Date.UTC(2026, 0, 1, 10, 52) },
+      { report: 'merf_submissions', work: 'incremental', atMs: 0 },
+      { report: 'events', work: 'reconcile', atMs: 0 },
     ] as const
-    expect(attentionOf({ standings, pauses: [], settings, nextRuns })).toMatchObject([
+    expect(attentionOf({ standings, pauses: [], settings, nextTicks })).toMatchObject([
       {
         reports: ['events', 'budgets'],
         title: '2 reports failed',
@@ -147,7 +150,7 @@ describe('a cause', () => {
       refusal('merf_submissions', 'merf_submissions.read'),
     ]
     const standings = names.map((name) => standing(name, { state: 'paused' }))
-    expect(attentionOf({ standings, pauses, settings, nextRuns: [] }).map(({ cure }) => cure)).toEqual([
+    expect(attentionOf({ standings, pauses, settings, nextTicks: [] }).map(({ cure }) => cure)).toEqual([
       'Add all; then run: tidemark resume events budgets',
       'Add enquiries.read; then run: tidemark resume enquiries',
       'Add merf_submissions.read; then run: tidemark resume merf_submissions',

@@ -39,7 +39,7 @@ export interface ReadOptions {
   readonly settings: AllSettings
   /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
-  readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextRuns'>
+  readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
   readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
   readonly openChanges: (request: ChangesRequest, signal: AbortSignal) => Promise<Changes>
@@ -178,8 +178,8 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
   // If the queue does not answer, the items lack the times of the next runs.
-  const nextRuns = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextRuns().catch(() => []))) ?? []
-  return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextRuns })
+  const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
+  return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks })
 }
 
 /** Wraps `read`. Calls at the same time share one read and its result, so that slow reads do not run in parallel. */

@@ -26,7 +26,7 @@ export const Attention = z.object({
   cure: z.string(),
   urgent: z.boolean().describe('The report is not read until somebody acts'),
   action: z.enum(['resume', 'sync', 'retry-rejected', 'backfill']).nullable(),
-  next_try: time.nullable().describe('When a failed report runs again by itself'),
+  next_try: time.nullable().describe('The latest time when a failed report runs again by itself'),
 })
 export type Attention = z.infer<typeof Attention>
 

@@ -120,7 +120,7 @@ export const needCard = ({ reports, kind, title, why, cure, action, urgent, next
     <${heading}>${title}<//>
     <p class="faint">${why}</p>
     ${cureText(cure, action === 'resume')}
-    ${next && html`<p>It tries again by itself at ${moment(next).slice(11, 16)} UTC.</p>`}
+    ${next && html`<p>It tries again by itself, at ${moment(next).slice(11, 16)} UTC at the latest.</p>`}
     ${links}
   </article>
 `
