@@ -140,6 +140,19 @@ describe.each(['sqlite', 'postgres'] as const)('with a lake whose catalogue is i
     expect(counted?.n).toBe(1)
   })
 
+  it('changes has what changed since a cursor, of the table and its children', async () => {
+    const changes = async (...args: string[]) =>
+      (await done(world, 'changes', 'events', '--children', ...args)).trim().split('\n')
+    const all = await changes()
+    const { cursor } = JSON.parse(all.at(-1) ?? '') as { cursor: string }
+    expect(all.length).toBeGreaterThan(60)
+    expect(await changes('--since', cursor)).toEqual([JSON.stringify({ cursor })])
+    world.sandbox.world.edit('events', Number(world.sandbox.world.liveKeys('events')[1]))
+    await done(world, 'sync', 'events', '--quiet')
+    const later = await changes('--since', cursor)
+    expect(later.filter((line) => line.startsWith('{"table":"events","change":"update"'))).toHaveLength(1)
+  })
+
   it('export writes what the lake holds, versions too, and then only what changed', async () => {
     const exported = async () =>
       JSON.parse(await done(world, 'export', '--to', 'out', '--json', 'events')) as { replaced: boolean }
