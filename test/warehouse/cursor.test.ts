@@ -1,7 +1,7 @@
 /** Cursors: what they name, and how they are read. */
 import { expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'
-import { compareCursors, currentCursor, loadOf, parseCursor } from '../../src/warehouse/books/cursor.ts'
+import { currentCursor, loadOf, parseCursor } from '../../src/warehouse/books/cursor.ts'
 import { aWarehouse, loadRows } from '../support/warehouse.ts'
 
 it('names the state after the last load, and differs for loads of the same number in two warehouses', async () => {
@@ -13,7 +13,6 @@ it('names the state after the last load, and differs for loads of the same numbe
   const after = await currentCursor(opened.warehouse)
   expect(before).toBe('start')
   expect(loadOf(parseCursor(after))).toBe(1)
-  expect(compareCursors(before, after)).toBeLessThan(0)
   expect(await currentCursor(opened.warehouse)).toBe(after)
   expect(await currentCursor(other.warehouse)).not.toBe(after)
 })

@@ -34,6 +34,3 @@ export function parseCursor(text: string): Cursor {
 
 /** Returns the number of the last load that the cursor includes, or 0 for `start`. */
 export const loadOf = (cursor: Cursor): number => Number(SHAPE.exec(cursor)?.[1] ?? 0)
-
-/** Returns a negative number if the cursor `a` is older than `b`. Both must be from one warehouse. */
-export const compareCursors = (a: Cursor, b: Cursor): number => loadOf(a) - loadOf(b)
