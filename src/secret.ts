@@ -1,4 +1,5 @@
 /** A secret that cannot be printed: its text is `[secret]`. Only `reveal()` returns the value. */
+import { createHash } from 'node:crypto'
 import { inspect } from 'node:util'
 
 const MASK = '[secret]'
@@ -19,6 +20,11 @@ export class Secret {
     if (now === undefined || now === this.#value) return false
     this.#value = now
     return true
+  }
+
+  /** Returns 16 bits of a hash. They differ for another secret, but are too few to find the secret by guesses. */
+  get mark(): string {
+    return createHash('sha256').update(this.#value).digest('hex').slice(0, 4)
   }
 
   reveal(): string {

@@ -79,7 +79,7 @@ const context: SyncContext = {
   client,
   warehouse,
   clock: systemClock,
-  settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
+  settings: { ...config, ...config.service, identity: identityOf(config.service) },
   onProgress: () => undefined,
   signal: new AbortController().signal,
 }

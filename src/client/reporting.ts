@@ -133,6 +133,7 @@ class Client implements AsyncDisposable {
       clock,
       store: tokenStore,
       request: (signal) => this.#requestToken(signal),
+      readSecret: () => this.readSecret(),
       onRefreshed: ({ expiresAt }) => this.#emit({ kind: 'token refreshed', expiresAt }),
     })
   }
@@ -174,6 +175,13 @@ class Client implements AsyncDisposable {
   /** Forgets that the report was refused, because another process has ended the report's pause. */
   forgetRefusal(report: string): void {
     this.#refusals.delete(report)
+  }
+
+  /** Reads the client secret again. If it has changed, forgets that the service refused the credentials. */
+  async readSecret(): Promise<void> {
+    if (!(await this.#settings.clientSecret.readAgain())) return
+    this.#emit({ kind: 'secret changed' })
+    await this.#tokens.forget()
   }
 
   async close(): Promise<void> {
@@ -243,7 +251,7 @@ class Client implements AsyncDisposable {
 
   async #requestToken(signal: AbortSignal): Promise<IssuedToken> {
     const { clientId, clientSecret, scopes = [] } = this.#settings
-    if (await clientSecret.readAgain()) this.#emit({ kind: 'secret changed' })
+    await this.readSecret()
     const post: Post = {
       path: TOKEN_PATH,
       body: {

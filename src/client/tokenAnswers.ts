@@ -47,7 +47,7 @@ export function credentialsRefused(): SyncError {
     'CREDENTIALS_REFUSED',
     'token request: the client id or secret is wrong, or the client is disabled (401)',
     {
-      cure: 'Check service.client_id and the client secret, or ask for a new one; start the worker again if one runs, unless you changed only the file that holds the secret; then run: tidemark check',
+      cure: 'Check service.client_id and the client secret, or ask for a new one. The next run uses a changed file of the secret by itself. After another change start the worker again if one runs; then run: tidemark check',
       data: { status: 401 },
     },
   )

@@ -41,6 +41,8 @@ export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
   request: (signal: AbortSignal) => Promise<IssuedToken>
+  /** Reads the secret again, and calls `forget` if it has changed. */
+  readSecret: () => Promise<void>
   onRefreshed: (token: Token) => void
 }
 
@@ -71,6 +73,7 @@ export class TokenCache {
   /** Returns a token that does not expire soon. Callers that come during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
+    if (this.#refused) await this.#dependencies.readSecret()
     if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
     return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }

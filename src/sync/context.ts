@@ -36,6 +36,8 @@ export interface SyncSettings extends Pick<Config, 'reports' | 'currencies' | 'l
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
+  /** A refusal of the credentials ends when the secret changes, too. */
+  readonly clientSecret: Pick<Secret, 'mark'>
   readonly hashKey?: Secret | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Pauses refused reports until an operator acts, or until the client or its scopes change (contract §5.9). */
+/** Pauses refused reports until an operator acts, or until the client, its secret or its scopes change (contract §5.9). */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'
@@ -9,11 +9,12 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client or other OAuth scopes. Returns the error of each remaining pause. */
+/** Ends pauses that began with another client, other OAuth scopes or, for refused credentials, another secret. Returns the error of each remaining pause. */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
-  // Keeps a refusal's pause while client and OAuth scopes are the same. Always keeps a pause by an operator.
-  const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === context.settings.identity
+  if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
+  // Keeps a refusal's pause while the client is the same. Always keeps a pause by an operator.
+  const stays = (pause: Pause) => pause.code === 'REPORT_PAUSED' || pause.with === clientOf(pause, context.settings)
   const outdated = paused.filter((pause) => !stays(pause))
   const names = outdated.map(({ report }) => report)
   // An operator may have paused one of these reports meanwhile. `onlyRefused` keeps such a pause.
@@ -34,13 +35,19 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 export function refuseAgain(
   pauses: readonly Pause[],
   report: ReportName,
-  { identity }: Pick<SyncSettings, 'identity'>,
+  settings: Pick<SyncSettings, 'identity' | 'clientSecret'>,
 ) {
-  const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === identity)
+  const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === clientOf(pause, settings))
   const one =
     refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
+
+/** Returns the client and its OAuth scopes and, if the credentials were refused, a mark of the secret. */
+const clientOf = (
+  { code }: Pick<Pause, 'code'>,
+  { identity, clientSecret }: Pick<SyncSettings, 'identity' | 'clientSecret'>,
+): string => (code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.mark}` : identity)
 
 class PauseError extends SyncError {}
 
@@ -56,5 +63,6 @@ export async function pauseAfter(context: SyncContext, report: ReportName, error
   // A pause by an operator is not replaced: a successful `check` ends a refusal's pause, but must not end this one.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
-  await context.warehouse.pause({ report, code, reason, cure, with: context.settings.identity }, context.clock.now())
+  const client = clientOf(error, context.settings)
+  await context.warehouse.pause({ report, code, reason, cure, with: client }, context.clock.now())
 }

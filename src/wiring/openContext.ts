@@ -47,9 +47,9 @@ export async function openContext(config: Config, { clock, signal, log, observe 
 
 export function settingsOf(config: Config): SyncSettings {
   const { service, reports, currencies, limits, hashKey, staging, rejectedKeepMs } = config
-  const { concurrency } = service
+  const { concurrency, clientSecret } = service
   const identity = identityOf(service)
-  return { reports, currencies, limits, concurrency, identity, hashKey, staging, rejectedKeepMs }
+  return { reports, currencies, limits, concurrency, identity, clientSecret, hashKey, staging, rejectedKeepMs }
 }
 
 /** Returns a context for requests whose rows are not stored, such as those of a dry run. A load throws UNEXPECTED. */

@@ -149,6 +149,17 @@ describe('the token request', () => {
     expect(service.tokens).toHaveLength(1)
   })
 
+  it('tries credentials again once their secret has changed', async () => {
+    await using service = await aService({ token: inTurn(status(401), tokenOf('good')), report: json([]) })
+    const held = [undefined, undefined, 'marked-new-secret']
+    const clientSecret = new Secret(CLIENT_SECRET, async () => held.shift())
+    await using client = aClient(service, { settings: { clientSecret } })
+    for (const _ of [1, 2]) expect((await failureOf(client.token())).code).toBe('CREDENTIALS_REFUSED')
+    await client.read(aRequest())
+    const sent = service.tokens.map(({ body }) => body['clientSecret'])
+    expect(sent).toEqual([CLIENT_SECRET, 'marked-new-secret'])
+  })
+
   it('tries credentials again once an operator resumes', async () => {
     await using service = await aService({ token: inTurn(status(401), tokenOf('good')) })
     await using client = aClient(service)

@@ -51,7 +51,7 @@ it('a worker with a wrong secret runs again after its cure was followed', { ...L
   const worker = shop.worker()
   await until(() => linesOf(worker).some(({ code }) => code === 'CREDENTIALS_REFUSED'))
   expect((await shop.run('status')).stdout).toMatch(
-    /what to do: .*unless you changed only the file.*; then run: tidemark check/,
+    /what to do: .*uses a changed file of the secret by itself.*; then run: tidemark check/,
   )
   await writeFile(`${shop.folder}/secret`, SECRET_TEXT)
   expect((await shop.run('check')).stdout).toMatch(/resumed .*its secret unless that is in a file/)

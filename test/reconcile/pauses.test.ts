@@ -1,4 +1,7 @@
 /** What the service refuses for good is not asked for again until somebody acts. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { expect, it } from 'vitest'
 import { openClient } from '../../src/client/reporting.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -59,6 +62,28 @@ it('pauses every report when the credentials are refused, and then asks for no t
   tide.sandbox.requests.clear()
   expect((await laterRun(tide)).map(({ state }) => state)).toEqual(['paused', 'paused'])
   expect(tide.sandbox.requests.total).toBe(0)
+})
+
+it('goes on by itself once the file of a refused secret has one that works, and asks once for each that does not', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-'))
+  const file = path.join(folder, 'secret')
+  await writeFile(file, 'wrong')
+  await using tide = await aTide({ env: { REPORTING_CLIENT_SECRET: '', REPORTING_CLIENT_SECRET_FILE: file } })
+  for (const secret of ['wrong', 'wrong too']) {
+    await writeFile(file, secret)
+    expect(await tide.attempt('events')).toMatchObject([{ state: 'failed', error: { code: 'CREDENTIALS_REFUSED' } }])
+    tide.sandbox.requests.clear()
+    expect([...(await tide.attempt('events')), ...(await laterRun(tide))].map(({ state }) => state)).toEqual([
+      'paused',
+      'paused',
+      'paused',
+    ])
+    expect(tide.sandbox.requests.total).toBe(0)
+  }
+  await writeFile(file, 'demo-secret')
+  expect(await tide.attempt('events', 'enquiries')).toMatchObject([{ state: 'done' }, { state: 'done' }])
+  expect(await tide.warehouse.books.pauses()).toEqual([])
+  await rm(folder, { recursive: true })
 })
 
 it('a backfill that finds its report paused, or the credentials refused, leaves the pauses as they are', async () => {

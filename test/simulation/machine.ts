@@ -20,6 +20,8 @@ import type { Asking, Recorded, RunPlan, Scenario, Simulated } from './scenario.
 import type { Service } from './service.ts'
 import type { MachineClock, Timeline } from './timeline.ts'
 
+const clientSecret = new Secret('simulated-secret')
+
 /** What every step of a dead process ends with. */
 export class Died extends Error {
   constructor() {
@@ -107,7 +109,7 @@ export class Machine {
         {
           baseUrl: new URL('http://service.test'),
           clientId: 'simulation',
-          clientSecret: new Secret('simulated-secret'),
+          clientSecret,
           concurrency: settings.concurrency,
           limits: { attemptsMax: 4, retryDelayMsMin: 50, retryDelayMsMax: 2_000 },
         },
@@ -134,6 +136,7 @@ export class Machine {
         },
         concurrency: settings.concurrency,
         identity: 'simulation',
+        clientSecret,
         rejectedKeepMs: 90 * 86_400_000,
         staging: join(this.folder, 'staging'),
       },

@@ -75,7 +75,7 @@ export async function aTide(options: TideOptions = {}): Promise<Tide> {
     client,
     warehouse,
     clock,
-    settings: { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) },
+    settings: { ...config, ...config.service, identity: identityOf(config.service) },
     onProgress: () => undefined,
     signal: new AbortController().signal,
     observe: options.observe,

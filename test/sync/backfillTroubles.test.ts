@@ -324,7 +324,7 @@ type OpenTide = Omit<Tide, 'sync' | 'attempt' | 'clock'>
 async function aTideAt({ config }: Place, sandbox: Sandbox): Promise<OpenTide> {
   const client = openClient(config.service, { clock: systemClock })
   const warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
-  const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
+  const settings = { ...config, ...config.service, identity: identityOf(config.service) }
   const { signal } = new AbortController()
   const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
   const close = async () => {

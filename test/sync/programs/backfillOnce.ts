@@ -21,7 +21,7 @@ async function main(): Promise<unknown> {
   const wanted = JSON.parse(told) as Wanted
   const config = await loadConfig({ cwd, env })
   await using client = openClient({ ...config.service }, { clock: systemClock })
-  const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
+  const settings = { ...config, ...config.service, identity: identityOf(config.service) }
   const signal = new AbortController().signal
   const walking = { client, clock: systemClock, settings, onProgress: () => undefined, signal }
   if ('pull' in wanted) return { directory: (await pullHere(walking)(wanted.pull, signal)).directory }

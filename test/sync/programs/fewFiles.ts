@@ -41,7 +41,7 @@ const config = await loadConfig({ cwd, env })
 const { published } = config
 await using warehouse = await Warehouse.open({ path: config.warehouse, memory: config.limits.warehouseMemory })
 await using client = openClient({ ...config.service, limits: { attemptsMax: 1 } }, { clock: systemClock })
-const settings = { ...config, concurrency: config.service.concurrency, identity: identityOf(config.service) }
+const settings = { ...config, ...config.service, identity: identityOf(config.service) }
 const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined }
 const run = () => syncAll({ ...context, signal: new AbortController().signal }, ['events'])
 

@@ -26,7 +26,7 @@ async function main(): Promise<object> {
   }
   await using client = openClient({ ...config.service, limits }, { clock: systemClock })
   const { concurrency } = config.service
-  const settings = { ...config, concurrency, identity: identityOf(config.service) }
+  const settings = { ...config, ...config.service, concurrency, identity: identityOf(config.service) }
   const signal = new AbortController().signal
   const context = { client, warehouse, clock: systemClock, settings, onProgress: () => undefined, signal }
   process.stdout.write('{"started":true}\n')
