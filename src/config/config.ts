@@ -8,7 +8,7 @@ import {
   unknownReports,
   columnProblems,
 } from './crossChecks.ts'
-import { type MergedSettings, variableOf, withEnvironment } from './environment.ts'
+import { differingKeys, type MergedSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { configInvalid, type Problem, type WhereOf } from './problems.ts'
 import { RawConfig } from './raw.ts'
@@ -23,7 +23,9 @@ export { jsonSchema, type Limits } from './raw.ts'
 export type * from './shape.ts'
 
 /** Throws CONFIG_INVALID with all problems. */
-export async function loadConfig(given: ConfigSources): Promise<Config> {
+export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)
+
+async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {
   const sources = await readSources(given)
   const { env, folder, file } = sources
   const yaml = readYaml(sources)
@@ -36,14 +38,9 @@ export async function loadConfig(given: ConfigSources): Promise<Config> {
   const receivers = raw ? await readReceivers(raw, places) : []
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
     throw configInvalid(problems, file === undefined ? folder : undefined)
-  return frozen(
-    resolve(raw, {
-      sources,
-      clientSecret,
-      hashKey,
-      receivers,
-    }),
-  )
+  const settings = { ...(merged.value as object), ...variablesInEffect(env) }
+  const editedKeys = async () => differingKeys(settings, (await readConfig(given)).settings)
+  return { config: resolve(raw, { sources, clientSecret, hashKey, receivers, editedKeys }), settings }
 }
 
 function readYaml({ text, fileLabel }: Sources): YamlFile {

@@ -1,4 +1,5 @@
 /** Defines the environment variables that replace settings of the file. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Path } from './problems.ts'
 import { nearest } from './suggest.ts'
 
@@ -105,6 +106,13 @@ function withValueAt(whole: unknown, path: readonly string[], value: unknown): u
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+export function differingKeys(before: unknown, now: unknown, path: Path = []): readonly string[] {
+  if (isDeepStrictEqual(before, now)) return []
+  if (!isMap(before) || !isMap(now)) return [path.join('.')]
+  const keys = new Set([...Object.keys(before), ...Object.keys(now)])
+  return [...keys].flatMap((key) => differingKeys(before[key], now[key], [...path, key]))
+}
+
 const NAMES: readonly string[] = [
   ...variables.map(({ name }) => name),
   CLIENT_SECRET,
@@ -116,9 +124,9 @@ const NAMES: readonly string[] = [
   REPORTS,
 ]
 
-/** Returns the names of Tidemark's variables that are set. */
-export const namesInEffect = (env: Environment): readonly string[] =>
-  [...NAMES, ...Object.keys(env).filter(isReceiverSecret)].filter((name) => env[name] !== undefined)
+/** Returns Tidemark's variables that are set. */
+export const variablesInEffect = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => NAMES.includes(name) || isReceiverSecret(name)))
 
 /** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
 export interface Misspelling {

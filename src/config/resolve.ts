@@ -7,7 +7,7 @@ import {
   CONSOLE_TOKEN,
   CONSOLE_VIEW_TOKEN,
   misspellings,
-  namesInEffect,
+  variablesInEffect,
   reportsInEnvironment,
   SERVE_TOKEN,
 } from './environment.ts'
@@ -23,6 +23,7 @@ export interface ResolveContext {
   readonly clientSecret: Secret
   readonly hashKey: Secret | undefined
   readonly receivers: readonly ReceiverConfig[]
+  readonly editedKeys: Config['source']['editedKeys']
 }
 
 /** Converts checked settings: paths become absolute, durations become milliseconds, sizes become bytes. */
@@ -55,7 +56,8 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
     limits: limitsOf(raw.limits),
     source: {
       ...(file !== undefined && { file }),
-      env: namesInEffect(env),
+      env: Object.keys(variablesInEffect(env)),
+      editedKeys: given.editedKeys,
       ...(misspelt.length > 0 && { misspellings: misspelt }),
     },
   }

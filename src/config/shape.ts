@@ -138,6 +138,8 @@ export interface Config {
     readonly file?: string
     readonly env: readonly string[]
     readonly misspellings?: readonly Misspelling[]
+    /** Returns the settings that differ now from those at the start. Example: `['reports.events.every']`. */
+    readonly editedKeys: () => Promise<readonly string[]>
   }
 }
 

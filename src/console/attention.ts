@@ -2,11 +2,21 @@
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import type { NextTick } from '../../jobs/queue/requests.ts'
 import type { Attention } from './api/schemas.ts'
+import { asSyncError } from '../errors.ts'
 import type { Standing } from '../status/standing.ts'
 import { DAY_MS, formatInstant, fromMillis } from '../instant.ts'
 import { duration } from '../words.ts'
 import type { Pause } from '../warehouse/books/books.ts'
 import type { AllSettings, ReportSettings } from './backend.ts'
+
+/** Returns an item if settings were edited since the start: their keys, but no values, which can be secret. */
+export async function settingsAttention(editedKeys: () => Promise<readonly string[]>): Promise<Attention[]> {
+  const keys = await editedKeys().catch((error: unknown) => [asSyncError(error).message])
+  const why = `This worker still uses the settings of its start. Edited since: ${keys.join(', ')}`
+  const card = { title: 'The configuration was edited', why, cure: 'Run tidemark check, then start the worker again.' }
+  if (keys.length === 0) return []
+  return [{ kind: 'settings', reports: [], ...card, urgent: false, action: null, next_try: null }]
+}
 
 /** A report is late if its lag exceeds one hour, and also ten intervals between its runs. */
 const BEHIND_SECONDS_MIN = 3_600
@@ -143,6 +153,7 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
       action: 'backfill',
     }
   },
+  settings: () => undefined,
 }
 
 const KINDS = Object.keys(NEEDS) as readonly Attention['kind'][]

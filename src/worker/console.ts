@@ -67,6 +67,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     requests,
     settings: config.reports,
     runLogs: runLogsOf(config.warehouse),
+    editedKeys: config.source.editedKeys,
     receiversBehind: () => receiversBehind(config),
     openChanges: (request, signal) => openChanges(config, request, signal),
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),

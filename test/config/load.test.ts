@@ -1,4 +1,5 @@
 /** What a configuration means: defaults, which source wins, which reports run and with what. */
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { officeReservations } from '../../schema/reports/officeReservations.ts'
@@ -20,6 +21,7 @@ describe('sources', () => {
     expect(config.console).toEqual({ host: '127.0.0.1', port: 7717, proxies: [] })
     expect(config.source).toEqual({
       env: ['REPORTING_BASE_URL', 'REPORTING_CLIENT_ID', 'REPORTING_CLIENT_SECRET'],
+      editedKeys: expect.any(Function),
     })
   })
 
@@ -40,7 +42,28 @@ describe('sources', () => {
     expect(config.source).toEqual({
       file: path.join(folder.path, 'other.yaml'),
       env: ['REPORTING_CLIENT_ID', 'TIDEMARK_PUBLISHED'],
+      editedKeys: expect.any(Function),
     })
+  })
+
+  it('knows which settings were edited since it was read, without their values, and which error is in them now', async () => {
+    const before =
+      'currencies: [EUR]\nqueue: redis://user:first@queue\nreports: { events: { every: 5m, page_size: 10 } }'
+    await using folder = await aFolder({ 'tidemark.yaml': before, '.env': 'TIDEMARK_CONSOLE_TOKEN=first' })
+    const { source } = await loadConfig({ env: REQUIRED_ENV, cwd: folder.path })
+    const edit = (name: string, text: string) => writeFile(path.join(folder.path, name), text)
+    await edit('tidemark.yaml', `# Only a comment and another order.\n${before.split('\n').toReversed().join('\n')}`)
+    expect(await source.editedKeys()).toEqual([])
+    await edit('tidemark.yaml', 'queue: redis://user:second@queue\nreports: { events: { every: 2m, page_size: 10 } }')
+    await edit('.env', 'TIDEMARK_CONSOLE_TOKEN=second')
+    expect((await source.editedKeys()).toSorted()).toEqual([
+      'TIDEMARK_CONSOLE_TOKEN',
+      'currencies',
+      'queue',
+      'reports.events.every',
+    ])
+    await edit('tidemark.yaml', 'reports: { events: { evry: 2m } }')
+    await expect(source.editedKeys()).rejects.toThrow(/evry/)
   })
 
   it('lets --config win over TIDEMARK_CONFIG, and that over tidemark.yaml', async () => {

@@ -2,6 +2,8 @@
  * The console in a real browser: a person logs in, watches a run, backfills, cancels, mends a rejected row, pauses and
  * resumes, with the mouse or with keys alone, in light and dark, on a phone; axe-core finds nothing wrong in any view.
  */
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { until } from '../jobs/support.ts'
@@ -106,6 +108,24 @@ describe('a person', () => {
       expect(reports.find(({ report }) => report === 'events')?.state).not.toBe('paused')
     },
   )
+
+  it('sees which settings were edited since the worker started', LONG, async () => {
+    await using person = await aWindow(context, console)
+    const { page } = person
+    const file = path.join(console.workshop.folder, 'tidemark.yaml')
+    const before = await readFile(file, 'utf8')
+    await writeFile(file, before.replace('"page_size":50', '"page_size":40'))
+    const card = page
+      .getByRole('article')
+      .filter({ has: page.getByRole('heading', { name: 'The configuration was edited' }) })
+    await redraw(page)
+    await card.getByText('Edited since: defaults.page_size').waitFor()
+    await card.getByText('start the worker again').waitFor()
+    await writeFile(file, before)
+    await redraw(page)
+    await card.waitFor({ state: 'detached' })
+    expect(person.complaints).toEqual([])
+  })
 
   it(
     'hides runs without rows, still hidden after the page is opened again, and finds the page by its name',

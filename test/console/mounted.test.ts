@@ -37,6 +37,7 @@ beforeAll(async () => {
     requests: new Requests(store),
     settings: {} as AllSettings,
     runLogs: '/nowhere',
+    editedKeys: () => Promise.resolve([]),
     receiversBehind: () => Promise.resolve([]),
     openChanges: () => Promise.reject(new Error('not asked for here')),
     waitFor: () => Promise.resolve([]),

@@ -378,6 +378,7 @@ const CONSOLE = {
   requests: {} as Requests,
   settings: {} as AllSettings,
   runLogs: '/nowhere',
+  editedKeys: () => Promise.resolve([]),
   receiversBehind: () => Promise.resolve([]),
   openChanges: () => Promise.reject(new Error('not asked for here')),
   waitFor: () => Promise.resolve([]),

@@ -15,24 +15,14 @@ import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
 import { linesOfRun } from '../../runLogs.ts'
-import { attentionOf } from '../attention.ts'
+import { attentionOf, settingsAttention } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
 import { jobsInTime, readJobs } from '../jobs.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { toRunningRun } from '../outcomes.ts'
 import { type Api, answers } from './api.ts'
-import {
-  Backfill,
-  Jobs,
-  Overview,
-  RejectedQuery,
-  RejectedRow,
-  ReportDetail,
-  Run,
-  RunDetail,
-  RunQuery,
-} from './schemas.ts'
+import { Backfill, Jobs, Overview, RejectedQuery, RejectedRow, ReportDetail, RunDetail, RunQuery } from './schemas.ts'
 
 export interface ReadOptions {
   readonly clock: Clock
@@ -41,6 +31,7 @@ export interface ReadOptions {
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
   readonly runLogs: string
+  readonly editedKeys: () => Promise<readonly string[]>
   readonly receiversBehind: () => Promise<readonly ReceiverBehind[]>
   readonly openChanges: (request: ChangesRequest, signal: AbortSignal) => Promise<Changes>
   readonly waitFor: (request: WaitRequest, signal: AbortSignal) => Promise<readonly Readiness[]>
@@ -51,7 +42,7 @@ const BACKFILLS_LISTED = 20
 
 const ReportPath = z.strictObject({ report: Report })
 const RunPath = z.strictObject({ run: z.string().min(1).max(100) })
-const Runs = z.object({ runs: z.array(Run) })
+const Runs = ReportDetail.pick({ runs: true })
 const RejectedRows = z.object({ total: z.int(), rows: z.array(RejectedRow) })
 const Backfills = z.object({ backfills: z.array(Backfill) })
 const Waited = z.object({ complete: z.boolean(), reports: z.array(Readiness) })
@@ -60,29 +51,21 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   const { backendOf, runLogs } = options
   const jobs = sharing(() => readJobs(options.requests))
   const activity = sharing(() => activityOf(backendOf(), options.clock))
-  api.get(
-    '/api/overview',
-    answers(Overview, 'The state of every report, what is running, and what needs attention'),
-    () => overview(options, activity),
+  api.get('/api/overview', answers(Overview, 'Each report, active runs, and what needs attention'), () =>
+    overview(options, activity),
   )
-  api.get(
-    '/api/reports/:report',
-    answers(ReportDetail, 'One report: its state in words, its mark over time, its last runs', { params: ReportPath }),
-    ({ params }) => reportDetail(options, params.report),
+  api.get('/api/reports/:report', answers(ReportDetail, 'One report', { params: ReportPath }), ({ params }) =>
+    reportDetail(options, params.report),
   )
   api.get('/api/runs', answers(Runs, 'Runs, newest first', { querystring: RunQuery }), async ({ query }) => ({
     runs: await runsOf(backendOf().books, query),
   }))
-  api.get(
-    '/api/runs/:run',
-    answers(RunDetail, 'One run with the lines of its log', { params: RunPath }),
-    async ({ params }) => {
-      const run = await runOfId(backendOf().books, params.run)
-      const lines = await linesOfRun(runLogs, params.run)
-      if (run === undefined && lines.length === 0) throw unknownName(params.run)
-      return { run: run ?? null, lines }
-    },
-  )
+  api.get('/api/runs/:run', answers(RunDetail, 'One run with its log', { params: RunPath }), async ({ params }) => {
+    const run = await runOfId(backendOf().books, params.run)
+    const lines = await linesOfRun(runLogs, params.run)
+    if (run === undefined && lines.length === 0) throw unknownName(params.run)
+    return { run: run ?? null, lines }
+  })
   api.get('/api/jobs', answers(Jobs, 'Jobs in the queues: running, waiting, failed with the reason'), () =>
     jobsInTime(jobs, options.clock),
   )
@@ -168,7 +151,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
       per_record: isPerRecord(standing.report),
       recent: [...(recent.get(standing.report) ?? [])],
     })),
-    attention: await attentionNow(options, standings),
+    attention: [...(await attentionNow(options, standings)), ...(await settingsAttention(options.editedKeys))],
     receivers_behind: [...(await options.receiversBehind())],
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],

@@ -19,8 +19,8 @@ export const RunningRun = z.object({
 export type RunningRun = z.infer<typeof RunningRun>
 
 export const Attention = z.object({
-  reports: z.array(Report).describe('All reports with this cause'),
-  kind: z.enum(['paused', 'failed', 'rejected', 'misfits', 'behind', 'gap', 'late']),
+  reports: z.array(Report).describe('All reports with this cause; none if it concerns no report'),
+  kind: z.enum(['paused', 'failed', 'rejected', 'misfits', 'behind', 'gap', 'late', 'settings']),
   title: z.string(),
   why: z.string(),
   cure: z.string(),
