@@ -182,7 +182,7 @@ describe('a worker on a lake', () => {
     await shop.configure(lake)
     const worker = shop.worker()
     const [event] = shop.sandbox.world.liveKeys('events') as [number]
-    await until(() => /events: \d+ pages/.test(worker.said()))
+    await until(() => /events: \d+ pages?/.test(worker.said()))
     shop.sandbox.world.edit('events', event)
     const { stdout, stderr } = await shop.run('sync', 'events', '--json')
     expect(JSON.parse(stdout), stderr).toMatchObject({ reports: [{ state: 'done' }] })

@@ -129,6 +129,8 @@ function limitedTo(max: number) {
       throw new SyncError('CONSOLE_LIMITED', `${max} requests are already open`, { cure: 'Try again in a minute.' })
     }
     const left = new AbortController()
+    // On a busy machine, the client can leave before the route begins.
+    if (raw.destroyed) left.abort(clientLeft())
     raw.once('close', () => left.abort(clientLeft()))
     open += 1
     return work(left.signal).finally(() => (open -= 1))
