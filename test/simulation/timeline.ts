@@ -33,6 +33,8 @@ export class Timeline {
   events = 0
   /** True while something is opened or closed outside of any run: statements then take no virtual time. */
   isReal = false
+  /** True while `run` lets things happen. Otherwise nothing planned ever happens. */
+  isRunning = false
   /** Called before each event, with its number within the seed. */
   onEvent: (number: number) => void = () => undefined
   readonly #queue: Happening[] = []
@@ -70,6 +72,12 @@ export class Timeline {
 
   /** Lets things happen until `work` has ended. */
   async run<T>(work: Promise<T>): Promise<T> {
+    const wasRunning = this.isRunning
+    this.isRunning = true
+    return this.#until(work).finally(() => (this.isRunning = wasRunning))
+  }
+
+  async #until<T>(work: Promise<T>): Promise<T> {
     let ended = false
     const end = () => {
       ended = true
