@@ -37,7 +37,6 @@ const VALUE_TYPES: Readonly<Record<string, ValueType>> = {
 
 const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 
-/** Example: `DECIMAL(38,9)` has the value type of `DECIMAL`. */
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
 /** Key columns are never NULL, although DuckDB has no constraint for them. */
@@ -76,10 +75,8 @@ function interfaceOf(table: RowTable): string {
 const docOf = (comment: string, indent: string): string =>
   comment === '' ? '' : `${indent}/** ${comment.replaceAll('*/', '*\\/').replaceAll(/\s+/g, ' ')} */\n`
 
-/** Examples: `events` for `main.events`, and `current.events`. */
 const qualified = ({ schema, name }: RowTable): string => (schema === 'main' ? name : `${schema}.${name}`)
 
-/** Examples: `Events`, `EventsMeetingRooms`, `CurrentEvents`. */
 const interfaceName = (table: RowTable): string =>
   qualified(table).replaceAll(/(?:^|[^a-z0-9]+)([a-z0-9])/gi, (_, first: string) => first.toUpperCase())
 

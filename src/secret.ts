@@ -14,7 +14,6 @@ export class Secret {
     this.#source = source
   }
 
-  /** Returns true if the secret has changed. */
   async readAgain(): Promise<boolean> {
     const now = await this.#source?.()
     if (now === undefined || now === this.#value) return false

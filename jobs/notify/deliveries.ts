@@ -42,7 +42,6 @@ export class Deliveries {
     memory.receivers = Object.fromEntries(states)
   }
 
-  /** Adds a notice for each receiver of notices. If a receiver has too many waiting notices, drops its oldest one. */
   add(fields: MessageFields): Message {
     const { log, onMessage } = this.#parts
     const notice = newMessage(fields, this.#parts)
@@ -116,7 +115,6 @@ export class Deliveries {
   }
 }
 
-/** Returns a message with an identifier, the time, and where it comes from. */
 function newMessage(fields: MessageFields, { config, clock }: Pick<DeliveriesOptions, 'config' | 'clock'>): Message {
   const from = { service: config.service.baseUrl.host, host: hostname() }
   // Parsing sorts the keys, so that the body is the same after a restart.

@@ -12,7 +12,6 @@ export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled',
 /** The events of all messages. `tidemark check --notify` sends `notify.test`. */
 export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const
 
-/** A notice about a condition, or a message about new data in a report. */
 export const Message = z.object({
   id: z.string(),
   event: z.enum(MESSAGE_EVENTS),
@@ -24,7 +23,6 @@ export const Message = z.object({
   message: z.string(),
   cure: z.string().optional(),
   at: z.string(),
-  /** Host of the service, so that a receiver can distinguish several installations. */
   service: z.string(),
   host: z.string(),
   data: z.custom<Omit<ChangedReport, 'report'>>((value) => typeof value === 'object').optional(),
@@ -32,7 +30,6 @@ export const Message = z.object({
 export type Message = z.infer<typeof Message>
 
 const ReceiverState = z.object({
-  /** Messages that the receiver has not accepted, oldest first. */
   waiting: z.array(Message),
   /** Receivers of data: the state up to which changes of each report are in a message. */
   cursors: z.partialRecord(
@@ -59,7 +56,6 @@ const Memory = z.object({
   /** The notices of conditions that have not ended. The key identifies the condition. Example: `paused events`. */
   told: z.record(z.string(), Message),
   failures: z.array(Failures),
-  /** Maps the name of a receiver to its state. Example: `notify.data.pipeline`. */
   receivers: z.record(z.string(), ReceiverState),
 })
 

@@ -9,7 +9,6 @@ import type { Failures, Message } from './memory.ts'
 
 export interface NotifierOptions extends DeliveriesOptions {
   readonly config: Pick<Config, 'reports' | 'service' | 'notify'>
-  /** Adds the job that delivers the messages of a receiver. */
   readonly requestDelivery: (receiver: string) => Promise<void>
   readonly books: () => Promise<readonly BookFigures[]>
   readonly runs: Runs
@@ -57,7 +56,6 @@ export class Notifier {
     }
   }
 
-  /** Requests deliveries. After a publication, `takes` is `data`. */
   setDue(takes: 'notices' | 'data'): void {
     for (const receiver of this.deliveries.receivers) if (receiver.takes === takes) this.#due.add(receiver.name)
     this.#wake.resolve()
@@ -93,7 +91,6 @@ export class Notifier {
     this.#wake.resolve()
   }
 
-  /** Adds a notice for each condition that has begun or ended. */
   async #checkConditions(checksLag: boolean): Promise<void> {
     const { books, config, clock, book } = this.#parts
     // If the state of the reports cannot be read now, the next check reads it again.

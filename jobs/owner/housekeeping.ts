@@ -8,7 +8,6 @@ import type { SyncContext } from '../../src/sync/context.ts'
 import { type HousekeepingJob, QUEUES } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 
-/** The context that all runs of the owner share. Each run adds its own signal and callbacks. */
 export type OwnerContext = Omit<SyncContext, 'signal' | 'onProgress' | 'onOutcome' | 'fence'>
 
 export interface HousekeepingOptions {

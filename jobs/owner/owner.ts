@@ -139,7 +139,6 @@ const waitingError = ({ code, message, cure, report }: SyncError): SyncError =>
   new SyncError(code, `${message}; the backfill waits until ${report} is resumed`, { cure, ...(report && { report }) })
 
 interface LeaseRequest {
-  /** Example: `incremental events`. */
   readonly name: string
   /** The kind of run that takes the lease. If a run of the same kind has the lease, that run is cancelled. */
   readonly as: string

@@ -37,13 +37,11 @@ export const WindowJob = z.strictObject({
 })
 export type WindowJob = z.infer<typeof WindowJob>
 
-/** The folder with the window's rows, relative to the staging directory. */
 export const WindowResult = z.object({ directory: z.string() })
 
 export const HousekeepingJob = z.strictObject({ work: z.enum(['publish', 'checkpoint', 'retention']) })
 export type HousekeepingJob = z.infer<typeof HousekeepingJob>
 
-/** Delivers the waiting messages of one receiver. Example: `notify.data.pipeline`. */
 export const NoticesJob = z.strictObject({ receiver: z.string() })
 export type NoticesJob = z.infer<typeof NoticesJob>
 

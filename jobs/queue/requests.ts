@@ -71,7 +71,6 @@ export class Requests {
     await this.#promote('backfill', data.report)
   }
 
-  /** Starts the delayed backfills of a report at once. */
   async backfillsNow(report: ReportName): Promise<void> {
     await this.#promote('backfill', report)
   }
@@ -156,7 +155,6 @@ export class Requests {
 
   async #promote(queue: QueueName, name: string): Promise<void> {
     const delayed = await this.queue(queue).getDelayed()
-    // Ignores the error that `promote` throws if the job has begun in the meantime.
     for (const job of delayed) if (job.name === name) await job.promote().catch(() => undefined)
   }
 }

@@ -66,7 +66,6 @@ export class Runs {
     }
   }
 
-  /** Returns false if the run is not active in this process. */
   cancel(runId: string, why: string): boolean {
     const run = this.#running.get(runId)
     run?.cancel(why)
@@ -77,7 +76,6 @@ export class Runs {
     this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
   }
 
-  /** Calls the follower with each event, until the returned function is called. */
   follow(follower: Follower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)

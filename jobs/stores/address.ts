@@ -4,7 +4,6 @@ import { attempt, SyncError } from '../../src/errors.ts'
 export interface ServerAddress {
   readonly kind: 'redis' | 'postgres'
   readonly url: URL
-  /** Example: `redis://localhost:6379/1`. */
   readonly shown: string
 }
 

@@ -109,7 +109,6 @@ export class Queues {
     return [...this.#workers].filter((worker) => worker.name === name && worker.closing === undefined).length
   }
 
-  /** Closes all workers and queues. Waits for active jobs, unless the store is unreachable. */
   async close(): Promise<void> {
     await Promise.allSettled([...this.#workers].map((worker) => worker.close()))
     await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()))

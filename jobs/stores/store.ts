@@ -26,14 +26,12 @@ export interface QueueStore extends AsyncDisposable {
   tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
   pauses(access: { readonly identity: string }): SharedPauses
   workersOf(name: string): Promise<number>
-  /** Rejects if a write fails, for example on a full disk. */
   checkWritable(): Promise<void>
   check(): Promise<readonly StoreFinding[]>
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Example: `sales.duckdb.queue`. */
   readonly directory: string
   readonly log?: Log | undefined
   readonly clock: Clock

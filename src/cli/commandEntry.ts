@@ -5,7 +5,6 @@ import type { ExitCode, Shell } from './shell.ts'
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** Example: `['<run>', 'its identifier']`. */
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
   readonly examples: string

@@ -107,7 +107,6 @@ const withColours = (text: string): string =>
     return `${start}${styleText(COLOURS.get(state) ?? 'dim', state, { stream: process.stdout })}`
   })
 
-/** Breaks a text between words. A word that is longer than `width` stays whole. */
 function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
   for (const word of text.split(' ')) {

@@ -42,7 +42,6 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
   }
 }
 
-/** Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag; 2 rejected rows`. */
 function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
   const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
   const parts = [
@@ -60,7 +59,6 @@ const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /
 
 function shownText(cell: Cell): string {
   if (cell === null) return 'NULL'
-  // Example: `1.500` becomes `1.5`.
   const text = isNumber(cell) ? cell.text.replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') : visible(cell.text)
   return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX - 1)}…` : text
 }

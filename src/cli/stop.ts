@@ -35,7 +35,6 @@ export class Stop implements Disposable {
     process.channel?.unref()
   }
 
-  /** The signal aborts with CANCELLED when the user stops the program. */
   get signal(): AbortSignal {
     return this.#aborting.signal
   }

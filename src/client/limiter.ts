@@ -14,7 +14,6 @@ export interface LimiterRules {
 
 export interface Permit extends Disposable {
   succeeded(): void
-  /** Reports an overload (429, 5xx, timeout). The limiter then allows fewer concurrent requests. */
   overloaded(): void
 }
 

@@ -50,7 +50,6 @@ function extend({ code, message, cure, data, cause, report }: SyncError, additio
   return new SyncError(code, message + addition, { cure, data: { ...data, ...more }, cause, report })
 }
 
-/** Returns true for an error of the token request, which has its own retries. */
 const wasRetried = (error: SyncError): boolean => 'attempts' in error.data
 
 export interface RetryOptions {

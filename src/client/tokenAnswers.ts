@@ -10,7 +10,6 @@ import type { RawAnswer } from './transport.ts'
 export interface IssuedToken {
   secret: Secret
   lifetimeMs: number
-  /** Time of our monotonic clock when the successful request was sent. */
   sentMs: number
   /** The scopes in the JWT. Undefined if the token is no JWT or contains no scopes. */
   scopes: readonly string[] | undefined

@@ -21,7 +21,6 @@ export interface TokenStore {
   /** Deletes the stored token only if it is this one, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  /** Returns whether the service has recently refused these credentials in any process. */
   refused?(): Promise<boolean>
   refuse?(): Promise<void>
   forgive?(): Promise<void>

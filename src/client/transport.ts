@@ -24,7 +24,6 @@ export interface RawAnswer {
   retryAfterMs: number | undefined
   date: Instant | undefined
   bytes: Buffer
-  /** Our monotonic clock when the request was sent, and when the response's status and headers arrived. */
   sentMs: number
   arrivedMs: number
 }
@@ -34,7 +33,6 @@ export interface TransportSettings {
   connections: number
   limits: ClientLimits
   clock: Clock
-  /** A pool, agent or proxy of the caller, which the caller closes. If undefined, the transport opens a pool. */
   dispatcher?: Dispatcher | undefined
 }
 

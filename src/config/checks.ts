@@ -13,7 +13,6 @@ const REACH_MS_MAX = 3_650 * DAY_MS
 
 const DURATION_FORMS = 'such as 500ms, 30s, 5m, 2h or 1d'
 
-/** Returns what is wrong with the text, or undefined if the text is valid. */
 export type Check = (text: string) => string | undefined
 
 export const baseUrlProblem: Check = (text) => addressProblem(text, 'https://reports.example.com', /[?#]/.test(text))
@@ -100,7 +99,6 @@ export const directoryProblem: Check = (text) =>
     ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
     : undefined
 
-/** Matches the address of `serve`. An IPv6 host needs brackets: `quack://[::1]:9494`. */
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 
 export const serveProblem: Check = (text) =>

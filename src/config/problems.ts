@@ -2,12 +2,10 @@
 import { SyncError } from '../errors.ts'
 
 export interface Problem {
-  /** Examples: `tidemark.yaml:12`, `TIDEMARK_EVERY`. */
   readonly where: string
   readonly problem: string
 }
 
-/** Example: `['reports', 'events', 'expand', 2]`. */
 export type Path = readonly (string | number)[]
 
 export type WhereOf = (path: Path) => string

@@ -50,7 +50,6 @@ export interface ReportConfig extends Rhythm {
   readonly filters: Readonly<Record<string, unknown>>
   /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
   readonly contract: SchemaContract
-  /** True if schema `history` keeps every version of each row. */
   readonly keepsHistory: boolean
   readonly privacy: Privacy
   /** True if runs also request rows by creation time, because a filter by modification time can miss unedited rows. */
@@ -79,7 +78,6 @@ export interface ConsoleConfig {
 }
 
 export interface LakeConfig extends LakeAddress {
-  /** The directory of the Parquet files, with a slash at the end. */
   readonly data: string
   readonly extensions: string | undefined
 }
@@ -89,7 +87,6 @@ export interface ServeConfig extends ServeAddress {
   readonly token?: Secret
 }
 
-/** A receiver of notices for operators, or of messages about new data. */
 export interface ReceiverConfig {
   /** The setting, as messages name it. Example: `notify.data.pipeline`. */
   readonly name: string
@@ -116,7 +113,6 @@ export interface Config {
   readonly lake?: LakeConfig
   readonly published: string
   readonly publishBy: 'blocks' | 'whole'
-  /** The path of the warehouse with `.staging` appended. */
   readonly staging: string
   /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
   readonly extensions?: string
@@ -130,7 +126,6 @@ export interface Config {
   /** The key for hashed columns. It is always set if a report has such a column. */
   readonly hashKey?: Secret
   readonly notify?: NotifyConfig
-  /** ISO 4217 codes. Example: `['EUR', 'USD']`. */
   readonly currencies: readonly string[]
   readonly reports: Readonly<Record<ReportName, ReportConfig>>
   readonly limits: Limits

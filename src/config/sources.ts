@@ -12,10 +12,8 @@ const FILE_NAME = 'tidemark.yaml'
 export interface Sources {
   /** If undefined, environment variables must set all required settings. */
   readonly file?: string
-  /** The file's name in messages, relative to the working directory if possible. */
   readonly fileLabel: string
   readonly text: string
-  /** Relative paths in the configuration start at this folder. */
   readonly folder: string
   /** The variables of `.env` and of the process. The value of the process wins. Empty variables are left out. */
   readonly env: Environment

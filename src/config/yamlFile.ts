@@ -7,7 +7,6 @@ export interface YamlFile {
   readonly value: unknown
   /** Returns the line number (from 1) of the key at `path`. For a missing key, returns its nearest parent's line. */
   lineOf(path: Path): number
-  /** If there are errors in the text, `value` is undefined. */
   readonly malformed: readonly { readonly line: number; readonly problem: string }[]
 }
 

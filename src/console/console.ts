@@ -39,7 +39,6 @@ export interface Console extends AsyncDisposable {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** A client must send its request within this time. */
 const REQUEST_MS_MAX = 10_000
 const REQUEST_CHECK_EVERY_MS = 1_000
 /** A route without a login, such as `/login`, accepts this number of requests a minute from one client address. */

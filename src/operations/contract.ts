@@ -13,7 +13,6 @@ import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
 const report = z.enum(reportNames)
 const reports = z.array(report).min(1)
-/** Microseconds since 1970. */
 const instant = z.custom<Instant>((value) => Number.isSafeInteger(value))
 const count = z.number()
 
@@ -39,7 +38,6 @@ export const ActingRequest = z.discriminatedUnion('do', [
   // If undefined, all rows of the reports are dismissed. A key is a value of `tidemark.rejected_rows.key`.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
-  // Example of a column: `events.custom_code`.
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
 export type ActingRequest = z.infer<typeof ActingRequest>
@@ -137,7 +135,6 @@ export const ANSWERS = {
   resume: Publication.extend({ resumed: z.array(report) }),
   cancel: Publication.extend({
     cancelled: z.string(),
-    /** Example: `the backfill of events`. */
     what: z.string(),
     isAlready: z.boolean().optional(),
   }),

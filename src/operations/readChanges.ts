@@ -10,7 +10,6 @@ import { jsonOf, objectOf } from '../warehouse/database/cells.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { openPublished } from '../wiring/published.ts'
 
-/** A request for changes over HTTP. */
 export const ChangesQuery = z.strictObject({
   report: z.union([Report, z.array(Report)]).describe('Given once for each report'),
   since: z.string().default(START).describe('The cursor of the last answer, start, or now'),
@@ -28,7 +27,6 @@ export const ChangeList = z.object({
 
 export interface Changes extends AsyncDisposable {
   readonly copy: Database
-  /** The next cursor. */
   readonly cursor: Cursor
   readonly tables: readonly { readonly table: string; readonly sql: string }[]
   /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */

@@ -22,7 +22,6 @@ const HEAP_SIGNS = 2
  */
 const FAR_OVER_PAGES = 6
 
-/** A response that lacks rows of its span, so that the span has to be cut. */
 export interface Overfull {
   readonly pageRows: number
   /** The parts into which the span must be cut. If undefined, the queue chooses the parts. */

@@ -50,7 +50,6 @@ export class LiveServer {
     }
   }
 
-  /** Returns milliseconds, or 0 if no reader runs a statement. */
   async longestMs(): Promise<number> {
     const [oldest] = await this.#database.rows<{ ms: number | null }>(`
       SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)

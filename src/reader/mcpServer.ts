@@ -87,7 +87,6 @@ interface Tool<Input extends z.ZodType> {
   readonly description: string
   readonly input: Input
   readonly sqlOf: (given: z.output<Input>) => string
-  /** The error to return if the statement has no rows. */
   readonly whenEmpty?: string
 }
 

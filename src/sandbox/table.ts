@@ -20,7 +20,6 @@ export interface Row extends RowSource {
   modified: Ticks
   aggregate: Ticks
   deleted: boolean
-  /** The row's amount as a multiple of 10⁻⁹. */
   nano: bigint
   readonly changed: Record<string, string>
   readonly collections: Map<string, Content>

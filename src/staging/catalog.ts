@@ -94,7 +94,6 @@ export class ObjectCatalog {
     return { fields, shapes: this.shapes }
   }
 
-  /** Returns a copy that later scans do not change. */
   snapshot(): ObjectCatalog {
     return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }

@@ -28,7 +28,6 @@ export class MalformedJson extends Error {
     this.size = size
   }
 
-  /** Returns whether the JSON is incomplete because the response was cut off. */
   get isCut(): boolean {
     return this.position >= this.size
   }

@@ -13,7 +13,6 @@ import { serviceClock } from './walk/serviceClock.ts'
 
 export interface VerifyAsk {
   readonly report: ReportName
-  /** Undefined for the start that is configured for the report. */
   readonly from: Instant | undefined
   readonly to: Instant | undefined
   readonly runId: string

@@ -96,7 +96,6 @@ export interface WithFence {
 }
 
 export class Warehouse implements AsyncDisposable {
-  /** Prefix of numbers that a double can't store exactly. Staging writes such a number as a string with this prefix. */
   readonly numberMark: string
   readonly backfills: BackfillBooks
   readonly orders: ReturnType<typeof ordersOf>

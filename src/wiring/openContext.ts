@@ -139,7 +139,6 @@ const pauseFileOf = (warehouse: string): string => `${warehouse}.pause.json`
 const StoredPause = z.object({
   /** A hash of the service's address and the client's identity. Other clients ignore the pause. */
   of: z.string(),
-  /** Milliseconds since 1970 on this machine's clock. */
   fromMs: z.number(),
   untilMs: z.number(),
 })

@@ -63,7 +63,6 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     const standings = () => standingsOf(warehouse, config)
     const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
-    // The socket listens now, so commands reach this process.
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = await requests.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')

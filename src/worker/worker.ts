@@ -38,7 +38,6 @@ export interface WorkerShell {
 }
 
 export interface WorkerOptions {
-  /** Names of roles, separated by commas. If undefined, the worker has all roles. */
   readonly roles?: string
   /** How long the lock of a job is valid, in milliseconds. Only tests set a value. */
   readonly lock?: number

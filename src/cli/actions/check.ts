@@ -70,7 +70,6 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-/** Returns a warning per report with a short overlap, or one finding `ok`. Returns [] before the first sync. */
 async function checkOverlap(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)

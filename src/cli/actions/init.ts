@@ -101,7 +101,6 @@ async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Pro
 const isTyped = ({ env, isInteractive }: Shell): boolean =>
   isInteractive && !env['REPORTING_CLIENT_SECRET']?.trim() && !env['REPORTING_CLIENT_SECRET_FILE']?.trim()
 
-/** Creates a configuration from the answers only. The working folder does not exist, so no settings file is read. */
 function configWith({ env }: Shell, { baseUrl, clientId, secret, currencies }: Answers): Promise<Config> {
   const given = {
     REPORTING_BASE_URL: baseUrl,

@@ -18,7 +18,6 @@ import { performFor } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt' | 'typescript' | 'json-schema'
-  /** Example: `events.custom_code`. */
   readonly retype?: string
 }
 
@@ -29,7 +28,6 @@ export async function schema(shell: Shell, type: string | undefined, options: Sc
   return 0
 }
 
-/** Throws USAGE_INVALID for a type or a column that cannot be used. */
 async function retype(
   shell: Shell,
   { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },

@@ -5,7 +5,6 @@ import type { Ticks } from '../ticks.ts'
 export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
 
 export interface Endpoint {
-  /** In requests, a number replaces `{enquiryId}`. */
   readonly path: string
   readonly scope: string
   readonly envelope: boolean

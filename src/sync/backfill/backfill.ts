@@ -21,7 +21,6 @@ export interface BackfillOptions {
   readonly report: ReportName
   readonly from: Instant
   readonly to: Instant
-  /** Maximum number of windows that are read at the same time. */
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void

@@ -19,7 +19,6 @@ import type { Fence } from '../../warehouse/books/fences.ts'
 const VERSION = 3
 const MANIFEST = 'manifest.json'
 
-/** The input of one load. The files of `segment` are in the window's folder. */
 export interface PulledLoad {
   readonly segment?: Omit<Segment, 'catalog'>
   readonly closes: readonly ClosedWindow[]
@@ -30,7 +29,6 @@ export interface PulledLoad {
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk
-  /** The folder of the window, relative to the staging directory. */
   readonly directory: string
   readonly catalog: CatalogText
   readonly loads: readonly PulledLoad[]
@@ -55,7 +53,6 @@ export class Handover implements Loader {
     this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
   }
 
-  /** Moves the files of a load into the window's folder. Loads nothing yet. */
   async load(input: LoadInput): Promise<LoadResult> {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
     const { segment, closes, gone } = input

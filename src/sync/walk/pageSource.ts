@@ -29,7 +29,6 @@ export interface FetchedPage {
   readonly page: ScannedPage
   readonly servedAt: Instant
   readonly askedAt: Instant
-  /** Set if the service refused the page. A refused page has no rows. */
   readonly refusal?: SyncError
 }
 
@@ -40,7 +39,6 @@ const NO_ROWS_AT = parseInstant('2199-07-19T03:14:15.926535Z')
 export class PageSource {
   readonly pageSize: number
   profile: PagingProfile
-  /** Number of requested pages, including those of walks without a proof. */
   pages = 0
   /** The service's clock in its first response. Later pages may lack rows that were modified after this time. */
   firstServedAt: Instant | undefined
@@ -135,7 +133,6 @@ export class PageSource {
     if (envelope.totalCount !== undefined) this.profile = sawLastPage(this.profile, Math.min(rowCount, this.pageSize))
   }
 
-  /** Throws BOUNDS_IGNORED if a request for an instant without rows returns rows. */
   async #testBounds(question: Question): Promise<void> {
     const { name: report, window, created = window } = this.#plan.report
     const [axis, { since }] =

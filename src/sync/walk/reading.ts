@@ -31,7 +31,6 @@ export interface SliceFacts {
   readonly marks?: ClosedWindow['marks']
   /** The window is complete up to this time. If undefined, the service's clock in its first response is used. */
   readonly knownUntil?: Instant
-  /** Set only by a reconcile. It has read all rows up to this creation time (or modification time). */
   readonly reached?: Instant
 }
 

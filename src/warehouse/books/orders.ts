@@ -5,7 +5,6 @@ import type { Database } from '../database/duckdb.ts'
 import { text, time } from '../database/sql.ts'
 
 export interface Order {
-  /** `console`, or the user and the machine of a command. Example: `ada@etl-1`. */
   readonly who: string
   readonly what: string
   readonly request: object

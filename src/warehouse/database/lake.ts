@@ -7,9 +7,7 @@ import { text } from './sql.ts'
 
 export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'
-  /** The path of the catalogue's file, or a libpq connection string. */
   readonly at: string
-  /** The directory of the lake's Parquet files, with a slash at its end. */
   readonly data: string
   readonly extensions: string | undefined
 }

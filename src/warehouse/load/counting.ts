@@ -25,7 +25,6 @@ export interface RecentRows {
 
 export interface ReadSpan {
   readonly span: Span
-  /** Identifier of the run that compares counts. */
   readonly readBy: string
   readonly keys: Keys
 }

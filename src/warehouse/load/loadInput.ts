@@ -20,7 +20,6 @@ import type { LoadRules } from './stage.ts'
 interface LoadBase {
   readonly report: Declaration
   readonly runId: string
-  /** The current time of this machine's clock, for the bookkeeping tables. */
   readonly now: Instant
   readonly segment?: Segment | undefined
   /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */

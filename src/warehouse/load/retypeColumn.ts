@@ -22,10 +22,8 @@ import {
 import { reasonFor } from './fieldSql.ts'
 
 export interface RetypeRequest {
-  /** The table and the column, joined by a dot. Example: `enquiries__bedrooms.rate`. */
   readonly column: string
   readonly type: ColumnType
-  /** Returns true if the report stores rows in columns only, without `_extra` and `_payload`. */
   readonly excludesPayload: (report: ReportName) => boolean
 }
 

@@ -33,7 +33,6 @@ export interface LoadRules {
   readonly contract: SchemaContract
   /** The longest time (ms) after a change during which the service can still return the older state. */
   readonly settleMs: number
-  /** True if the original JSON text of rows is not stored. */
   readonly excludePayload: boolean
 }
 

@@ -53,7 +53,6 @@ const HISTORY = {
   state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
 } as const
 
-/** Returns the table's name in the manifest. Examples: `events`, `history.events`. */
 const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
   schema === 'main' ? table : `${schema}.${table}`
 

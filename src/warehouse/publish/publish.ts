@@ -32,7 +32,6 @@ export interface CopyWay {
   readonly reason?: string
 }
 
-/** The JSON object that copyFile.js prints. */
 interface CopyReport extends CopyWay {
   /** Numbers of blocks with a wrong checksum; -1 means the headers. */
   readonly damaged: readonly number[]
