@@ -9,7 +9,7 @@ import { systemClock } from '../../src/clock.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { SECRET_TEXT } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
-import { aWorkshop, hasSaid, held, linesOf, stop, until } from './support.ts'
+import { aWorkshop, hasSaid, held, linesOf, reportsOnly, stop, until } from './support.ts'
 
 const LONG = { timeout: 300_000 }
 const RARELY = { defaults: { every: '1h', reconcile_every: 'never', page_size: 10 } }
@@ -60,4 +60,45 @@ it('a worker with a wrong secret runs again after its cure was followed', { ...L
   await stop(worker)
   expect(worker.said()).not.toContain('not-the-secret')
   expect(worker.said()).not.toContain('marked-hunter2')
+})
+
+it('a worker with a wrong secret shows one card for all reports, and runs by itself once the file is corrected', {
+  ...LONG,
+  tags: 'long',
+}, async () => {
+  const env = {
+    REPORTING_CLIENT_SECRET: undefined,
+    REPORTING_CLIENT_SECRET_FILE: 'secret',
+    TIDEMARK_CONSOLE_TOKEN: 'marked-console-token',
+  }
+  const settings = {
+    defaults: { ...RARELY.defaults, every: '2s' },
+    reports: reportsOnly({ events: {}, enquiries: {} }),
+  }
+  await using shop = await aWorkshop({ store: 'redis', env, settings })
+  await writeFile(`${shop.folder}/secret`, 'not-the-secret')
+  const worker = shop.worker()
+  const cards = async () => {
+    const line = linesOf(worker).find(({ msg }) => msg.includes('the console listens'))
+    const { address = '' } = (line ?? {}) as { readonly address?: string }
+    const headers = { authorization: 'Bearer marked-console-token' }
+    const response = address === '' ? undefined : await fetch(`${address}/api/overview`, { headers })
+    return (
+      (await response?.json()) as
+        | { attention: { reports: string[]; title: string; next_try: string | null }[] }
+        | undefined
+    )?.attention
+  }
+  await until(async () => (await cards())?.some(({ title }) => title.includes('paused')) ?? false)
+  expect(await cards()).toMatchObject([
+    { reports: ['events', 'enquiries'], title: '2 reports are paused', action: 'resume' },
+  ])
+  await writeFile(`${shop.folder}/secret`, SECRET_TEXT)
+  await until(async () => (await cards())?.length === 0)
+  await until(() => linesOf(worker).some(({ report, state }) => report === 'enquiries' && state === 'done'))
+  shop.sandbox.setFaults(['5xx@events:400'])
+  await until(async () => (await cards())?.some(({ next_try: next }) => next !== null) ?? false)
+  expect(await cards()).toMatchObject([{ reports: ['events'], title: 'events failed', action: 'sync' }])
+  await stop(worker)
+  expect(worker.said()).not.toContain('not-the-secret')
 })
