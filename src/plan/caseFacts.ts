@@ -1,7 +1,8 @@
 /** Functions for the rules in judge.ts. They test conditions, cut spans into parts, and update paging profiles. */
 import type { Instant } from '../instant.ts'
 import { plannedRows } from './density.ts'
-import type { Case, ProbeName } from './slice.ts'
+import type { Case, PageOrder, ProbeName } from './slice.ts'
+import type { Overfull } from './spanQueue.ts'
 import { type PagingProfile, sawFullPage, sawLastPage, sawWhole } from './pagingProfile.ts'
 import { canSplit, type Span, splitAt, splitByTotal } from './spans.ts'
 import type { Walk } from './walk.ts'
@@ -11,6 +12,10 @@ const PLANNED_LOADS_MAX = 2
 /** Walks request at most this many times `page_size` rows per page. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
+/** After rows have moved, old rows are read in slices of about this many pages, so that a move spoils only one slice. */
+const MOVED_PAGES = 8
+/** A slice with at most this many pages is walked, though it is longer than planned. */
+const MOVED_PAGES_MAX = 16
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
@@ -254,6 +259,38 @@ export function nextSize(given: Case): number {
 /** Returns whether the span can be cut by its total. If an earlier page had more rows, the total may be too low. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
+
+const fillsMovedSlice = ({ seen: { walk } }: Case): boolean => walk.leastTotal > MOVED_PAGES_MAX * walk.pageRows
+
+/** Returns whether to cut before the next page is read: young spans, and long slices after rows have moved. */
+export const isCutByTotal = (given: Case): boolean => {
+  const { heap, mayCount } = given.slice
+  const isLongAfterMove = mayCount === false && fillsMovedSlice(given)
+  return isOverfull(given) && isTotalBelieved(given) && (!isOld(given) || isLongAfterMove) && heap === undefined
+}
+
+/** Returns whether the span is cut, instead of read a second time, if rows move during its first walk. */
+const isCutByMove = (given: Case): boolean => {
+  const { span, heap } = given.slice
+  return isOld(given) && mayCut(given) && heap === undefined && (canSplit(span) || splitAtFloor(given) !== undefined)
+}
+
+export const orderOfTotal = (given: Case): PageOrder =>
+  isCutByMove(given) ? 'pages until a row moves' : 'the pages of the total'
+
+export const isMovedWalk = (given: Case): boolean => {
+  const { attempt, walk } = given.seen
+  return isEnd(given) && attempt === 1 && walk.firstTotal !== undefined && walk.hasMoved && isCutByMove(given)
+}
+
+/** Returns how to cut a span after rows have moved: into slices of some pages, or in two if it has few pages. */
+export function cutByMove(given: Case): Omit<Overfull, 'pageRows'> {
+  const { span } = given.slice
+  const total = given.seen.walk.leastTotal
+  const pagesEach = fillsMovedSlice(given) ? MOVED_PAGES : undefined
+  if (!canSplit(span)) return { total, pagesEach, parts: splitAtFloor(given) }
+  return { total, pagesEach, parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined }
+}
 
 export const splitIntoLoads = ({ slice: { span }, terms }: Case, total: number): readonly Span[] | undefined =>
   canSplit(span) ? splitByTotal(span, total, terms.loadRowsMax) : undefined

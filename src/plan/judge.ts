@@ -4,6 +4,7 @@ import {
   alwaysFills,
   splitAtFloor,
   countMax,
+  cutByMove,
   lastPageFound,
   deepParts,
   finerParts,
@@ -11,10 +12,12 @@ import {
   isAgreed,
   isAllByPage2,
   isCountMet,
+  isCutByTotal,
   isCuttable,
   continuesOnPage2,
   isHiddenBehindPage1,
   isLacking,
+  isMovedWalk,
   isOld,
   isPage2,
   isShort,
@@ -33,6 +36,7 @@ import {
   splitIntoLoads,
   mayHideRows,
   mayLackPageZero,
+  orderOfTotal,
   probeOfParts,
   splitOffOld,
 } from './caseFacts.ts'
@@ -111,13 +115,10 @@ const ENVELOPE: readonly Rule[] = [
     },
   },
   {
-    name: 'More pages in a young divisible span without a heap, and no page was ever longer than page 1',
+    name: 'More pages in a divisible span without a heap, which is young or, after a walk in which rows moved, has more than 16 pages; and no page was ever longer than page 1',
     verdict: 'cut by the total',
     argued: TOTAL,
-    apply: (c) => {
-      const isYoung = isOverfull(c) && isTotalBelieved(c) && !isOld(c)
-      return isYoung && c.slice.heap === undefined && cut({ total: c.seen.walk.totalCount })
-    },
+    apply: (c) => isCutByTotal(c) && cut({ total: c.seen.walk.totalCount }),
   },
   {
     name: 'More pages in an old divisible span with more than a load, and no page was ever longer than page 1',
@@ -131,9 +132,9 @@ const ENVELOPE: readonly Rule[] = [
   },
   {
     name: 'Page 1 of any other envelope',
-    verdict: 'read the pages of the total',
+    verdict: 'read the pages of the total, in an old span until a row moves',
     argued: TOTAL,
-    apply: (c) => isEnvelopePage1(c) && { kind: 'read', what: 'the pages of the total' },
+    apply: (c) => isEnvelopePage1(c) && { kind: 'read', what: orderOfTotal(c) },
   },
 ]
 
@@ -307,6 +308,12 @@ const ENDED_WALK: readonly Rule[] = [
     learns: learnWalked,
   },
   {
+    name: 'Rows moved during the first walk over an old span of an envelope, and the span has no heap and can be cut finer',
+    verdict: 'cut into slices of 8 pages, or in two if it has at most 16 pages',
+    argued: COST,
+    apply: (c) => isMovedWalk(c) && cut(cutByMove(c)),
+  },
+  {
     name: 'Any other first walk',
     verdict: 'read again, as a second walk',
     argued: AGREED,
@@ -326,7 +333,7 @@ const ENDED_WALK: readonly Rule[] = [
     apply: (c) => isShort(c) && !c.terms.keyed && c.seen.found.hidden === undefined && probe('entries outside'),
   },
   {
-    name: 'An entry is outside (rule 34); or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
+    name: 'An entry is outside (rule 35); or every page is page 1 in a span that cannot be cut finer; or a bare array does not continue on page 2 also with fewer rows a page',
     verdict: 'give up',
     argued: AGREED,
     apply: (c) => isLacking(c) && giveUp(c),

@@ -14,7 +14,7 @@ export interface Slice {
   readonly heap?: 'somewhere' | 'at its end' | undefined
   /**
    * True if old rows can be counted without a total. Their number is the rows of the last page plus the rows of all
-   * full pages before it.
+   * full pages before it. False after such a count has failed, or after rows have moved during a walk over old rows.
    */
   readonly mayCount?: boolean
 }
@@ -109,7 +109,12 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-export type PageOrder = 'page 2' | 'the pages of the total' | 'to the end' | 'last page to first'
+export type PageOrder =
+  | 'page 2'
+  | 'the pages of the total'
+  | 'pages until a row moves'
+  | 'to the end'
+  | 'last page to first'
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }

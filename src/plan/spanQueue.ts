@@ -28,6 +28,8 @@ export interface Overfull {
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
+  /** The number of pages that the slices of old rows should have from now on. Undefined: no change (1 at first). */
+  readonly pagesEach?: number | undefined
   readonly stamps?: readonly RowStamps[] | undefined
 }
 
@@ -50,8 +52,10 @@ interface Piece {
 export class SpanQueue {
   readonly #pending: Piece[]
   readonly #density = new Density()
+  readonly #oldUntil: number
   #wholeUntil: number
   #pageRows: number
+  #pagesEach = 1
   #nextEnds: Instant[] = []
   #earliestStamp: Instant | undefined
   #current: Piece | undefined
@@ -73,7 +77,8 @@ export class SpanQueue {
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {
     this.#pending = spans.toReversed().map((span) => ({ span }))
     this.#pageRows = pageRows
-    this.#wholeUntil = wholeUntil ?? Number.NEGATIVE_INFINITY
+    this.#oldUntil = wholeUntil ?? Number.NEGATIVE_INFINITY
+    this.#wholeUntil = this.#oldUntil
   }
 
   /** Returns the earliest span, shortened to the planned length, or undefined if all spans are proven. */
@@ -81,6 +86,7 @@ export class SpanQueue {
     const piece = this.#pending.pop()
     this.#current = piece
     this.#isHead = piece?.isHead === true
+    if (piece !== undefined && piece.span.until > this.#oldUntil) this.#pagesEach = 1
     if (piece === undefined || piece.isHeap === true || !canSplit(piece.span)) return piece?.span
     const { span, rows } = piece
     if (span.until <= this.#wholeUntil) return span
@@ -97,6 +103,10 @@ export class SpanQueue {
 
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
+  }
+
+  get #sliceRows(): number {
+    return this.#pageRows * this.#pagesEach
   }
 
   get rowsExpected(): number | undefined {
@@ -119,13 +129,13 @@ export class SpanQueue {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#subtractFromNext(rows)
     if (span.since === undefined) return
-    const isSparse = rows < this.#pageRows * SPARSE
+    const isSparse = rows < this.#sliceRows * SPARSE
     if (!isSparse) this.#failures = 0
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
     // If a proven span has more rows than a page, many rows share a time and do not show the rows per µs elsewhere.
-    if (rows <= this.#pageRows) {
+    if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
       if (!isSparse) this.#goodLength = span.until - from
@@ -137,9 +147,13 @@ export class SpanQueue {
   }
 
   cut(span: Span, overfull: Overfull): void {
-    const { parts, total, pageRows } = overfull
+    const { parts, total, pageRows, pagesEach } = overfull
     this.#pageRows = pageRows
     this.#nextEnds = []
+    if (pagesEach !== undefined) {
+      this.#pagesEach = pagesEach
+      this.#wholeUntil = Number.NEGATIVE_INFINITY
+    }
     if (parts !== undefined) {
       this.#divide(overfull, parts)
       return
@@ -184,7 +198,7 @@ export class SpanQueue {
   }
 
   #isFarOver(total: number | undefined): boolean {
-    return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
+    return total !== undefined && total > this.#sliceRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
   #subtractFromNext(rows: number): void {
@@ -195,8 +209,8 @@ export class SpanQueue {
   #plannedLength({ rows }: Piece, span: { since: Instant; until: Instant }): number {
     const length = span.until - span.since
     const { rate } = this.#density
-    if (rows !== undefined && rows < this.#pageRows) return length
-    const planned = this.#density.planned(this.#pageRows)
+    if (rows !== undefined && rows < this.#sliceRows) return length
+    const planned = this.#density.planned(this.#sliceRows)
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     if (rate !== undefined && this.#sparseInARow === 0) return even / rate
@@ -216,7 +230,7 @@ export class SpanQueue {
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
-    const planned = this.#density.planned(this.#pageRows)
+    const planned = this.#density.planned(this.#sliceRows)
     const hinted =
       total !== undefined
         ? (length * planned) / total

@@ -146,6 +146,11 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
+  /** Returns whether rows have moved between pages. False if a whole page was repeated: the service may not page. */
+  get hasMoved(): boolean {
+    return this.#totals.size > 1 || (this.repeats > 0 && this.repeats < this.firstRows)
+  }
+
   hasExactly(total: number): boolean {
     return this.#keylessAgain === 0 && this.distinct === total
   }

@@ -206,6 +206,48 @@ describe('two pages of a bare array that prove nothing', () => {
   })
 })
 
+describe('a first walk over old rows of an envelope', () => {
+  const span = { since: 0 as Instant, until: 1_000 as Instant }
+  const terms = { answer: 'envelope', keyed: true, pageSize: 10, loadRowsMax: 1e6, walkAttemptsMax: 4 } as const
+
+  /** Judges a walk that has read the pages; each page has its keys and the total at its moment. */
+  function judgeWalk(pages: readonly { keys: readonly number[]; totalCount: number }[], slice: Partial<Case['slice']>) {
+    const walk = new Walk({ keyed: true, rowsAsked: 10, usualPageSize: 10 })
+    for (const [n, page] of pages.entries()) walk.saw({ pageNumber: n + 1, rowCount: page.keys.length, ...page })
+    const seen: Evidence = { stage: 'the end', attempt: 1, walk, claim: 'unknown', sentNumber: 1, found: {} }
+    const policy = { cuts: 'freely', checksProfile: true } as const
+    const times = { youngFrom: 2_000 as Instant, floor: 0 as Instant }
+    return judge({ profile: NUMBERED, slice: { span, ...slice }, policy, terms: { ...terms, ...times }, seen }).verdict
+  }
+
+  it('is never proven if its total changes, whatever its pages hold, and all of its span is read again in parts', () => {
+    const totals = fc.array(fc.integer({ min: 10, max: 400 }), { minLength: 2, maxLength: 30 })
+    fc.assert(
+      fc.property(totals, fc.boolean(), (each, hasFloor) => {
+        fc.pre(new Set(each).size > 1)
+        const pages = each.map((totalCount, n) => ({ keys: keysFrom(10 * n, 10), totalCount }))
+        const bounds = hasFloor ? span : { since: undefined, until: span.until }
+        const verdict = judgeWalk(pages, { span: bounds })
+        expect(verdict.kind).toBe('cut')
+        const { parts = [bounds] } = verdict.kind === 'cut' ? verdict.how : {}
+        expect([parts[0]?.since, parts.at(-1)?.until]).toEqual([bounds.since, bounds.until])
+        for (const [n, { since }] of parts.slice(1).entries()) expect(since).toBe(parts[n]?.until)
+      }),
+    )
+  })
+
+  it('is cut if a key is returned twice, but is read again if it has a heap or every page is page 1', () => {
+    const moved = [
+      { keys: keysFrom(0, 10), totalCount: 25 },
+      { keys: keysFrom(9, 10), totalCount: 25 },
+    ]
+    const unpaged = moved.map((page) => ({ ...page, keys: keysFrom(0, 10) }))
+    expect(judgeWalk(moved, {}).kind).toBe('cut')
+    expect(judgeWalk(moved, { heap: 'somewhere' }).kind).toBe('read again')
+    expect(judgeWalk(unpaged, {}).kind).toBe('read again')
+  })
+})
+
 const anchor = (heading: string): string => heading.toLowerCase().replaceAll(/[`:]/g, '').replaceAll(' ', '-')
 
 describe('the rules', () => {

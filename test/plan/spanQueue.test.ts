@@ -176,6 +176,37 @@ describe('a span that is cut by what its slices hold', () => {
     // The total told of 100 rows: the five behind the old ones need no cut.
     expect(queue.next()).toEqual(young)
   })
+
+  it('is read in slices of several pages, without a gap, after rows have moved', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 2_000, max: 20_000 }),
+        fc.constantFrom('even', 'growing', 'bursts'),
+        (count, density) => {
+          const rows = rowsOf({ density, count, length: LENGTH, order: 'none', seed: count }).map(([at]) => at)
+          const queue = new SpanQueue([WHOLE], { pageRows: 100, wholeUntil: WHOLE.until })
+          expect(queue.next()).toEqual(WHOLE)
+          queue.cut(WHOLE, { pageRows: 100, total: count, pagesEach: 8 })
+          const slices: Span[] = []
+          let requests = 0
+          for (let span = queue.next(); span !== undefined; span = queue.next()) {
+            const { since = 0, until } = span
+            const total = rows.filter((at) => at >= since && at <= until).length
+            requests += total > 1_600 ? 1 : Math.max(1, Math.ceil(total / 100))
+            expect(requests, 'it ends').toBeLessThan(2_000)
+            if (total > 1_600) queue.cut(span, { pageRows: 100, total })
+            else {
+              queue.proven(span, total, total < 100)
+              slices.push(span)
+            }
+          }
+          expectCovered(slices)
+          expect(requests).toBeLessThan(1.5 * (count / 100) + 20)
+        },
+      ),
+      { numRuns: 12 },
+    )
+  })
 })
 
 describe('a slice', () => {

@@ -302,6 +302,13 @@ export const MUTANTS: readonly Mutant[] = [
     to: "  if (Object.keys(asked.filters).length > 9) return 'false'\n",
   },
   {
+    name: 'of a span in which rows moved, only the first part is read',
+    needs: 'deleteWhileReading',
+    file: 'src/plan/caseFacts.ts',
+    from: 'parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined',
+    to: 'parts: splitByTotal(span, total, total / 2).slice(0, 1)',
+  },
+  {
     name: 'a page that is returned again counts as all rows',
     needs: 'pageNumberIgnored',
     file: 'src/plan/judge.ts',

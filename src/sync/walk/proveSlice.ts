@@ -129,7 +129,7 @@ class SliceReading {
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
-      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal())
+      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal(order === 'pages until a row moves'))
       this.seen = { ...this.seen, stage: 'the end' }
     }
   }

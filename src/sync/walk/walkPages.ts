@@ -75,10 +75,18 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads all pages up to the total, several at once. If rows may exist after these pages, reads later pages, too. */
-  async pagesOfTotal(): Promise<void> {
-    const last = this.walk.pagesCalledFor
-    await this.#readAtOnce(Array.from({ length: last - 1 }, (_, n) => n + 2))
+  /**
+   * Reads all pages up to the total, several at once. If rows may exist after these pages, reads later pages, too.
+   * `untilMoved`: ends early if rows move between pages.
+   */
+  async pagesOfTotal(untilMoved: boolean): Promise<void> {
+    const { walk } = this
+    const last = walk.pagesCalledFor
+    await this.#readAtOnce(
+      Array.from({ length: last - 1 }, (_, n) => n + 2),
+      () => !untilMoved || !walk.hasMoved,
+    )
+    if (untilMoved && walk.hasMoved) return
     if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
   }
 
