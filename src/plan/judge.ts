@@ -115,7 +115,7 @@ const ENVELOPE: readonly Rule[] = [
     },
   },
   {
-    name: 'More pages in a divisible span without a heap, which is young or, after a walk in which rows moved, has more than 16 pages; and no page was ever longer than page 1',
+    name: 'More pages in a divisible span without a heap, young or with more than 16 pages after a move, and no page was ever longer than page 1',
     verdict: 'cut by the total',
     argued: TOTAL,
     apply: (c) => isCutByTotal(c) && cut({ total: c.seen.walk.totalCount }),
