@@ -20,11 +20,10 @@ function serviceOf(restRequests: number) {
     requests += 1
     // The first requests find out about the service. The step leaves no place of the report without a deletion.
     if (requests % restRequests === 0) rows.delete(1 + ((requests * 379) % count))
-    const [since, until] = [body.createdSince ?? 0, body.createdUntil ?? '9999-01-01'].map(
-      (at) => +new Date(String(at)),
-    )
+    const { createdSince = '0001-01-01', createdUntil = '9999-01-01' } = body as Record<string, string | undefined>
+    const [since, until] = [Date.parse(createdSince), Date.parse(createdUntil)]
     const isModified = 'modifiedSince' in body
-    const found = [...rows].filter(([, at]) => at >= (since as number) && at <= (until as number) && !isModified)
+    const found = [...rows].filter(([, at]) => at >= since && at <= until && !isModified)
     const [number, size] = [Number(body.pageNumber), Number(body.pageSize)]
     const items = found.slice((number - 1) * size, number * size).map(([id]) => `{"enquiryId":${id}}`)
     return `{"items":[${items.join(',')}],"pageNumber":${number},"pageSize":${size},"totalCount":${found.length}}`
@@ -40,7 +39,7 @@ async function firstRun(restRequests: number) {
   const [outcome] = await syncAll({ ...tide.context, settings }, ['enquiries'])
   expect(outcome?.error).toBeUndefined()
   const held = new Set(
-    (await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM enquiries')).map(({ id }) => Number(id)),
+    (await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM enquiries')).map(({ id }) => id),
   )
   return { lost: [...rows.keys()].filter((id) => !held.has(id)), requests: tide.asked.length }
 }
