@@ -12,10 +12,8 @@ const PLANNED_LOADS_MAX = 2
 /** Walks request at most this many times `page_size` rows per page. A service may fail for larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** After rows have moved, old rows are read in slices of about this many pages, so that a move spoils only one slice. */
+/** After rows have moved, old rows are read in slices of about 8 pages, and at most twice as many. */
 const MOVED_PAGES = 8
-/** A slice with at most this many pages is walked, though it is longer than planned. */
-const MOVED_PAGES_MAX = 16
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
@@ -260,34 +258,26 @@ export function nextSize(given: Case): number {
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
-const fillsMovedSlice = ({ seen: { walk } }: Case): boolean => walk.leastTotal > MOVED_PAGES_MAX * walk.pageRows
+const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
 /** Returns whether to cut before the next page is read: young spans, and long slices after rows have moved. */
 export const isCutByTotal = (given: Case): boolean => {
-  const { heap, mayCount } = given.slice
-  const isLongAfterMove = mayCount === false && fillsMovedSlice(given)
-  return isOverfull(given) && isTotalBelieved(given) && (!isOld(given) || isLongAfterMove) && heap === undefined
+  const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
+  return isOverfull(given) && isTotalBelieved(given) && isWanted && given.slice.heap === undefined
 }
 
-/** Returns whether the span is cut, instead of read a second time, if rows move during its first walk. */
-const isCutByMove = (given: Case): boolean => {
-  const { span, heap } = given.slice
-  return isOld(given) && mayCut(given) && heap === undefined && (canSplit(span) || splitAtFloor(given) !== undefined)
-}
-
+const isCutByMove = (given: Case): boolean =>
+  isOld(given) && given.slice.heap === undefined && finerParts(given) !== undefined
 export const orderOfTotal = (given: Case): PageOrder =>
-  isCutByMove(given) ? 'pages until a row moves' : 'the pages of the total'
-
-export const isMovedWalk = (given: Case): boolean => {
-  const { attempt, walk } = given.seen
-  return isEnd(given) && attempt === 1 && walk.firstTotal !== undefined && walk.hasMoved && isCutByMove(given)
-}
+  isCutByMove(given) ? 'until a row moves' : 'the pages of the total'
+export const isMovedWalk = (given: Case): boolean =>
+  isEnd(given) && given.seen.attempt === 1 && given.seen.walk.hasMoved && isCutByMove(given)
 
 /** Returns how to cut a span after rows have moved: into slices of some pages, or in two if it has few pages. */
 export function cutByMove(given: Case): Omit<Overfull, 'pageRows'> {
   const { span } = given.slice
   const total = given.seen.walk.leastTotal
-  const pagesEach = fillsMovedSlice(given) ? MOVED_PAGES : undefined
+  const pagesEach = isLong(given) ? MOVED_PAGES : undefined
   if (!canSplit(span)) return { total, pagesEach, parts: splitAtFloor(given) }
   return { total, pagesEach, parts: pagesEach === undefined ? splitByTotal(span, total, total / 2) : undefined }
 }

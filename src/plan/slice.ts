@@ -6,7 +6,6 @@ import type { Span } from './spans.ts'
 import type { Proof, Walk } from './walk.ts'
 
 export interface Slice {
-  /** Undefined if the slice has no bounds, and so contains all rows. */
   readonly span: Span | undefined
   /** The probable number of rows, computed from totals or page numbers. Undefined if the number is unknown. */
   readonly rowsExpected?: number | undefined
@@ -60,7 +59,6 @@ export interface Findings {
   /** True if rows exist after the last page or, in an audit trail, before or after all returned entries. */
   readonly hidden?: boolean
   readonly narrower?: NarrowerFinding
-  /** Whether the totals of the span's two parts (`countedParts`) add up to the span's total. */
   readonly partTotals?: 'add up' | 'differ'
 }
 
@@ -72,7 +70,6 @@ export interface Findings {
 export type NarrowerFinding = 'nothing new' | 'hidden' | 'moved' | 'one instant'
 
 export interface CountedPages {
-  /** The maximum number of rows on all pages, which follows from the number of the last page. */
   readonly total: number
   readonly number: number
   readonly isShort: boolean
@@ -85,7 +82,6 @@ export interface Evidence {
   readonly walk: Walk
   readonly previous?: Walk | undefined
   readonly claim: Claim
-  /** The page number that was sent in the request for page 1: 0 or 1. */
   readonly sentNumber: number
   readonly found: Findings
   /** True if the service refused a larger page than usual, which was the last way to prove the slice. */
@@ -109,12 +105,7 @@ export type ProbeName =
   | 'entries outside'
   | 'totals of parts'
 
-export type PageOrder =
-  | 'page 2'
-  | 'the pages of the total'
-  | 'pages until a row moves'
-  | 'to the end'
-  | 'last page to first'
+export type PageOrder = 'page 2' | 'the pages of the total' | 'until a row moves' | 'to the end' | 'last page to first'
 
 export type Verdict =
   | { readonly kind: 'proven'; readonly by: Proof; readonly walk: Walk }

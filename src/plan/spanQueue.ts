@@ -42,7 +42,6 @@ export interface QueueOptions {
 interface Piece {
   readonly span: Span
   rows?: number | undefined
-  /** The probable number of rows in the piece, estimated from page numbers. */
   readonly expected?: number | undefined
   readonly isHeap?: boolean
   /** True if `rows` of the next piece still includes the rows of this piece. */
@@ -61,7 +60,6 @@ export class SpanQueue {
   #current: Piece | undefined
   /** True if the current piece is the beginning of a longer span. The next piece is the rest of that span. */
   #isHead = false
-  /** Number of slices with too many rows since the last proven slice that was not sparse. */
   #failures = 0
   #lastOverfullTotal: number | undefined
   /** Number of slices in a row that were shorter than the slice before but had over `STUCK_SHARE` of its rows. */
@@ -69,7 +67,6 @@ export class SpanQueue {
   #sparseInARow = 0
   /** Length (µs) of the last slice that had neither few nor too many rows. */
   #goodLength = 0
-  /** End of the last slice with too many rows. Undefined after all rows up to this end are proven. */
   #overfullEnd: Instant | undefined
   /** The last `#overfullEnd` that was tried as the end of a slice. It is tried only once. */
   #triedEnd: Instant | undefined
@@ -86,7 +83,10 @@ export class SpanQueue {
     const piece = this.#pending.pop()
     this.#current = piece
     this.#isHead = piece?.isHead === true
-    if (piece !== undefined && piece.span.until > this.#oldUntil) this.#pagesEach = 1
+    if (piece !== undefined && piece.span.until > this.#oldUntil) {
+      this.#pageRows /= this.#pagesEach
+      this.#pagesEach = 1
+    }
     if (piece === undefined || piece.isHeap === true || !canSplit(piece.span)) return piece?.span
     const { span, rows } = piece
     if (span.until <= this.#wholeUntil) return span
@@ -103,10 +103,6 @@ export class SpanQueue {
 
   get leavesWhole(): boolean {
     return this.#wholeUntil > Number.NEGATIVE_INFINITY
-  }
-
-  get #sliceRows(): number {
-    return this.#pageRows * this.#pagesEach
   }
 
   get rowsExpected(): number | undefined {
@@ -129,7 +125,7 @@ export class SpanQueue {
     if (isSingle && rows > this.#pageRows) this.#pageRows = rows
     if (this.#isHead) this.#subtractFromNext(rows)
     if (span.since === undefined) return
-    const isSparse = rows < this.#sliceRows * SPARSE
+    const isSparse = rows < this.#pageRows * SPARSE
     if (!isSparse) this.#failures = 0
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
@@ -148,12 +144,10 @@ export class SpanQueue {
 
   cut(span: Span, overfull: Overfull): void {
     const { parts, total, pageRows, pagesEach } = overfull
-    this.#pageRows = pageRows
+    this.#pagesEach = pagesEach ?? this.#pagesEach
+    this.#pageRows = pageRows * this.#pagesEach
     this.#nextEnds = []
-    if (pagesEach !== undefined) {
-      this.#pagesEach = pagesEach
-      this.#wholeUntil = Number.NEGATIVE_INFINITY
-    }
+    if (pagesEach !== undefined) this.#wholeUntil = Number.NEGATIVE_INFINITY
     if (parts !== undefined) {
       this.#divide(overfull, parts)
       return
@@ -198,7 +192,7 @@ export class SpanQueue {
   }
 
   #isFarOver(total: number | undefined): boolean {
-    return total !== undefined && total > this.#sliceRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
+    return total !== undefined && total > this.#pageRows * FAR_OVER_PAGES && this.#pending.at(-1)?.rows !== undefined
   }
 
   #subtractFromNext(rows: number): void {
@@ -209,8 +203,8 @@ export class SpanQueue {
   #plannedLength({ rows }: Piece, span: { since: Instant; until: Instant }): number {
     const length = span.until - span.since
     const { rate } = this.#density
-    if (rows !== undefined && rows < this.#sliceRows) return length
-    const planned = this.#density.planned(this.#sliceRows)
+    if (rows !== undefined && rows < this.#pageRows) return length
+    const planned = this.#density.planned(this.#pageRows)
     if (rows === undefined) return rate === undefined ? length : planned / rate
     const even = rows / Math.ceil(rows / planned)
     if (rate !== undefined && this.#sparseInARow === 0) return even / rate
@@ -230,7 +224,7 @@ export class SpanQueue {
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
-    const planned = this.#density.planned(this.#sliceRows)
+    const planned = this.#density.planned(this.#pageRows)
     const hinted =
       total !== undefined
         ? (length * planned) / total

@@ -10,7 +10,6 @@ export interface WalkPage {
   readonly keyless?: readonly string[]
   readonly totalCount?: number | undefined
   readonly pageSize?: number | undefined
-  /** True if this page has the same rows in the same order as the page before it. */
   readonly isRepeat?: boolean
   /** Set if the service refused the page. A refused page counts as an empty one. */
   readonly refusal?: SyncError | undefined
@@ -70,7 +69,6 @@ export class Walk {
     return this.#totals.size === 0 ? 0 : Math.min(...this.#totals)
   }
 
-  /** The number of distinct rows, by key. Rows without a key are counted one by one. */
   get distinct(): number {
     return this.#kind.keyed ? this.keys.size + this.#withoutKey : this.rows
   }
@@ -148,7 +146,8 @@ export class Walk {
 
   /** Returns whether rows have moved between pages. False if a whole page was repeated: the service may not page. */
   get hasMoved(): boolean {
-    return this.#totals.size > 1 || (this.repeats > 0 && this.repeats < this.firstRows)
+    const { firstTotal, repeats, firstRows } = this
+    return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))
   }
 
   hasExactly(total: number): boolean {

@@ -1,4 +1,3 @@
-/** Requests pages by number, scans their rows, and updates the paging profile. */
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
@@ -18,7 +17,6 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True for audit reports, where a 403 concerns only the requested record (spec §7). */
   readonly forbidsOnlyRecord?: boolean
 }
 

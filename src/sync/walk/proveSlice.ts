@@ -107,7 +107,6 @@ class SliceReading {
     return { profile: source.pages.profile, slice, policy: source.policy, terms: source.terms, seen }
   }
 
-  /** Adds page 1 to the rows if it is still only in memory and is part of the proven `walk`. */
   async keepPage1(walk: Walk): Promise<void> {
     const [first] = this.firstPages
     if (this.#isInMemory && walk === this.seen.walk && first !== undefined) await this.source.rows?.add(first)
@@ -129,7 +128,7 @@ class SliceReading {
       await this.drop()
       for (const page of this.firstPages) await this.source.rows?.add(page)
       this.#isInMemory = false
-      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal(order === 'pages until a row moves'))
+      await (order === 'to the end' ? walk.toTheEnd(3) : walk.pagesOfTotal(order === 'until a row moves'))
       this.seen = { ...this.seen, stage: 'the end' }
     }
   }

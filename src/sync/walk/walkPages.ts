@@ -50,7 +50,6 @@ export class PageWalk {
     this.walk = new Walk({ keyed, rowsAsked, usualPageSize: pageSize })
   }
 
-  /** Reads a page for a test. The page does not count as part of the walk. */
   look(number: number): Promise<FetchedPage> {
     return this.#source.pages.read(this.#question, number, this.walk.rowsAsked)
   }
@@ -75,19 +74,16 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /**
-   * Reads all pages up to the total, several at once. If rows may exist after these pages, reads later pages, too.
-   * `untilMoved`: ends early if rows move between pages.
-   */
+  /** Reads the pages of the total, and later pages if rows may follow. `untilMoved`: ends early if rows move. */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
     const last = walk.pagesCalledFor
+    const goesOn = () => !untilMoved || !walk.hasMoved
     await this.#readAtOnce(
       Array.from({ length: last - 1 }, (_, n) => n + 2),
-      () => !untilMoved || !walk.hasMoved,
+      goesOn,
     )
-    if (untilMoved && walk.hasMoved) return
-    if (!this.walk.meetsTotal || this.walk.endsFull(this.#source.pages.profile)) await this.toTheEnd(last + 1)
+    if (goesOn() && (!walk.meetsTotal || walk.endsFull(this.#source.pages.profile))) await this.toTheEnd(last + 1)
   }
 
   /** Reads page `from` and all pages before it, several at once. Stops after a repeated row, since rows have moved. */
