@@ -77,7 +77,6 @@ export interface CountedPages {
 
 export interface Evidence {
   readonly stage: 'page 1' | 'page 2' | 'the end'
-  /** Number of the latest walk over the slice. The first walk has the number 1. */
   readonly attempt: number
   readonly walk: Walk
   readonly previous?: Walk | undefined

@@ -24,7 +24,6 @@ const FAR_OVER_PAGES = 6
 
 export interface Overfull {
   readonly pageRows: number
-  /** The parts into which the span must be cut. If undefined, the queue chooses the parts. */
   readonly parts?: readonly Span[] | undefined
   readonly partRows?: readonly number[] | undefined
   readonly total?: number | undefined
@@ -68,7 +67,6 @@ export class SpanQueue {
   /** Length (µs) of the last slice that had neither few nor too many rows. */
   #goodLength = 0
   #overfullEnd: Instant | undefined
-  /** The last `#overfullEnd` that was tried as the end of a slice. It is tried only once. */
   #triedEnd: Instant | undefined
 
   constructor(spans: readonly Span[], { pageRows, wholeUntil }: QueueOptions) {

@@ -1,3 +1,4 @@
+/** Requests pages by number, scans their rows, and updates the paging profile. */
 import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'

@@ -1,3 +1,4 @@
+/** Reads the service's clock (contract §5.5) from the Date header. If there is no response yet, requests one row. */
 import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type Instant, plusMs } from '../../instant.ts'
