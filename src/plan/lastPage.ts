@@ -5,6 +5,7 @@ export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
 
 export interface LastPage {
   readonly number: number
+  /** False if the last page has as many rows as the pages before it. */
   readonly isShort: boolean
 }
 

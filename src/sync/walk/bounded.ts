@@ -1,3 +1,5 @@
+/** Limits how much work runs at the same time. */
+
 /** Calls `work` for all items, at most `atOnce` at a time. Stops after the first error, and throws this error. */
 export async function eachBounded<T>(
   items: readonly T[],

@@ -120,6 +120,7 @@ export class Difference {
   }
 }
 
+/** For each row, the number of the page that contained the row in the last walk that returned it. */
 type PageOf = ReadonlyMap<RowKey, number>
 type Stamps = Map<RowKey | undefined, readonly string[]>
 

@@ -18,6 +18,7 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
+  /** True for audit reports, where a 403 concerns only the requested record (spec §7). */
   readonly forbidsOnlyRecord?: boolean
 }
 

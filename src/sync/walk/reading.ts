@@ -86,6 +86,7 @@ export class Reading implements AsyncDisposable {
     return this.plan.config.askCreated && this.plan.declaration.created !== undefined
   }
 
+  /** The service's clock in its first response. Rows modified after this time may be missing. */
   get knownUntil(): Instant {
     const { clock } = this.plan.window
     return earliest(clock, this.source.pages.firstServedAt ?? clock)
