@@ -1,5 +1,5 @@
 /** `tidemark changes` as it is typed: what it prints, how it goes on from a cursor, and what it refuses. */
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { aWorld, until, type World } from './support.ts'
@@ -39,7 +39,7 @@ describe('tidemark changes', () => {
     expect(new Set(first.changes.map(({ change, row }) => [change, row.is_deleted].join()))).toEqual(
       new Set(['insert,false', 'delete,true']),
     )
-    expect(await readFile(path.join(world.folder, 'events.cursor'), 'utf8')).toBe(`${first.cursor}\n`)
+    expect(await readFile(path.join(world.folder, 'events.cursor'), 'utf8')).toBe(`${first.cursor} events\n`)
     const id = await editOne(world)
     const second = await changesOf(world, ...given)
     expect(second.changes.map(({ change, row }) => [change, row.event_id])).toEqual([['update', id]])
@@ -87,13 +87,15 @@ describe('tidemark changes', () => {
     expect(refused.stderr).toContain('not on the list of functions for readers')
   })
 
-  it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file', async () => {
-    await using world = await aWorld()
+  it('refuses what is no cursor, a lost state, several tables as CSV, and parquet without a file; names a report that is off', async () => {
+    await using world = await aWorld({ settings: { reports: { merf_submissions: { enabled: false } } } })
     expect(await world.run('changes', 'events')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('nothing was published yet') as string,
     })
     await world.run('sync', 'events', '--quiet')
+    await world.run('changes', 'events', '--cursor-file', 'events.cursor')
+    await writeFile(path.join(world.folder, 'empty.cursor'), '')
     for (const [args, words, code] of [
       [['events', '--since', 'yesterday'], '"yesterday" is no cursor', 2],
       [['events', '--since', '99-0123456789ab'], 'CURSOR_EXPIRED', 1],
@@ -103,6 +105,9 @@ describe('tidemark changes', () => {
       [['events', '--format', 'parquet'], '--output is missing', 2],
       [['events', '--format', 'parquet', '--output', 'x.parquet', '--follow'], 'cannot be followed', 2],
       [['events', '--cursor-file', 'no/such/folder/cursor'], 'cannot be written', 2],
+      [['budgets', '--cursor-file', 'events.cursor'], 'events.cursor is no cursor file of budgets', 2],
+      [['events', '--cursor-file', 'empty.cursor'], 'empty.cursor is no cursor file', 2],
+      [['merf_submissions'], 'merf_submissions: off, so no run reads new changes', 0],
     ] as const) {
       const ended = await world.run('changes', ...args)
       expect({ args, code: ended.code, stderr: ended.stderr }).toEqual({

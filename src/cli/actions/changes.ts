@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { type Changes, openChanges } from '../../operations/readChanges.ts'
-import { START } from '../../warehouse/books/cursor.ts'
+import { type Cursor, isCursor, START } from '../../warehouse/books/cursor.ts'
 import type { CommandOptions } from '../commandOutput.ts'
 import { requireReportNames } from '../reportSelection.ts'
 import { csvPrinter } from '../results.ts'
@@ -36,7 +36,9 @@ export async function changes(shell: Shell, names: readonly string[], options: C
   const print = printerOf(shell, format, path.resolve(cwd, output))
   const file = path.resolve(cwd, cursorFile)
   const isStored = cursorFile !== '' && existsSync(file)
-  let since = isStored ? (await readFile(file, 'utf8')).trim() : (options.since ?? START)
+  let since = isStored ? await storedCursor(file, reports) : (options.since ?? START)
+  const off = reports.filter((report) => !config.reports[report].enabled)
+  if (off.length > 0) shell.err.write(`${off.join(', ')}: off, so no run reads new changes (tidemark status)\n`)
   for (let isFirst = true; ; isFirst = false) {
     if (!isFirst && follow) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
     if (!isFirst && (!follow || stop.signal.aborted)) return 0
@@ -45,8 +47,19 @@ export async function changes(shell: Shell, names: readonly string[], options: C
     await print(feed)
     since = feed.cursor
     // The cursor is stored last. If the program ends before, the next call returns the same rows again.
-    if (cursorFile !== '') await writeResult(file, (temporary) => writeFile(temporary, `${since}\n`))
+    if (cursorFile !== '')
+      await writeResult(file, (temporary) => writeFile(temporary, `${since} ${reports.join(' ')}\n`))
   }
+}
+
+/** Reads the cursor and the reports that it was stored for. With other reports, it would skip their earlier changes. */
+async function storedCursor(file: string, reports: readonly string[]): Promise<Cursor> {
+  const [cursor = '', ...stored] = (await readFile(file, 'utf8')).trim().split(' ')
+  const added = reports.filter((report) => !stored.includes(report))
+  if (isCursor(cursor) && (stored.length === 0 || added.length === 0)) return cursor
+  throw new SyncError('USAGE_INVALID', `${file} is no cursor file of ${added.join(', ')}`, {
+    cure: 'Use a cursor file for each list of reports, or a new file to begin with all rows.',
+  })
 }
 
 function printerOf({ out, err }: Shell, format: ChangesOptions['format'], output: string) {

@@ -24,9 +24,11 @@ export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
   return row?.cursor ?? START
 }
 
+export const isCursor = (text: string): text is Cursor => text === START || SHAPE.test(text)
+
 /** Checks the text of a cursor. Throws USAGE_INVALID. */
 export function parseCursor(text: string): Cursor {
-  if (text === START || SHAPE.test(text)) return text as Cursor
+  if (isCursor(text)) return text
   throw new SyncError('USAGE_INVALID', `"${text.slice(0, 80)}" is no cursor`, {
     cure: `Pass the cursor of the last answer unchanged, or "${START}" to begin with all rows.`,
   })

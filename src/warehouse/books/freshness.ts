@@ -31,6 +31,7 @@ const SENTENCES: readonly string[] = [
     WHEN f.last_run IS NULL THEN 'it has not run yet'
     WHEN f.rejected > 0 THEN 'every row that came was rejected'
     WHEN f.report IN (${trails}) THEN 'no record that it follows is here yet, or none has an entry'
+    WHEN f.mark IS NULL THEN 'no run has read the report to its end yet'
     ELSE 'the service returned none that the configuration requests' END || '.' END`,
   `CASE WHEN f.mark IS NULL AND f.last_run IS NOT NULL AND NOT (f.rows = 0 AND f.report IN (${trails})) THEN 'It was never read to its end.'
     WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${utcText('x.since')} END
