@@ -231,9 +231,12 @@ it('runs the statements of the documents', async () => {
   const block = documents()
     .flatMap(({ blocks }) => blocks)
     .find(({ kind }) => kind === 'sql changes')
-  const [changes = '', next = ''] = (block?.text ?? '').split(';\n')
-  expect(await opened.warehouse.rows(changes)).toEqual([{ _change: 'insert', event_id: 1, name: 'first' }])
-  expect(await opened.warehouse.rows(next)).toEqual([{ next_cursor: await currentCursor(opened.warehouse) }])
+  const [cursor] = await opened.warehouse.rows<{ next_cursor: string }>(
+    'SELECT tidemark.current_cursor() AS next_cursor',
+  )
+  expect(await opened.warehouse.rows(block?.text ?? '')).toEqual([
+    { _change: 'insert', event_id: 1, name: 'first', ...cursor },
+  ])
 })
 
 it('refuses cursors of a lost state and of another warehouse, and accepts those that a restored copy knows', async () => {
