@@ -207,7 +207,12 @@ describe('tidemark status', () => {
       code: 0,
       stdout: 'nothing was synced yet: run "tidemark sync"\n',
     })
-    expect(JSON.parse((await world.run('status', '--json')).stdout)).toEqual({ from: null, path: null, reports: [] })
+    expect(JSON.parse((await world.run('status', '--json')).stdout)).toEqual({
+      from: null,
+      path: null,
+      reports: [],
+      receivers_behind: [],
+    })
   })
 
   it('shows mark, lag, rows and what prevents new runs of each report', { tags: 'long' }, async () => {

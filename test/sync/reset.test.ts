@@ -101,7 +101,9 @@ it('a row that is edited while a reset reads its part is not marked, and its ver
   expect(await differencesOf(tide, 'events')).toEqual([])
 })
 
-it('a reset whose runs are stopped at every tenth statement goes on, and is whole after one clean run', async () => {
+it('a reset whose runs are stopped at every tenth statement goes on, and is whole after one clean run', {
+  tags: 'long',
+}, async () => {
   let left = Infinity
   const onStatement = () => {
     left -= 1
