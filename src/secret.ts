@@ -22,7 +22,7 @@ export class Secret {
   }
 
   /** Returns 16 bits of a hash. They differ for another secret, but are too few to find the secret by guesses. */
-  get mark(): string {
+  get shortHash(): string {
     return createHash('sha256').update(this.#value).digest('hex').slice(0, 4)
   }
 

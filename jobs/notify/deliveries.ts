@@ -36,7 +36,7 @@ export class Deliveries {
     const { memory } = parts.book
     const states = this.receivers.map(({ name, takes }) => {
       // A new receiver of notices starts with the conditions that have not ended.
-      const waiting = takes === 'notices' ? Object.values(memory.told) : []
+      const waiting = takes === 'notices' ? Object.values(memory.firing) : []
       return [name, memory.receivers[name] ?? { waiting, cursors: {} }] as const
     })
     memory.receivers = Object.fromEntries(states)

@@ -53,8 +53,8 @@ const Failures = z.object({
 export type Failures = z.infer<typeof Failures>
 
 const Memory = z.object({
-  /** The notices of conditions that have not ended. The key identifies the condition. Example: `paused events`. */
-  told: z.record(z.string(), Message),
+  /** The first notice of each condition that has not ended, by condition. Example of a key: `paused events`. */
+  firing: z.record(z.string(), Message),
   failures: z.array(Failures),
   receivers: z.record(z.string(), ReceiverState),
 })
@@ -65,7 +65,7 @@ export const noticesFileOf = (warehouse: string): string => `${warehouse}.notice
 export const readMemory = (warehouse: string): Promise<z.infer<typeof Memory>> =>
   readFile(noticesFileOf(warehouse), 'utf8')
     .then((text) => Memory.parse(JSON.parse(text)))
-    .catch(() => ({ told: {}, failures: [], receivers: {} }))
+    .catch(() => ({ firing: {}, failures: [], receivers: {} }))
 
 /** The state in the process that owns the warehouse. No other process writes the file. */
 export async function openNoticeBook(warehouse: string) {

@@ -96,16 +96,16 @@ export class Notifier {
     // If the state of the reports cannot be read now, the next check reads it again.
     const figures = await books().catch(() => undefined)
     if (figures === undefined || config.notify === undefined) return
-    const { failures, told } = book.memory
+    const { failures, firing } = book.memory
     const known = { figures, failures, reports: config.reports, nowMs: toMillis(clock.now()), checksLag }
     const current = new Map(conditionsOf(known, config.notify).map((condition) => [condition.key, condition]))
     for (const [condition, { key: _, ...fields }] of current) {
-      if (told[condition] === undefined) told[condition] = this.#add({ ...fields, condition, state: 'firing' })
+      if (firing[condition] === undefined) firing[condition] = this.#add({ ...fields, condition, state: 'firing' })
     }
-    for (const [condition, { id: _, at: __, ...notice }] of Object.entries(told)) {
+    for (const [condition, { id: _, at: __, ...notice }] of Object.entries(firing)) {
       if (current.has(condition) || (notice.event === 'lag.exceeded' && !checksLag)) continue
       this.#add({ ...notice, state: 'resolved' })
-      delete told[condition]
+      delete firing[condition]
     }
     await book.save()
   }

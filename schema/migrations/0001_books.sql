@@ -242,5 +242,5 @@ CREATE TABLE tidemark.report_states (
   paused_at TIMESTAMPTZ,
   paused_with VARCHAR
 );
-COMMENT ON COLUMN tidemark.report_states.paused_with IS 'The client and the scopes that the service refused. A change of them ends the pause';
+COMMENT ON COLUMN tidemark.report_states.paused_with IS 'The client and the scopes that the service refused and, for refused credentials, 16 bits of a hash of the secret. A change of one of them ends the pause';
 COMMENT ON TABLE tidemark.report_states IS 'Whether each report runs, why it does not, and how its deletions are recognised';

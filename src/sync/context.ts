@@ -37,7 +37,7 @@ export interface SyncSettings extends Pick<Config, 'reports' | 'currencies' | 'l
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
   /** A refusal of the credentials ends when the secret changes, too. */
-  readonly clientSecret: Pick<Secret, 'mark'>
+  readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined
 }
 

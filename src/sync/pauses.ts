@@ -9,7 +9,10 @@ const PAUSING_ERRORS: readonly ErrorCode[] = ['SCOPE_MISSING', 'REPORT_FORBIDDEN
 /** The errors that pause a report, and the error of a report that an operator has paused. */
 export const UNTIL_RESUMED: readonly ErrorCode[] = [...PAUSING_ERRORS, 'REPORT_PAUSED']
 
-/** Ends pauses that began with another client, other OAuth scopes or, for refused credentials, another secret. Returns the error of each remaining pause. */
+/**
+ * Ends pauses that began with another client or other OAuth scopes. A pause for refused credentials also ends when the
+ * secret has changed. Returns the error of each report that is still paused.
+ */
 export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<ReportName, SyncError>> {
   const paused = await context.warehouse.books.pauses()
   if (paused.some(({ code }) => code === 'CREDENTIALS_REFUSED')) await context.client.readSecret()
@@ -43,11 +46,11 @@ export function refuseAgain(
   if (one !== undefined) throw pausedBy({ ...one, report })
 }
 
-/** Returns the client and its OAuth scopes and, if the credentials were refused, a mark of the secret. */
+/** Returns the client and its OAuth scopes and, if the credentials were refused, a short hash of the secret. */
 const clientOf = (
   { code }: Pick<Pause, 'code'>,
   { identity, clientSecret }: Pick<SyncSettings, 'identity' | 'clientSecret'>,
-): string => (code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.mark}` : identity)
+): string => (code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity)
 
 class PauseError extends SyncError {}
 

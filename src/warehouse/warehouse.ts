@@ -155,6 +155,7 @@ export class Warehouse implements AsyncDisposable {
     }
   }
 
+  /** Commits one load after all earlier loads have ended. Throws FENCED, LOAD_REFUSED, STAGED_MISSING, DISK_FULL. */
   load(input: LoadInput): Promise<LoadResult> {
     return this.#afterOtherLoads(async () => {
       const quiet = this.#quiet.add(input)
@@ -180,6 +181,7 @@ export class Warehouse implements AsyncDisposable {
     return result
   }
 
+  /** Returns the run's right to commit. Earlier runs of the same kind and report lose their right. */
   takeFence(ask: FenceRequest): Promise<Fence> {
     // The first commit of the run writes the fence (fences.ts), so no transaction is needed here.
     if (!this.#database.isShared && ask.kind === 'incremental') return this.#fences.take(this.#database, ask)
@@ -221,6 +223,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => dismissRejected(this.#database, dismissal, now))
   }
 
+  /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
   }
@@ -229,6 +232,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#database.transaction((sql) => recordPause(sql, pause, now))
   }
 
+  /** Ends pauses and returns the names of their reports. With `onlyRefused`, pauses by an operator do not end. */
   resume(
     reports: readonly ReportName[],
     which: { readonly onlyRefused?: boolean } = {},
@@ -251,6 +255,7 @@ export class Warehouse implements AsyncDisposable {
     return begun
   }
 
+  /** Marks rows as deleted that two reconciles did not find, and ends the reconcile. Throws MASS_DELETE_STOPPED. */
   endReconcile(ending: ReconcileEnd & WithFence): Promise<ReconcileResult> {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }

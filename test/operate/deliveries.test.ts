@@ -152,7 +152,7 @@ describe('a receiver', () => {
 
   it('that is new begins with the conditions that have not ended', async () => {
     const first = await aPile(await configOf({ webhook: receiver.url }))
-    first.book.memory.told['paused events'] = aNotice('1')
+    first.book.memory.firing['paused events'] = aNotice('1')
     await first.book.save()
     const both = await configOf({ webhook: receiver.url, notices: { a: { webhook: receiver.url } } })
     const next = await aPile(both)

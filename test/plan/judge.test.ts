@@ -220,7 +220,7 @@ describe('a first walk over old rows of an envelope', () => {
     return judge({ profile: NUMBERED, slice: { span, ...slice }, policy, terms: { ...terms, ...times }, seen }).verdict
   }
 
-  it('is never proven if its total changes, whatever its pages hold, and all of its span is read again in parts', () => {
+  it('is never proven if its total changes: its span is cut, and all parts are read again', () => {
     const totals = fc.array(fc.integer({ min: 10, max: 400 }), { minLength: 2, maxLength: 30 })
     fc.assert(
       fc.property(totals, fc.boolean(), (each, hasFloor) => {

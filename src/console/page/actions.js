@@ -118,7 +118,7 @@ export const resetButton = (report) =>
     id: `reset-${report}`,
     question: {
       title: `Start over with ${report}?`,
-      text: 'All rows are read again, as in the first run. The old rows stay readable meanwhile. At the end, rows that the service did not return are marked as deleted, whatever their number. This can not be undone.',
+      text: 'All rows are read again, as in the first run. Readers see the old rows until then. At the end, all rows that the service did not return are marked as deleted, even if they are many. This can not be undone.',
       yes: 'Start over',
     },
   })

@@ -173,7 +173,7 @@ export interface Pause {
   readonly code: string
   readonly reason: string
   readonly cure: string
-  /** The client identifier and the OAuth scopes of the requests that the service refused. */
+  /** The refused client and its OAuth scopes. For refused credentials, also a short hash of the secret. */
   readonly with: string
 }
 
