@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import { reportNames, reports } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
+import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aTide } from '../support/tide.ts'
 
 /**
@@ -52,6 +53,8 @@ describe('a run that finds nothing new', () => {
     // The first run after a write reads the marks again.
     await tide.sync()
     const [before] = await tide.warehouse.rows<Books>(BOOKS)
+    // The service's clock has whole seconds.
+    tide.clock.pass(60_000)
     await tide.sync()
     statements.length = 0
     writes = 0
@@ -74,7 +77,7 @@ describe('a run that finds nothing new', () => {
     tide.clock.pass(60_000)
     await tide.sync('events')
     const windows = await tide.warehouse.rows<{ span: number }>(
-      "SELECT date_diff('minute', since, until) AS span FROM tidemark.windows WHERE report = 'events' ORDER BY load_id DESC LIMIT 2",
+      "SELECT round(epoch(until - since) / 60) AS span FROM tidemark.windows WHERE report = 'events' ORDER BY load_id DESC LIMIT 2",
     )
     expect(windows.map(({ span }) => span)).toEqual([11, 70])
   })
@@ -95,6 +98,14 @@ describe('a run that finds nothing new', () => {
     tide.sandbox.world.edit('events', event as number)
     const [outcome] = await tide.sync('events')
     expect(outcome?.figures.updated).toBe(1)
+  })
+
+  it('is written when the warehouse is closed', async () => {
+    await using tide = await aTide()
+    for (const _ of [1, 2, 3]) await tide.sync('events')
+    await tide.warehouse.close()
+    await using again = await Warehouse.open({ path: tide.config.warehouse, memory: '256MB' })
+    expect(await again.rows('SELECT count(*) AS runs FROM tidemark.runs')).toEqual([{ runs: 3 }])
   })
 
   it('is refused if a newer run of its report has begun', async () => {
