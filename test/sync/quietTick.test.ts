@@ -77,7 +77,7 @@ describe('a run that finds nothing new', () => {
     tide.clock.pass(60_000)
     await tide.sync('events')
     const windows = await tide.warehouse.rows<{ span: number }>(
-      "SELECT round(epoch(until - since) / 60) AS span FROM tidemark.windows WHERE report = 'events' ORDER BY load_id DESC LIMIT 2",
+      "SELECT floor(epoch(until - since) / 60) AS span FROM tidemark.windows WHERE report = 'events' ORDER BY load_id DESC LIMIT 2",
     )
     expect(windows.map(({ span }) => span)).toEqual([11, 70])
   })
