@@ -2,6 +2,7 @@
  * The console by itself, over a real queue store: readiness, the place for metrics, and what time does to sessions and
  * guesses.
  */
+import { connect } from 'node:net'
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished, vi } from 'vitest'
@@ -13,8 +14,9 @@ import { checkReach, isOurName } from '../../src/console/access/address.ts'
 import { guessCounter } from '../../src/console/access/guesses.ts'
 import { SESSION_MS_MAX, Sessions } from '../../src/console/access/sessions.ts'
 import { isToken, newToken } from '../../src/console/access/gate.ts'
-import { type Console, openConsole } from '../../src/console/console.ts'
+import { type Console, type ConsoleOptions, openConsole } from '../../src/console/console.ts'
 import type { AllSettings, ConsoleBackend } from '../../src/console/backend.ts'
+import type { Changes } from '../../src/operations/readChanges.ts'
 import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
 import { knockAt, login, TOKEN, VIEW_TOKEN } from './support.ts'
@@ -25,30 +27,57 @@ let isReady: () => Promise<boolean> = () => Promise.resolve(true)
 
 beforeAll(async () => {
   store = await openStore(inject('redisUrl'), { directory: '', clock: systemClock, prefix: 'console_mounted' })
-  console = await openConsole({
-    host: '127.0.0.1',
-    port: 0,
-    token: new Secret(TOKEN),
-    viewToken: new Secret(VIEW_TOKEN),
-    proxies: ['127.0.0.1'],
-    version: '0',
-    clock: systemClock,
-    log: createLog({ level: 'silent' }),
-    requests: new Requests(store),
-    settings: {} as AllSettings,
-    runLogs: '/nowhere',
-    editedKeys: () => Promise.resolve([]),
-    receiversBehind: () => Promise.resolve([]),
-    openChanges: () => Promise.reject(new Error('not asked for here')),
-    waitFor: () => Promise.resolve([]),
-    backendOf: () => broken,
-    isReady: () => isReady(),
-    metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),
-  })
+  console = await openConsole(settings())
+})
+
+const settings = (): ConsoleOptions => ({
+  host: '127.0.0.1',
+  port: 0,
+  token: new Secret(TOKEN),
+  viewToken: new Secret(VIEW_TOKEN),
+  proxies: ['127.0.0.1'],
+  version: '0',
+  clock: systemClock,
+  log: createLog({ level: 'silent' }),
+  requests: new Requests(store),
+  settings: {} as AllSettings,
+  runLogs: '/nowhere',
+  editedKeys: () => Promise.resolve([]),
+  receiversBehind: () => Promise.resolve([]),
+  openChanges: () => Promise.reject(new Error('not asked for here')),
+  waitFor: () => Promise.resolve([]),
+  backendOf: () => broken,
+  isReady: () => isReady(),
+  metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),
 })
 afterAll(async () => {
   await console[Symbol.asyncDispose]()
   await store.close()
+})
+
+it('ends a change feed that its client does not read, and closes the copy', async () => {
+  const closed = Promise.withResolvers<void>()
+  const changes = Array.from({ length: 1_000 }, () => `{"row":"${'x'.repeat(1_000)}"}`)
+  const feed = {
+    cursor: 'start',
+    read: async (take: (changes: readonly string[]) => Promise<void>) => {
+      for (;;) await take(changes)
+    },
+    [Symbol.asyncDispose]: async () => closed.resolve(),
+  }
+  await using stalled = await openConsole({
+    ...settings(),
+    clock: { ...systemClock, after: (ms, action) => systemClock.after(Math.min(ms, 200), action) },
+    openChanges: () => Promise.resolve(feed as unknown as Changes),
+  })
+  const { port } = new URL(stalled.address)
+  const socket = connect(Number(port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => undefined).pause()
+  socket.write(
+    `GET /api/changes?report=events HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ${TOKEN}\r\n\r\n`,
+  )
+  await closed.promise
 })
 
 const fails = () => {

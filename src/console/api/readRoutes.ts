@@ -84,6 +84,8 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
 /** Limits the open requests, because each of them has the published copy open, or opens it every two seconds. */
 const WAITS_MAX = 20
 const FEEDS_MAX = 4
+/** A client that reads no byte in this time is disconnected, because it keeps a copy open. */
+const STALL_MS_MAX = 60_000
 
 function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
   const limited = limitedTo(WAITS_MAX)
@@ -97,7 +99,7 @@ function addWaitRoute(api: Api, { waitFor }: ReadOptions): void {
 }
 
 /** Sends the answer piece by piece, because it can be larger than the memory. A late error breaks off the answer. */
-function addChangesRoute(api: Api, { openChanges }: ReadOptions): void {
+function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
   const limited = limitedTo(FEEDS_MAX)
   const summary = 'The rows that changed since a cursor, each once, and the next cursor'
   api.get('/api/changes', answers(ChangeList, summary, { querystring: ChangesQuery }), ({ query }, reply) =>
@@ -110,7 +112,8 @@ function addChangesRoute(api: Api, { openChanges }: ReadOptions): void {
       const send = async (changes: readonly string[]) => {
         const isFull = !body.write(before + changes.join(',\n'))
         before = ',\n'
-        if (isFull) await once(body, 'drain', { signal })
+        const drained = () => once(body, 'drain', { signal })
+        if (isFull && !(await within(STALL_MS_MAX, clock, drained))) throw clientLeft()
       }
       await feed.read(send).then(
         () => body.end(`${before.replace(',', '')}],"cursor":"${feed.cursor}"}`),
