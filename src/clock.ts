@@ -27,6 +27,23 @@ export async function within<T>(
   return await Promise.race([work(ending.signal), late.promise]).finally(cancelTimer)
 }
 
+/** Calls `action` every `ms` until the result is disposed. Ignores its errors. Does not keep the process alive. */
+export function repeat(ms: number, clock: Pick<Clock, 'after'>, action: () => unknown): Disposable {
+  let hasEnded = false
+  let cancelTimer: (() => void) | undefined
+  const again = () => {
+    if (hasEnded) return
+    cancelTimer = clock.after(ms, () => void Promise.resolve().then(action).then(again, again))
+  }
+  again()
+  return {
+    [Symbol.dispose]: () => {
+      hasEnded = true
+      cancelTimer?.()
+    },
+  }
+}
+
 export const systemClock: Clock = {
   now: () => fromMillis(Date.now()),
   monotonicMs: () => performance.now(),

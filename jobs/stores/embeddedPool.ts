@@ -8,7 +8,7 @@ import { setFlagsFromString } from 'node:v8'
 import { PGlite, type Results, types } from '@electric-sql/pglite'
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
-import type { Clock } from '../../src/clock.ts'
+import { type Clock, repeat } from '../../src/clock.ts'
 import { ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
@@ -57,7 +57,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
   readonly #sessions = new Set<Session>()
   #transactionOwner: Session | undefined
   readonly #waiting: (() => void)[] = []
-  #cancelTimer: (() => void) | undefined
+  #maintaining: Disposable | undefined
   #ended = false
 
   private constructor(database: PGlite) {
@@ -85,7 +85,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
       await pool.end()
       throw error
     })
-    pool.#maintainAfter(MAINTENANCE_EVERY_MS, { clock, onError })
+    pool.#maintaining = repeat(MAINTENANCE_EVERY_MS, clock, () => pool.#maintain().catch(onError))
     return pool
   }
 
@@ -101,7 +101,7 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
 
   async end(): Promise<void> {
     this.#ended = true
-    this.#cancelTimer?.()
+    this.#maintaining?.[Symbol.dispose]()
     await this.#database.close()
   }
 
@@ -134,13 +134,6 @@ export class EmbeddedPool extends EventEmitter implements PgPool {
     if (this.#transactionOwner !== session) return
     this.#transactionOwner = undefined
     for (const resume of this.#waiting.splice(0)) resume()
-  }
-
-  #maintainAfter(ms: number, parts: Pick<EmbeddedSettings, 'clock' | 'onError'>): void {
-    this.#cancelTimer = parts.clock.after(ms, () => {
-      this.#maintain().catch(parts.onError)
-      this.#maintainAfter(ms, parts)
-    })
   }
 
   async #maintain(): Promise<void> {

@@ -3,9 +3,8 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { asSyncError, attempt, type ErrorCode, SyncError } from '../../src/errors.ts'
 import { EmbeddedPool } from './embeddedPool.ts'
-import { composeStore } from './queues.ts'
-import { prepareTables, sqlBackend, SqlValues } from './sqlBackend.ts'
-import type { Opening, QueueStore } from './store.ts'
+import { prepareTables, sqlBackend, sqlValues } from './sqlBackend.ts'
+import { composeStore, type Opening, type QueueStore } from './store.ts'
 import { messageOf, ProblemLog } from './problemLog.ts'
 import { accessSync, chmodSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -49,9 +48,9 @@ async function openLocked(options: Opening): Promise<QueueStore> {
     backend: sqlBackend(pool, schema),
     workerOptions: WORKER_OPTIONS,
     problems,
-    values: new SqlValues(pool),
+    values: sqlValues(pool),
     check: async () => [{ state: 'passed', what: `embedded, in ${directory}` }],
-    workersOf: async (name, queues) => Math.min(1, queues.workersHere(name)),
+    workersOf: async (_, here) => Math.min(1, here),
     release: async () => {
       try {
         await pool.end()
@@ -66,9 +65,7 @@ async function openPool(settings: Parameters<typeof EmbeddedPool.open>[0]): Prom
   let pool: EmbeddedPool | undefined
   try {
     pool = await EmbeddedPool.open(settings)
-    const session = await pool.connect()
-    await prepareTables(session, settings.schema)
-    session.release()
+    await prepareTables(pool, settings.schema)
     return pool
   } catch (error) {
     await pool?.end()
@@ -118,19 +115,14 @@ function lockIn(directory: string): Disposable {
   } catch (error) {
     lock.close()
     if (!(error instanceof Error) || !('errcode' in error) || error.errcode !== SQLITE_BUSY) throw error
-    throw inUse(
-      directory,
-      attempt(() => readFileSync(holder, 'utf8'), 'another process'),
-    )
+    const user = attempt(() => readFileSync(holder, 'utf8'), 'another process')
+    throw new SyncError('QUEUE_LOCKED', `the embedded queue ${directory} is in use by ${user}`, {
+      cure: 'Let the running worker do the work, or stop it. For several workers, set queue to a Redis.',
+      data: { directory },
+    })
   }
   return { [Symbol.dispose]: () => lock.close() }
 }
 
 /** Ignores errors, because some file systems have no permissions. */
 const closeToOthers = (file: string): void => attempt(() => chmodSync(file, 0o600), undefined)
-
-const inUse = (directory: string, holder: string): SyncError =>
-  new SyncError('QUEUE_LOCKED', `the embedded queue ${directory} is in use by ${holder}`, {
-    cure: 'Let the running worker do the work, or stop it. For several workers, set queue to a Redis.',
-    data: { directory },
-  })

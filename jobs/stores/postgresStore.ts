@@ -1,12 +1,10 @@
 /** The queue store on a PostgreSQL server. A process has one pool of connections. The tables have their own schema. */
-import { Pool, type PoolClient } from 'pg'
-import type { PgPool, PgPoolClient } from 'bullmq'
-import { SyncError } from '../../src/errors.ts'
+import { Pool } from 'pg'
+import type { PgPool } from 'bullmq'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { composeStore } from './queues.ts'
-import { prepareTables, sessionName, sqlBackend, SqlValues } from './sqlBackend.ts'
-import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { messageOf, ProblemLog, unfitError, unreachableError, temporaryError } from './problemLog.ts'
+import { prepareTables, sessionName, sqlBackend, sqlValues } from './sqlBackend.ts'
+import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
+import { messageOf, ProblemLog, unfitError, unreachableError } from './problemLog.ts'
 
 /** Workers and listeners use about ten sessions all the time. The other sessions are for short queries. */
 const SESSIONS_MAX = 24
@@ -14,8 +12,7 @@ const CONNECT_MS = 10_000
 /** Without keep-alive packets, a lost server would be noticed only after hours. */
 const KEEP_ALIVE_MS = 10_000
 
-const FACTS = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
-  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,
+const FACTS = `SELECT current_setting('server_version') AS version,  pg_is_in_recovery() AS is_replica, current_setting('default_transaction_read_only') AS read_only,
   current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit`
 
 const WORKERS = `SELECT count(DISTINCT pid)::int AS workers FROM pg_stat_activity
@@ -27,26 +24,28 @@ export async function openPostgresStore(address: ServerAddress, opening: Opening
   const problems = new ProblemLog(opening, (text) => withoutSecrets(text, address))
   const pool = poolFor(address, schema)
   pool.on('error', problems.log)
+  const shared = pool as unknown as PgPool
   try {
-    await prepare(pool, address, schema)
+    const findings = await findingsOf(pool).catch((error: unknown) => Promise.reject(unreachableError(address, error)))
+    refuseUnfit(address.shown, findings)
+    await prepareTables(shared, schema).catch((error: unknown) => {
+      const cure = 'GRANT CREATE ON DATABASE to this user, or let its owner create the schema.'
+      throw unfitError(address.shown, `its tables cannot be created: ${problems.mask(messageOf(error))}`, cure)
+    })
   } catch (error) {
     await pool.end()
     throw error
   }
-  const shared = pool as unknown as PgPool
   return composeStore(opening, {
     kind: 'postgres',
     shown: address.shown,
     backend: sqlBackend(shared, schema),
-    workerName: schema,
+    workerOptions: { name: schema },
     problems,
-    values: new SqlValues(shared),
+    values: sqlValues(shared),
     check: () => findingsOf(pool),
-    workersOf: async (name) => {
-      const counting = pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
-      const { rows } = await counting.catch((error: unknown) => {
-        throw temporaryError(address.shown, problems.mask(messageOf(error)))
-      })
+    workersOf: async ({ name }) => {
+      const { rows } = await pool.query<{ workers: number }>(WORKERS, [sessionName(name, schema)])
       return rows[0]?.workers ?? 0
     },
     release: () => pool.end(),
@@ -70,50 +69,21 @@ function poolFor({ url }: ServerAddress, schema: string): Pool {
   return pool.setMaxListeners(0)
 }
 
-async function prepare(pool: Pool, address: ServerAddress, schema: string): Promise<void> {
-  const session = await pool.connect().catch((error: unknown) => {
-    throw unreachableError(address, error)
-  })
-  try {
-    const failed = (await findingsOf(session)).find(({ state }) => state === 'failed')
-    if (failed !== undefined) throw unfitError(address.shown, failed.what, failed.cure ?? '')
-    await prepareTables(session as unknown as PgPoolClient, schema)
-  } catch (error) {
-    if (error instanceof SyncError) throw error
-    const what = `its tables cannot be created: ${withoutSecrets(error instanceof Error ? error.message : '', address)}`
-    throw unfitError(address.shown, what, 'GRANT CREATE ON DATABASE to this user, or let its owner create the schema.')
-  } finally {
-    session.release()
-  }
-}
-
-async function findingsOf(database: Pick<Pool, 'query'> | Pick<PoolClient, 'query'>): Promise<readonly StoreFinding[]> {
-  const { rows } = await database.query<PostgresFacts>(FACTS)
-  return rows.flatMap(postgresFindings)
-}
+const findingsOf = async (pool: Pool): Promise<readonly StoreFinding[]> =>
+  (await pool.query<PostgresFacts>(FACTS)).rows.flatMap(postgresFindings)
 
 interface PostgresFacts {
   readonly version: string
-  readonly number: number
   readonly is_replica: boolean
   readonly read_only: string
   readonly fsync: string
   readonly synchronous_commit: string
 }
 
-const VERSION_MIN = 13
-const VERSION_ADVISED = 14
-
 export function postgresFindings(facts: PostgresFacts): readonly StoreFinding[] {
-  return [version(facts), writes(facts), durability(facts)]
-}
-
-function version({ version, number }: PostgresFacts): StoreFinding {
-  const what = `PostgreSQL ${version}`
-  const cure = `Use PostgreSQL ${VERSION_ADVISED} or newer.`
-  const major = Math.floor(number / 10_000)
-  if (major < VERSION_MIN) return { state: 'failed', what: `${what} is too old`, cure }
-  return major < VERSION_ADVISED ? { state: 'warned', what: `${what} is old`, cure } : { state: 'passed', what }
+  const { version } = facts
+  const known = { product: 'PostgreSQL', min: 13, advised: 14 }
+  return [versionFinding(`PostgreSQL ${version}`, version, known), writes(facts), durability(facts)]
 }
 
 function writes({ is_replica: isReplica, read_only: readOnly }: PostgresFacts): StoreFinding {

@@ -19,11 +19,6 @@ export const unreachableError = (address: ServerAddress, error: unknown): SyncEr
 export const unfitError = (shown: string, what: string, cure: string): SyncError =>
   new SyncError('QUEUE_UNFIT', `the queue store ${shown} is not fit: ${what}`, { cure })
 
-export const temporaryError = (shown: string, reason: string): SyncError =>
-  new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${reason}`, {
-    cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
-  })
-
 /** Returns the message of an error. An AggregateError has no message, so the messages of its errors are joined. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join('; ')

@@ -2,10 +2,9 @@
 import { createRedisBackend } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
 import { type ServerAddress, withoutSecrets } from './address.ts'
-import { composeStore } from './queues.ts'
-import type { SharedValues, StoredValue } from './sharedValues.ts'
-import type { Opening, QueueStore, StoreFinding } from './store.ts'
-import { ProblemLog, unfitError, unreachableError } from './problemLog.ts'
+import type { SharedValues } from './sharedTokens.ts'
+import { composeStore, type Opening, type QueueStore, refuseUnfit, type StoreFinding, versionFinding } from './store.ts'
+import { ProblemLog, unreachableError } from './problemLog.ts'
 
 const CONNECT_MS = 5_000
 const RECONNECT_MS_MIN = 50
@@ -37,7 +36,7 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
   const waiting = new Redis(address.url.href, WAITING)
   for (const redis of [asking, waiting]) redis.on('error', problems.log).on('ready', problems.reset)
   try {
-    await refuseUnfit(asking, address)
+    refuseUnfit(address.shown, await findingsOf(asking))
     await waiting.connect()
   } catch (error) {
     for (const redis of [asking, waiting]) redis.disconnect()
@@ -53,9 +52,9 @@ export async function openRedisStore(address: ServerAddress, opening: Opening): 
     // The stores on PostgreSQL have no `endedMax`: BullMQ would deadlock there and report finished jobs as failed.
     endedMax: ENDED_MAX,
     isConnected: () => asking.status === 'ready',
-    values: new RedisValues(asking, opening.prefix),
+    values: redisValues(asking, opening.prefix),
     check: () => findingsOf(asking),
-    workersOf: async (name, queues) => (await queues.queue(name).getWorkers()).filter(isOf(asking)).length,
+    workersOf: async (queue) => (await queue.getWorkers()).filter(isOf(asking)).length,
     release: async () => {
       for (const redis of [asking, waiting]) redis.disconnect()
     },
@@ -87,11 +86,6 @@ async function connect(redis: Redis, address: ServerAddress): Promise<Redis> {
   }
 }
 
-async function refuseUnfit(redis: Redis, address: ServerAddress): Promise<void> {
-  const failed = (await findingsOf(redis)).find(({ state }) => state === 'failed')
-  if (failed !== undefined) throw unfitError(address.shown, failed.what, failed.cure ?? '')
-}
-
 async function findingsOf(redis: Redis): Promise<readonly StoreFinding[]> {
   const info = await redis.info()
   return redisFindings({
@@ -113,9 +107,6 @@ interface RedisFacts {
   readonly policy: string | undefined
 }
 
-const VERSION_MIN = [5, 0] as const
-const VERSION_ADVISED = [6, 2] as const
-
 export function redisFindings(facts: RedisFacts): readonly StoreFinding[] {
   const fields = fieldsOf(facts.info)
   const policy = fields.get('maxmemory_policy') ?? facts.policy
@@ -123,13 +114,9 @@ export function redisFindings(facts: RedisFacts): readonly StoreFinding[] {
 }
 
 function version(fields: ReadonlyMap<string, string>): StoreFinding {
-  const text = fields.get('valkey_version') ?? fields.get('redis_version') ?? ''
   const product = fields.has('valkey_version') ? 'Valkey' : 'Redis'
-  const what = `${product} ${text === '' ? 'of unknown version' : text}`
-  const cure = 'Use Redis 6.2 or newer.'
-  if (text === '') return { state: 'warned', what, cure }
-  if (isOlder(text, VERSION_MIN)) return { state: 'failed', what: `${what} is too old`, cure }
-  return isOlder(text, VERSION_ADVISED) ? { state: 'warned', what: `${what} is old`, cure } : { state: 'passed', what }
+  const version = fields.get('valkey_version') ?? fields.get('redis_version') ?? 'of unknown version'
+  return versionFinding(`${product} ${version}`, version, { product: 'Redis', min: 5, advised: 6.2 })
 }
 
 function role(fields: ReadonlyMap<string, string>): StoreFinding {
@@ -167,15 +154,8 @@ function persistence(fields: ReadonlyMap<string, string>, { save }: RedisFacts):
   return { state: 'warned', what: `${lost} (appendonly no)`, cure }
 }
 
-function fieldsOf(info: string): ReadonlyMap<string, string> {
-  const lines = info.split(/\r?\n/).filter((line) => line.includes(':') && !line.startsWith('#'))
-  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()]))
-}
-
-function isOlder(text: string, [major, minor]: readonly [number, number]): boolean {
-  const [hasMajor = 0, hasMinor = 0] = text.split('.').map((part) => Number.parseInt(part, 10))
-  return hasMajor < major || (hasMajor === major && hasMinor < minor)
-}
+const fieldsOf = (info: string): ReadonlyMap<string, string> =>
+  new Map(info.matchAll(/^([^#:\r\n]+):(.*)$/gm).map(([, name = '', value = '']) => [name, value.trim()]))
 
 const READ = `local text = redis.call('GET', KEYS[1])
 if not text then return false end
@@ -191,43 +171,21 @@ const PROLONG = `if redis.call('PTTL', KEYS[1]) >= tonumber(ARGV[1]) then return
 redis.call('SET', KEYS[1], '', 'PX', ARGV[1])
 return 1`
 
-/** Texts that processes share through Redis. Each script is atomic: no other process writes while a script runs. */
-class RedisValues implements SharedValues {
-  readonly #redis: Redis
-  readonly #prefix: string
-
-  constructor(redis: Redis, prefix: string) {
-    this.#redis = redis
-    this.#prefix = prefix
-  }
-
-  async read(name: string): Promise<StoredValue | undefined> {
-    const found = (await this.#redis.eval(READ, 1, this.#key(name))) as [string, number] | null
-    return found === null ? undefined : { text: found[0], remainingMs: found[1] }
-  }
-
-  async write(name: string, text: string, ms: number): Promise<void> {
-    await this.#redis.set(this.#key(name), text, 'PX', whole(ms))
-  }
-
-  async claim(name: string, text: string, ms: number): Promise<boolean> {
-    return (await this.#redis.set(this.#key(name), text, 'PX', whole(ms), 'NX')) === 'OK'
-  }
-
-  async renew(name: string, text: string, ms: number): Promise<boolean> {
-    return (await this.#redis.eval(RENEW, 1, this.#key(name), text, whole(ms))) === 1
-  }
-
-  async remove(name: string, text: string): Promise<void> {
-    await this.#redis.eval(REMOVE, 1, this.#key(name), text)
-  }
-
-  async prolong(name: string, ms: number): Promise<void> {
-    await this.#redis.eval(PROLONG, 1, this.#key(name), whole(ms))
-  }
-
-  #key(name: string): string {
-    return `${this.#prefix}-shelf:${name}`
+/** Each script is atomic: no other process writes while a script runs. */
+function redisValues(redis: Redis, prefix: string): SharedValues {
+  const key = (name: string) => `${prefix}-shelf:${name}`
+  const run = (script: string, name: string, ...values: (string | number)[]) =>
+    redis.eval(script, 1, key(name), ...values)
+  return {
+    read: async (name) => {
+      const found = (await run(READ, name)) as [string, number] | null
+      return found === null ? undefined : { text: found[0], remainingMs: found[1] }
+    },
+    write: async (name, text, ms) => void (await redis.set(key(name), text, 'PX', whole(ms))),
+    claim: async (name, text, ms) => (await redis.set(key(name), text, 'PX', whole(ms), 'NX')) === 'OK',
+    renew: async (name, text, ms) => void (await run(RENEW, name, text, whole(ms))),
+    remove: async (name, text) => void (await run(REMOVE, name, text)),
+    prolong: async (name, ms) => void (await run(PROLONG, name, whole(ms))),
   }
 }
 

@@ -1,16 +1,32 @@
-/** Shares one encrypted token among all processes on one store. Only one process at a time requests a new token. */
+/** What processes share through one store: one encrypted token, the lease for its refresh, and pauses. */
 import { randomUUID } from 'node:crypto'
+import type { SharedPauses } from '../../src/client/sharedPauses.ts'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
-import type { Clock } from '../../src/clock.ts'
-import { SyncError } from '../../src/errors.ts'
+import { type Clock, repeat } from '../../src/clock.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
-import { identityHash, TokenCipher } from './tokenCipher.ts'
-import type { SharedValues } from './sharedValues.ts'
-import { messageOf } from './problemLog.ts'
+import { identityHash, tokenCipher } from './tokenCipher.ts'
+
+export interface StoredValue {
+  readonly text: string
+  readonly remainingMs: number
+}
+
+/** Short texts in a store. Each text expires by the store's clock. */
+export interface SharedValues {
+  read(name: string): Promise<StoredValue | undefined>
+  write(name: string, text: string, ms: number): Promise<void>
+  /** If no value has this name, writes the value and returns true. If several processes call at once, one gets true. */
+  claim(name: string, text: string, ms: number): Promise<boolean>
+  /** If the value still equals `text`, lets it expire `ms` from now. */
+  renew(name: string, text: string, ms: number): Promise<void>
+  remove(name: string, text: string): Promise<void>
+  /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
+  prolong(name: string, ms: number): Promise<void>
+}
 
 /** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew the lease. */
-export const REFRESH_LEASE_MS = 10_000
+const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
 const POLL_EVERY_MS = 100
 /** After the service refuses the credentials, no process requests a token for this time, not even after a restart. */
@@ -18,121 +34,70 @@ const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
 
-export interface SharedTokensOptions {
+interface SharedTokensOptions {
   readonly values: SharedValues
   readonly clock: Clock
   readonly access: { readonly identity: string; readonly secret: Secret }
   readonly leaseMs?: number | undefined
-  readonly mask: (text: string) => string
 }
 
-export class SharedTokens implements TokenStore {
-  readonly #parts: SharedTokensOptions
-  readonly #cipher: TokenCipher
-  readonly #names: { readonly token: string; readonly lease: string; readonly refusal: string }
-  readonly #leaseMs: number
+export function sharedTokens(options: SharedTokensOptions): TokenStore {
+  const { values, clock, access, leaseMs = REFRESH_LEASE_MS } = options
+  const cipher = tokenCipher(access)
+  const name = identityHash(access.identity)
+  const [tokenName, leaseName, refusalName] = [`token:${name}`, `lease:${name}`, `refusal:${name}`]
 
-  constructor(parts: SharedTokensOptions) {
-    const { identity } = parts.access
-    const name = identityHash(identity)
-    this.#parts = parts
-    this.#cipher = new TokenCipher(parts.access)
-    this.#names = { token: `token:${name}`, lease: `lease:${name}`, refusal: `refusal:${name}` }
-    this.#leaseMs = parts.leaseMs ?? REFRESH_LEASE_MS
-  }
-
-  async read(): Promise<StoredToken | undefined> {
-    const { token } = await this.#read()
-    return token
-  }
-
-  async write({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken): Promise<void> {
-    if (remainingMs <= 0) return
-    const text = this.#cipher.encrypt(JSON.stringify({ accessToken: accessToken.reveal(), lifetimeMs, scopes }))
-    await this.#callStore(this.#parts.values.write(this.#names.token, text, remainingMs))
-  }
-
-  async drop(accessToken: Secret): Promise<void> {
-    const { token, text } = await this.#read()
-    if (token?.accessToken.reveal() !== accessToken.reveal()) return
-    await this.#callStore(this.#parts.values.remove(this.#names.token, text))
-  }
-
-  async refused(): Promise<boolean> {
-    const kept = await this.#callStore(this.#parts.values.read(this.#names.refusal))
-    return kept !== undefined && this.#cipher.decrypt(kept.text) === REFUSED
-  }
-
-  async refuse(): Promise<void> {
-    await this.#callStore(this.#parts.values.write(this.#names.refusal, this.#cipher.encrypt(REFUSED), REFUSAL_MS))
-  }
-
-  async forgive(): Promise<void> {
-    const kept = await this.#callStore(this.#parts.values.read(this.#names.refusal))
-    if (kept !== undefined) await this.#callStore(this.#parts.values.remove(this.#names.refusal, kept.text))
-  }
-
-  async withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const holder = randomUUID()
-    const { values, clock } = this.#parts
-    while (!(await this.#callStore(values.claim(this.#names.lease, holder, this.#leaseMs)))) {
-      await clock.sleep(POLL_EVERY_MS * (0.5 + clock.random()), signal)
-    }
-    using _renewing = this.#renewLease(holder)
-    try {
-      signal.throwIfAborted()
-      return await refresh()
-    } finally {
-      await values.remove(this.#names.lease, holder).catch(() => undefined)
-    }
-  }
-
-  /** Renews the lease until the returned object is disposed, because a token request can take minutes. */
-  #renewLease(holder: string): Disposable {
-    const { values, clock } = this.#parts
-    const everyMs = this.#leaseMs / RENEWALS_PER_LEASE
-    let ended = false
-    let cancelTimer: (() => void) | undefined
-    const renew = () => {
-      values.renew(this.#names.lease, holder, this.#leaseMs).then(again, again)
-    }
-    const again = () => {
-      if (!ended) cancelTimer = clock.after(everyMs, renew)
-    }
-    again()
-    return {
-      [Symbol.dispose]: () => {
-        ended = true
-        cancelTimer?.()
-      },
-    }
-  }
-
-  async #read(): Promise<{ token: StoredToken | undefined; text: string }> {
-    const kept = await this.#callStore(this.#parts.values.read(this.#names.token))
-    const opened = kept === undefined ? undefined : this.#cipher.decrypt(kept.text)
-    if (kept === undefined || opened === undefined) return { token: undefined, text: '' }
+  const readToken = async (): Promise<{ token?: StoredToken; text: string }> => {
+    const { text = '', remainingMs = 0 } = (await values.read(tokenName)) ?? {}
+    const opened = cipher.decrypt(text)
+    if (opened === undefined) return { text }
     const { accessToken, lifetimeMs, scopes } = JSON.parse(opened) as TokenContent
-    const token = { accessToken: new Secret(accessToken), lifetimeMs, remainingMs: kept.remainingMs, scopes }
-    return { token, text: kept.text }
+    return { token: { accessToken: new Secret(accessToken), lifetimeMs, remainingMs, scopes }, text }
   }
 
-  async #callStore<T>(call: Promise<T>): Promise<T> {
-    try {
-      return await call
-    } catch (error) {
-      throw new SyncError(
-        'QUEUE_UNREACHABLE',
-        `the shared token cannot be reached: ${this.#parts.mask(messageOf(error))}`,
-        { cure: 'Check that the queue store runs. The worker then continues by itself.' },
-      )
-    }
+  return {
+    read: async () => (await readToken()).token,
+    write: async ({ accessToken, lifetimeMs, remainingMs, scopes }) => {
+      const content: TokenContent = { accessToken: accessToken.reveal(), lifetimeMs, scopes }
+      if (remainingMs > 0) await values.write(tokenName, cipher.encrypt(JSON.stringify(content)), remainingMs)
+    },
+    drop: async (accessToken) => {
+      const { token, text } = await readToken()
+      if (token?.accessToken.reveal() === accessToken.reveal()) await values.remove(tokenName, text)
+    },
+    refused: async () => cipher.decrypt((await values.read(refusalName))?.text ?? '') === REFUSED,
+    refuse: () => values.write(refusalName, cipher.encrypt(REFUSED), REFUSAL_MS),
+    forgive: async () => {
+      const kept = await values.read(refusalName)
+      if (kept !== undefined) await values.remove(refusalName, kept.text)
+    },
+    withLock: async (refresh, signal) => {
+      const holder = randomUUID()
+      while (!(await values.claim(leaseName, holder, leaseMs))) {
+        await clock.sleep(POLL_EVERY_MS * (0.5 + clock.random()), signal)
+      }
+      // A token request can take minutes, which is longer than a lease.
+      using _ = repeat(leaseMs / RENEWALS_PER_LEASE, clock, () => values.renew(leaseName, holder, leaseMs))
+      try {
+        signal.throwIfAborted()
+        return await refresh()
+      } finally {
+        await values.remove(leaseName, holder).catch(() => undefined)
+      }
+    },
   }
 }
 
 /** A decrypted token is not validated, because only a Tidemark process can have encrypted it. */
-interface TokenContent {
-  readonly accessToken: string
-  readonly lifetimeMs: number
-  readonly scopes: readonly string[] | undefined
+type TokenContent = Pick<StoredToken, 'lifetimeMs' | 'scopes'> & { readonly accessToken: string }
+
+/** Returns the pauses that Retry-After headers request. All processes share them (product contract, promise 9). */
+export function sharedPauses(values: SharedValues, identity: string): SharedPauses {
+  const name = `pause:${identityHash(identity)}`
+  return {
+    pause: async (ms) => {
+      if (ms > 0) await values.prolong(name, ms)
+    },
+    remainingMs: async () => Math.max(0, (await values.read(name))?.remainingMs ?? 0),
+  }
 }

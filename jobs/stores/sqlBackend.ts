@@ -2,14 +2,13 @@
 import {
   type BackendFactory,
   type PgPool,
-  type PgPoolClient,
   PostgresConnection,
   PostgresQueueBackend,
   type RedisQueueBackend,
   runMigrations,
   type PgQueryable,
 } from 'bullmq'
-import type { StoredValue, SharedValues } from './sharedValues.ts'
+import type { StoredValue, SharedValues } from './sharedTokens.ts'
 
 /** The letters `tide` in ASCII. */
 const TABLES_LOCK = 0x74_69_64_65
@@ -35,17 +34,21 @@ export function sqlBackend(pool: PgPool, schema: string): BackendFactory<RedisQu
 
 export const sessionName = (queue: string, worker: string): string => `${queue}:w:${worker}`
 
-export async function prepareTables(session: PgPoolClient, schema: string): Promise<void> {
-  await runMigrations(session, schema)
-  await session.query('BEGIN')
+/** Creates the tables of BullMQ and of shared values, unless they exist. */
+export async function prepareTables(pool: PgPool, schema: string): Promise<void> {
+  const session = await pool.connect()
   try {
+    await runMigrations(session, schema)
+    await session.query('BEGIN')
     // CREATE TABLE IF NOT EXISTS fails if two sessions run it at once, so a lock is taken first.
     await session.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [TABLES_LOCK, schema])
     await session.query(VALUES_TABLE)
     await session.query('COMMIT')
   } catch (error) {
-    await session.query('ROLLBACK')
+    await session.query('ROLLBACK').catch(() => undefined)
     throw error
+  } finally {
+    session.release()
   }
 }
 
@@ -59,7 +62,7 @@ const VALUES_TABLE = `CREATE TABLE IF NOT EXISTS ${TABLE} (
   until timestamptz NOT NULL
 )`
 
-const READ = `SELECT text, extract(epoch FROM until - clock_timestamp())::float8 * 1000 AS remaining_ms
+const READ = `SELECT text, extract(epoch FROM until - clock_timestamp())::float8 * 1000 AS "remainingMs"
 FROM ${TABLE} WHERE name = $1 AND until > clock_timestamp()`
 
 const WRITE = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, $2, ${fromNow('$3')})
@@ -68,43 +71,21 @@ ON CONFLICT (name) DO UPDATE SET text = excluded.text, until = excluded.until`
 const CLAIM = `${WRITE} WHERE ${TABLE}.until <= clock_timestamp() RETURNING name`
 
 const RENEW = `UPDATE ${TABLE} SET until = ${fromNow('$3')}
-WHERE name = $1 AND text = $2 AND until > clock_timestamp() RETURNING name`
+WHERE name = $1 AND text = $2 AND until > clock_timestamp()`
 
 const REMOVE = `DELETE FROM ${TABLE} WHERE name = $1 AND text = $2`
 
 const PROLONG = `INSERT INTO ${TABLE} (name, text, until) VALUES ($1, '', ${fromNow('$2')})
 ON CONFLICT (name) DO UPDATE SET until = greatest(${TABLE}.until, excluded.until)`
 
-export class SqlValues implements SharedValues {
-  readonly #database: PgQueryable
-
-  constructor(database: PgQueryable) {
-    this.#database = database
-  }
-
-  async read(name: string): Promise<StoredValue | undefined> {
-    const { rows } = await this.#database.query<{ text: string; remaining_ms: number }>(READ, [name])
-    const [row] = rows
-    return row === undefined ? undefined : { text: row.text, remainingMs: row.remaining_ms }
-  }
-
-  async write(name: string, text: string, ms: number): Promise<void> {
-    await this.#database.query(WRITE, [name, text, ms])
-  }
-
-  async claim(name: string, text: string, ms: number): Promise<boolean> {
-    return (await this.#database.query(CLAIM, [name, text, ms])).rows.length > 0
-  }
-
-  async renew(name: string, text: string, ms: number): Promise<boolean> {
-    return (await this.#database.query(RENEW, [name, text, ms])).rows.length > 0
-  }
-
-  async remove(name: string, text: string): Promise<void> {
-    await this.#database.query(REMOVE, [name, text])
-  }
-
-  async prolong(name: string, ms: number): Promise<void> {
-    await this.#database.query(PROLONG, [name, ms])
+export function sqlValues(database: PgQueryable): SharedValues {
+  const rowsOf = async (sql: string, ...values: unknown[]) => (await database.query<StoredValue>(sql, values)).rows
+  return {
+    read: async (name) => (await rowsOf(READ, name))[0],
+    write: async (...value) => void (await rowsOf(WRITE, ...value)),
+    claim: async (...value) => (await rowsOf(CLAIM, ...value)).length > 0,
+    renew: async (...value) => void (await rowsOf(RENEW, ...value)),
+    remove: async (...value) => void (await rowsOf(REMOVE, ...value)),
+    prolong: async (...value) => void (await rowsOf(PROLONG, ...value)),
   }
 }

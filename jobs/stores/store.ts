@@ -1,10 +1,20 @@
-/** The interface of a queue store: Redis, PostgreSQL, or the embedded one. Only a store creates queues and workers. */
-import type { Processor, Queue, Telemetry, Worker, WorkerOptions } from 'bullmq'
-import type { TokenStore } from '../../src/client/tokens.ts'
-import type { Clock } from '../../src/clock.ts'
+/** A queue store: Redis, PostgreSQL, or the embedded one. Only a store creates BullMQ's queues and workers. */
+import {
+  type BackendFactory,
+  type ConnectionOptions,
+  type Processor,
+  Queue,
+  type RedisQueueBackend,
+  type Telemetry,
+  Worker,
+  type WorkerOptions,
+} from 'bullmq'
+import { type Clock, within } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import type { Secret } from '../../src/secret.ts'
-import type { SharedPauses } from '../../src/client/sharedPauses.ts'
+import { messageOf, type ProblemLog, unfitError } from './problemLog.ts'
+import { sharedPauses, sharedTokens, type SharedValues } from './sharedTokens.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
@@ -12,23 +22,6 @@ export interface StoreFinding {
   readonly state: 'passed' | 'warned' | 'failed'
   readonly what: string
   readonly cure?: string
-}
-
-export interface QueueStore extends AsyncDisposable {
-  readonly kind: StoreKind
-  queue<Data>(name: string): Queue<Data>
-  worker<Data, Result>(
-    name: string,
-    processor: Processor<Data, Result>,
-    options?: Partial<WorkerOptions>,
-  ): Worker<Data, Result>
-  /** A key that is derived from the client secret encrypts the shared token. */
-  tokens(access: { readonly identity: string; readonly secret: Secret }): TokenStore
-  pauses(access: { readonly identity: string }): SharedPauses
-  workersOf(name: string): Promise<number>
-  checkWritable(): Promise<void>
-  check(): Promise<readonly StoreFinding[]>
-  close(): Promise<void>
 }
 
 export interface OpenOptions {
@@ -42,3 +35,152 @@ export interface OpenOptions {
 }
 
 export type Opening = OpenOptions & { readonly prefix: string }
+
+interface StoreParts {
+  readonly kind: StoreKind
+  readonly shown: string
+  readonly backend: BackendFactory<RedisQueueBackend>
+  /** Redis only: the connection for adding jobs. A call fails soon if Redis is unreachable. */
+  readonly asking?: ConnectionOptions
+  /** Redis only: the connection for taking jobs. A call waits until Redis is reachable. */
+  readonly waiting?: ConnectionOptions
+  readonly workerOptions?: Partial<WorkerOptions>
+  /** Each queue keeps at most this number of ended jobs. If undefined, only old jobs are deleted. */
+  readonly endedMax?: number
+  readonly isConnected?: () => boolean
+  readonly problems: ProblemLog
+  readonly values: SharedValues
+  readonly check: () => Promise<readonly StoreFinding[]>
+  /** Returns the number of workers of a queue. `here` is the number of them in this process. */
+  readonly workersOf: (queue: Queue, here: number) => Promise<number>
+  readonly release: () => Promise<void>
+}
+
+const DAY_S = 24 * 3_600
+
+/** A dead worker's job runs again after 20 s. A worker can lose its job if its event loop is blocked for 7.5 s. */
+const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
+
+const RETRY_OPTIONS = {
+  runRetryDelay: 2_000,
+  // BullMQ fails a job after this number of its workers have died. The number is so high that this never happens.
+  maxStalledCount: 1_000_000,
+}
+
+/** If one of these methods fails, the driver's error is converted to a SyncError with instructions for the user. */
+const QUEUE_CALLS = [
+  'add',
+  'getActive',
+  'getDelayed',
+  'getJob',
+  'getJobCounts',
+  'getJobs',
+  'getJobSchedulers',
+  'getJobState',
+] as const satisfies readonly (keyof Queue)[]
+
+const CLOSING_MS_MAX = 4_000
+
+const READY_MS = 60_000
+
+export type QueueStore = ReturnType<typeof composeStore>
+
+export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, parts: StoreParts) {
+  const { kind, shown, backend, workerOptions, endedMax, isConnected, problems, check } = parts
+  const queues = new Map<string, Queue>()
+  const workers = new Set<Worker>()
+  const base = (connection: ConnectionOptions = {}) => ({ connection, prefix, ...(telemetry && { telemetry }) })
+  const toError = (error: unknown) => (error instanceof SyncError ? error : temporaryError(shown, problems, error))
+  const values = withErrors(parts.values, ['read', 'write', 'claim', 'remove'], toError)
+  const most = endedMax === undefined ? {} : { count: endedMax }
+  const retention = { removeOnComplete: { age: DAY_S, ...most }, removeOnFail: { age: 7 * DAY_S, ...most } }
+
+  const queue = <Data>(name: string): Queue<Data> => {
+    const known = queues.get(name)
+    if (known !== undefined) return known as Queue<Data>
+    const created = new Queue(name, { ...base(parts.asking), defaultJobOptions: retention }, backend)
+    created.on('error', problems.log)
+    queues.set(name, withErrors(created, QUEUE_CALLS, toError))
+    return created as Queue<Data>
+  }
+
+  const worker = <Data, Result>(
+    name: string,
+    processor: Processor<Data, Result>,
+    options: Partial<WorkerOptions> = {},
+  ): Worker<Data, Result> => {
+    const ours = { ...base(parts.waiting), ...LOCKS, ...RETRY_OPTIONS, ...workerOptions }
+    const created = new Worker<Data, Result>(name, processor, { ...ours, ...options }, backend)
+    created.on('error', problems.log)
+    // BullMQ ignores later calls of `close`, so the first call must not wait for an unreachable store.
+    const close = created.close.bind(created)
+    created.close = (force = isConnected?.() === false) => close(force)
+    // A job whose lock was lost can already run in another process, so this process cancels the job.
+    created.on('lockRenewalFailed', (ids) => ids.forEach((id) => created.cancelJob(id, 'the lock of the job was lost')))
+    const kept = created as Worker
+    workers.add(kept)
+    created.on('closed', () => workers.delete(kept))
+    return created
+  }
+
+  const closeAll = async () => {
+    await Promise.allSettled([...workers].map((each) => each.close()))
+    await Promise.allSettled([...queues.values()].map((each) => each.close()))
+  }
+  let closed: Promise<void> | undefined
+  const close = () => (closed ??= within(CLOSING_MS_MAX, clock, closeAll).then(parts.release))
+
+  return {
+    kind,
+    queue,
+    worker,
+    /** A key that is derived from the client secret encrypts the shared token. */
+    tokens: (access: { readonly identity: string; readonly secret: Secret }) =>
+      sharedTokens({ values, clock, access, leaseMs }),
+    pauses: ({ identity }: { readonly identity: string }) => sharedPauses(values, identity),
+    workersOf: (name: string): Promise<number> => {
+      const here = [...workers].filter((each) => each.name === name && each.closing === undefined).length
+      return parts.workersOf(queue(name), here).catch((error: unknown) => Promise.reject(toError(error)))
+    },
+    checkWritable: () => values.write('ready', '', READY_MS),
+    check,
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+const temporaryError = (shown: string, { mask }: ProblemLog, error: unknown): SyncError =>
+  new SyncError('QUEUE_UNREACHABLE', `the queue store ${shown} has trouble: ${mask(messageOf(error))}`, {
+    cure: 'Check that the store runs, has free space and accepts writes. The worker then continues by itself.',
+  })
+
+/** Replaces methods of `target`, so that `toError` converts their errors. */
+function withErrors<T extends object>(target: T, calls: readonly (keyof T)[], toError: (error: unknown) => Error): T {
+  for (const call of calls) {
+    const method = (target[call] as (...args: unknown[]) => Promise<unknown>).bind(target)
+    const converting = (...args: unknown[]) => method(...args).catch((error: unknown) => Promise.reject(toError(error)))
+    Object.assign(target, { [call]: converting })
+  }
+  return target
+}
+
+/** Throws QUEUE_UNFIT if a finding failed. */
+export function refuseUnfit(shown: string, findings: readonly StoreFinding[]): void {
+  const failed = findings.find(({ state }) => state === 'failed')
+  if (failed !== undefined) throw unfitError(shown, failed.what, failed.cure ?? '')
+}
+
+interface KnownVersions {
+  readonly product: string
+  readonly min: number
+  readonly advised: number
+}
+
+/** Returns whether a server is new enough. `version` begins with a number. Otherwise the version is unknown. */
+export function versionFinding(what: string, version: string, { product, min, advised }: KnownVersions): StoreFinding {
+  const number = Number.parseFloat(version)
+  if (number >= advised) return { state: 'passed', what }
+  const cure = `Use ${product} ${advised} or newer.`
+  if (number < min) return { state: 'failed', what: `${what} is too old`, cure }
+  return { state: 'warned', what: Number.isNaN(number) ? what : `${what} is old`, cure }
+}

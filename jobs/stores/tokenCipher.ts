@@ -9,37 +9,28 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const PURPOSE = 'tidemark shared token 1'
 
-export class TokenCipher {
-  readonly #secret: Secret
-  readonly #identity: Buffer
-
-  constructor({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
-    this.#identity = Buffer.from(identity)
-    this.#secret = secret
-  }
-
-  /** The key is derived at each use, because the client secret changes when its file is read again. */
-  get #key(): Buffer {
-    return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), this.#identity, PURPOSE, KEY_BYTES))
-  }
-
-  encrypt(text: string): string {
-    const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv(CIPHER, this.#key, nonce).setAAD(this.#identity)
-    const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
-  }
-
-  /** Returns the decrypted text, or undefined if it was encrypted with another secret or for another identity. */
-  decrypt(text: string): string | undefined {
-    const bytes = Buffer.from(text, 'base64url')
-    const nonce = bytes.subarray(0, NONCE_BYTES)
-    const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
-    if (tag.length < TAG_BYTES) return undefined
-    const decipher = createDecipheriv(CIPHER, this.#key, nonce, { authTagLength: TAG_BYTES })
-    decipher.setAAD(this.#identity).setAuthTag(tag)
-    const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
-    return attempt(() => Buffer.concat([opened, decipher.final()]).toString('utf8'), undefined)
+export function tokenCipher({ identity, secret }: { readonly identity: string; readonly secret: Secret }) {
+  const associated = Buffer.from(identity)
+  // The key is derived at each use, because the client secret changes when its file is read again.
+  const key = () => Buffer.from(hkdfSync('sha256', secret.reveal(), associated, PURPOSE, KEY_BYTES))
+  return {
+    encrypt(text: string): string {
+      const nonce = randomBytes(NONCE_BYTES)
+      const cipher = createCipheriv(CIPHER, key(), nonce).setAAD(associated)
+      const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url')
+    },
+    /** Returns the decrypted text, or undefined if it was encrypted with another secret or for another identity. */
+    decrypt(text: string): string | undefined {
+      const bytes = Buffer.from(text, 'base64url')
+      const nonce = bytes.subarray(0, NONCE_BYTES)
+      const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES)
+      if (tag.length < TAG_BYTES) return undefined
+      const decipher = createDecipheriv(CIPHER, key(), nonce, { authTagLength: TAG_BYTES })
+      decipher.setAAD(associated).setAuthTag(tag)
+      const opened = decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES))
+      return attempt(() => Buffer.concat([opened, decipher.final()]).toString('utf8'), undefined)
+    },
   }
 }
 

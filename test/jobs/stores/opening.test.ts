@@ -193,7 +193,6 @@ describe('the findings on a Redis', () => {
 describe('the findings on a PostgreSQL', () => {
   const fit = {
     version: '15.18',
-    number: 150_018,
     is_replica: false,
     read_only: 'off',
     fsync: 'on',
@@ -203,8 +202,8 @@ describe('the findings on a PostgreSQL', () => {
 
   it.each([
     ['a fit one', {}, ['passed', 'passed', 'passed']],
-    ['one that is too old', { number: 120_022 }, ['failed', 'passed', 'passed']],
-    ['an old one', { number: 130_022 }, ['warned', 'passed', 'passed']],
+    ['one that is too old', { version: '12.22' }, ['failed', 'passed', 'passed']],
+    ['an old one', { version: '13.22 (Debian 13.22-1)' }, ['warned', 'passed', 'passed']],
     ['a replica', { is_replica: true }, ['passed', 'failed', 'passed']],
     ['a read-only database', { read_only: 'on' }, ['passed', 'failed', 'passed']],
     ['one that does not sync', { fsync: 'off' }, ['passed', 'passed', 'warned']],

@@ -1,7 +1,7 @@
 /** What processes share through a store: one token, sealed, refreshed by one at a time; and every pause. */
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { TokenCipher } from '../../../jobs/stores/tokenCipher.ts'
+import { tokenCipher } from '../../../jobs/stores/tokenCipher.ts'
 import type { QueueStore } from '../../../jobs/stores/store.ts'
 import type { StoredToken, TokenStore } from '../../../src/client/tokens.ts'
 import { systemClock } from '../../../src/clock.ts'
@@ -215,9 +215,9 @@ describe('a sealed text', () => {
     fc.assert(
       fc.property(texts, fc.string(), fc.string(), (text, secret, identity) => {
         const access = { identity, secret: new Secret(secret) }
-        const sealed = new TokenCipher(access).encrypt(text)
-        expect(new TokenCipher(access).decrypt(sealed)).toBe(text)
-        expect(new TokenCipher(access).encrypt(text)).not.toBe(sealed)
+        const sealed = tokenCipher(access).encrypt(text)
+        expect(tokenCipher(access).decrypt(sealed)).toBe(text)
+        expect(tokenCipher(access).encrypt(text)).not.toBe(sealed)
         expect(sealed).toMatch(/^[\w-]+$/)
       }),
     )
@@ -225,15 +225,15 @@ describe('a sealed text', () => {
 
   it('opens with nothing else, however it was changed', () => {
     const access = { identity: 'acme', secret: new Secret('secret') }
-    const sealed = new TokenCipher(access).encrypt('text')
-    expect(new TokenCipher({ ...access, secret: new Secret('other') }).decrypt(sealed)).toBeUndefined()
-    expect(new TokenCipher({ ...access, identity: 'other' }).decrypt(sealed)).toBeUndefined()
+    const sealed = tokenCipher(access).encrypt('text')
+    expect(tokenCipher({ ...access, secret: new Secret('other') }).decrypt(sealed)).toBeUndefined()
+    expect(tokenCipher({ ...access, identity: 'other' }).decrypt(sealed)).toBeUndefined()
     const bytes = Buffer.from(sealed, 'base64url')
     for (let place = 0; place < bytes.length; place += 1) {
       const changed = Buffer.from(bytes)
       changed[place] = (changed[place] ?? 0) ^ 1
-      expect(new TokenCipher(access).decrypt(changed.toString('base64url'))).toBeUndefined()
+      expect(tokenCipher(access).decrypt(changed.toString('base64url'))).toBeUndefined()
     }
-    fc.assert(fc.property(fc.string(), (text) => new TokenCipher(access).decrypt(text) === undefined))
+    fc.assert(fc.property(fc.string(), (text) => tokenCipher(access).decrypt(text) === undefined))
   })
 })
