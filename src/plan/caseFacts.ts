@@ -18,11 +18,10 @@ const MOVED_PAGES = 8
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
 const mayCut = ({ policy }: Case): boolean => policy.cuts !== 'never'
 
-const isFirstLook = ({ seen }: Case): boolean => seen.attempt === 1 && seen.stage === 'page 1'
-export const isEnvelopePage1 = (given: Case): boolean => isFirstLook(given) && given.seen.walk.firstTotal !== undefined
+export const isEnvelopePage1 = ({ seen }: Case): boolean =>
+  seen.attempt === 1 && seen.stage === 'page 1' && seen.walk.firstTotal !== undefined
 export const isArrayUpToPage2 = ({ seen }: Case): boolean =>
   seen.attempt === 1 && seen.stage !== 'the end' && seen.walk.firstTotal === undefined
-export const isPage2 = (given: Case): boolean => isArrayUpToPage2(given) && given.seen.stage === 'page 2'
 const isEnd = ({ seen }: Case): boolean => seen.stage === 'the end'
 
 /** Cuts a span that has no lower bound into two parts at `start`, or at 1970 if `start` is not inside the span. */
@@ -32,10 +31,13 @@ export const splitAtFloor = ({ slice: { span }, terms }: Case): readonly Span[] 
     : undefined
 
 export const isOverfull = (given: Case): boolean => {
-  const { slice, seen } = given
-  const { firstRows, totalCount = 0 } = seen.walk
-  return isEnvelopePage1(given) && mayCut(given) && slice.span !== undefined && firstRows > 0 && totalCount > firstRows
+  const { firstRows, totalCount = 0 } = given.seen.walk
+  return mayCut(given) && given.slice.span !== undefined && firstRows > 0 && totalCount > firstRows
 }
+
+/** Returns whether an old span of an envelope has more rows than one load. */
+export const hasOldLoads = (given: Case): boolean =>
+  isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
 /**
  * Returns the parts before and after `youngFrom`. Returns undefined if a part is empty, or if the rows of the first
@@ -98,7 +100,7 @@ export const mayHideRows = (given: Case): boolean => {
   const { profile, seen } = given
   const { claim, walk, stage } = seen
   const hasNothingNewOnPage2 = stage === 'page 2' && walk.freshOnLastPage === 0
-  const isOnly = isArrayUpToPage2(given) && (hasNothingNewOnPage2 || lastPageFound(given)?.number === 1)
+  const isOnly = hasNothingNewOnPage2 || lastPageFound(given)?.number === 1
   const isSurelyLast = claim === 'all unless clamped' && walk.lastRowsSent === 0
   const isUnproven = hasNothingNewOnPage2 || walk.firstRows >= profile.wholeRows
   return isOnly && isUnproven && walk.firstRows > 1 && !isSurelyLast && isWide(given)
@@ -287,11 +289,3 @@ export const splitIntoLoads = ({ slice: { span }, terms }: Case, total: number):
 
 export const isUncounted = (given: Case): boolean =>
   lastPageFound(given) !== undefined && given.seen.found.counted === undefined
-
-/** Returns parts with fewer rows than the latest walk. Some services return no page after, for example, page 100. */
-export function deepParts(given: Case): readonly Span[] | undefined {
-  const { span } = given.slice
-  const { leastTotal, distinct } = given.seen.walk
-  if (span === undefined || !canSplit(span)) return splitAtFloor(given)
-  return splitByTotal(span, leastTotal, plannedRows(Math.max(1, distinct)))
-}

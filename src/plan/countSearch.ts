@@ -22,63 +22,29 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
   return ranges
 }
 
-interface RangeGroup {
-  /** The group has the ranges with the indexes `from` to `to - 1`. */
-  readonly from: number
-  readonly to: number
-  /** The service has `before` rows in all ranges before index `from`, and `total` rows in all before index `to`. */
-  readonly before: number
-  readonly total: number
-}
-
-/** `next()` returns a time. The caller requests the number of rows up to this time and passes the number to `saw`. */
-export class CountSearch {
-  readonly differingRanges: CreationRange[] = []
-  readonly #ranges: readonly CreationRange[]
-  readonly #storedBefore: readonly number[]
-  readonly #rangesMax: number
-  #open: RangeGroup[]
-
-  /** `total`: the service's number of rows in all ranges. The search ends after `rangesMax` wrong ranges. */
-  constructor(ranges: readonly CreationRange[], total: number, rangesMax: number) {
-    this.#ranges = ranges
-    this.#rangesMax = rangesMax
-    let stored = 0
-    this.#storedBefore = [0, ...ranges.map(({ rows }) => (stored += rows))]
-    this.#open = [{ from: 0, to: ranges.length, before: 0, total }]
-    this.#settle()
-  }
-
-  next(): Instant | undefined {
-    const group = this.#open.at(-1)
-    return group && this.#ranges[this.#middleOf(group) - 1]?.until
-  }
-
-  saw(total: number): void {
-    const group = this.#open.pop()
-    if (group === undefined) return
-    const middle = this.#middleOf(group)
-    this.#open.push({ ...group, from: middle, before: total }, { ...group, to: middle, total })
-    this.#settle()
-  }
-
-  #middleOf({ from, to }: RangeGroup): number {
-    return from + Math.ceil((to - from) / 2)
-  }
-
-  /**
-   * Drops groups whose number of stored rows is right. If one range of a group is left and its number is wrong, the
-   * range is added to the result.
-   */
-  #settle(): void {
-    for (let group = this.#open.at(-1); group !== undefined; group = this.#open.at(-1)) {
-      const { from, to, before, total } = group
-      const stored = (this.#storedBefore[to] ?? 0) - (this.#storedBefore[from] ?? 0)
-      const range = this.#ranges[from]
-      if (stored !== total - before && to - from > 1) return
-      this.#open.pop()
-      if (stored !== total - before && range !== undefined) this.differingRanges.push(range)
-      if (this.differingRanges.length === this.#rangesMax) this.#open = []
+/**
+ * Yields times. For each, the caller passes the service's number of rows up to this time to `next`. Returns the ranges
+ * whose number of stored rows is wrong, at most `rangesMax`. `total` is the service's number of rows in all ranges.
+ */
+export function* searchDiffering(
+  ranges: readonly CreationRange[],
+  total: number,
+  rangesMax: number,
+): Generator<Instant, readonly CreationRange[], number> {
+  const differing: CreationRange[] = []
+  /** The service has `before` rows in all ranges before `part`, and `upTo` rows if `part` is included. */
+  function* search(part: readonly CreationRange[], before: number, upTo: number): Generator<Instant, void, number> {
+    const stored = part.reduce((sum, { rows }) => sum + rows, 0)
+    if (stored === upTo - before || differing.length === rangesMax) return
+    const middle = Math.ceil(part.length / 2)
+    const last = part[middle - 1] as CreationRange
+    if (part.length === 1) differing.push(last)
+    else {
+      const upToMiddle = yield last.until
+      yield* search(part.slice(0, middle), before, upToMiddle)
+      yield* search(part.slice(middle), upToMiddle, upTo)
     }
   }
+  if (ranges.length > 0) yield* search(ranges, 0, total)
+  return differing
 }

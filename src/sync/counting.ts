@@ -5,7 +5,7 @@
  */
 import { SyncError } from '../errors.ts'
 import { DAY_MS, type Instant, millisBetween, minusMs, plusMs, SECOND_MS } from '../instant.ts'
-import { mergedRanges, CountSearch, type CreationRange } from '../plan/countSearch.ts'
+import { mergedRanges, searchDiffering, type CreationRange } from '../plan/countSearch.ts'
 import type { Span } from '../plan/spans.ts'
 import { floorToSecond } from '../plan/window.ts'
 import type { CountState } from '../warehouse/load/counting.ts'
@@ -116,13 +116,14 @@ class CountComparison {
     const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
     if (ranges.length === 0) return [whole]
     // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
-    const search = new CountSearch(ranges, total, RANGES_MAX)
-    for (let until = search.next(); until !== undefined; until = search.next()) {
-      const part = await this.#totalUpTo(until)
-      if (part === undefined) return []
-      search.saw(part)
+    const search = searchDiffering(ranges, total, RANGES_MAX)
+    let step = search.next()
+    while (step.done !== true) {
+      const upTo = await this.#totalUpTo(step.value)
+      if (upTo === undefined) return []
+      step = search.next(upTo)
     }
-    return search.differingRanges.map((range) => {
+    return step.value.map((range) => {
       const number = ranges.indexOf(range)
       const until = number === ranges.length - 1 ? whole.until : range.until
       return { ...range, since: ranges[number - 1]?.until, until }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Instant } from '../../src/instant.ts'
-import { mergedRanges, CountSearch, type CreationRange } from '../../src/plan/countSearch.ts'
+import { mergedRanges, searchDiffering, type CreationRange } from '../../src/plan/countSearch.ts'
 
 interface World {
   readonly ranges: readonly CreationRange[]
@@ -34,13 +34,15 @@ const worlds = fc
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
 function searched({ ranges, there }: World, rangesMax = Infinity) {
-  const search = new CountSearch(ranges, sum(there), rangesMax)
+  const search = searchDiffering(ranges, sum(there), rangesMax)
   let requests = 0
-  for (let until = search.next(); until !== undefined; until = search.next()) {
+  let step = search.next()
+  while (step.done !== true) {
     requests += 1
-    search.saw(sum(there.filter((_, n) => (ranges[n]?.until ?? 0) <= (until as number))))
+    const until: number = step.value
+    step = search.next(sum(there.filter((_, n) => (ranges[n]?.until ?? 0) <= until)))
   }
-  return { requests, found: search.differingRanges.map((range) => ranges.indexOf(range)) }
+  return { requests, found: step.value.map((range) => ranges.indexOf(range)) }
 }
 
 const within = (note: CreationRange, range: CreationRange): boolean =>

@@ -4,7 +4,7 @@
  */
 import { array, assert, boolean, constant, constantFrom, integer, oneof, property } from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LastPage, LastPageSearch, type Sight } from '../../src/plan/lastPage.ts'
+import { type LastPage, searchLastPage, type Sight } from '../../src/plan/lastPage.ts'
 
 interface Service {
   readonly pages: number
@@ -16,13 +16,15 @@ interface Service {
 
 /** Looks until the search is over; gives what it found and the numbers that it looked at. */
 function search(sightOf: (number: number, looked: readonly number[]) => Sight, guess: number, stop?: number) {
-  const last = new LastPageSearch(guess, stop)
+  const pages = searchLastPage(guess, stop)
   const looked: number[] = []
-  for (let number = last.next(); number !== undefined && looked.length < 200; number = last.next()) {
-    last.saw(number, sightOf(number, looked))
+  let step = pages.next()
+  while (step.done !== true && looked.length < 200) {
+    const number = step.value
+    step = pages.next(sightOf(number, looked))
     looked.push(number)
   }
-  return { found: last.found, looked }
+  return { found: step.done === true ? step.value : undefined, looked }
 }
 
 const quiet =

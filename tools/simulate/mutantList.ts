@@ -82,8 +82,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'the total is ignored',
     file: 'src/plan/judge.ts',
-    from: 'isEnvelopePage1(c) && c.seen.walk.meetsTotal && !c.seen.walk.endsFull(c.profile) &&',
-    to: 'isEnvelopePage1(c) && c.seen.walk.firstRows < c.terms.pageSize &&',
+    from: '({ profile, seen: { walk } }) => walk.meetsTotal && !walk.endsFull(profile) &&',
+    to: '({ terms, seen: { walk } }) => walk.firstRows < terms.pageSize &&',
   },
   {
     name: 'one walk is proof enough',
@@ -96,8 +96,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'every bare array is read from page 1',
     file: 'src/plan/judge.ts',
-    from: "return isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown &&",
-    to: "return isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
+    from: "return facts.isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown &&",
+    to: "return facts.isArrayUpToPage2(c) && c.terms.answer === 'array' && isUnknown && !c.terms.keyed &&",
   },
   {
     name: 'a refused page is a failure',
@@ -108,8 +108,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'young spans are counted by their last page too',
     file: 'src/plan/judge.ts',
-    from: 'isArrayUpToPage2(c) && c.terms.keyed && isOld(c) && c.slice.mayCount === true',
-    to: 'isArrayUpToPage2(c) && c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
+    from: 'c.terms.keyed && facts.isOld(c) && c.slice.mayCount === true',
+    to: 'c.terms.keyed && c.slice.span !== undefined && c.slice.mayCount === true',
   },
   {
     name: 'pages from before the last one was found count as read',
@@ -312,8 +312,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a page that is returned again counts as all rows',
     needs: 'pageNumberIgnored',
     file: 'src/plan/judge.ts',
-    from: 'mayHideRows(c) && c.seen.found.narrower === undefined &&',
-    to: "mayHideRows(c) && c.seen.found.narrower === 'moved' &&",
+    from: 'facts.mayHideRows(c) && c.seen.found.narrower === undefined &&',
+    to: "facts.mayHideRows(c) && c.seen.found.narrower === 'moved' &&",
   },
   {
     name: 'page 0 is not requested after page 1 was refused',

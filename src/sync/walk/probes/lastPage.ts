@@ -3,7 +3,7 @@
  * only leave an old span (docs/PROOFS.md, `total`).
  */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
-import { LastPageSearch, type Sight } from '../../../plan/lastPage.ts'
+import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import type { Overfull } from '../../../plan/spanQueue.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
@@ -48,28 +48,28 @@ export async function probeLastPage(
   const { pages, terms } = source
   const pageRows = first.page.rowCount
   const { guess, stop } = pagesToProbe(slice, terms, pageRows)
-  const search = new LastPageSearch(guess, stop)
+  const search = searchLastPage(guess, stop)
   let full = first
   let short: FetchedPage | undefined
-  for (let number = search.next(); number !== undefined; number = search.next()) {
+  let step = search.next()
+  while (step.done !== true) {
+    const number = step.value
     if (number > pages.pagesLeft) return undefined
     const seen = await walk.look(number).catch(undefinedIfRefused)
     // The service may refuse high numbers before the last page, so a refusal does not show where the pages end.
     if (seen === undefined) return undefined
     const sight = sightOf(seen, { first, full, short })
-    search.saw(number, sight)
     const cut = sight === 'full' && number === stop ? partsAt({ source, slice, first }, seen) : undefined
     if (cut !== undefined) return { parts: cut, partRows: [(number - 1) * pageRows + 1, terms.loadRowsMax + 1] }
     if (sight === 'full') full = seen
     // Some services also return the last page for higher numbers. The lowest number with these rows is the right one.
     if (sight === 'short' || (sight === 'again' && number < (short?.number ?? 0))) short = seen
+    step = search.next(sight)
   }
-  const { found } = search
+  const found = step.value
   const page = found?.isShort === true ? short : full
-  return (
-    found &&
-    page && { ...found, page, total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows) }
-  )
+  if (found === undefined || page === undefined) return undefined
+  return { ...found, page, total: (found.number - 1) * pageRows + (found.isShort ? page.page.rowCount : pageRows) }
 }
 
 /**
