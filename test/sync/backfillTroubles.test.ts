@@ -18,9 +18,14 @@ import { UNKNOWN_PAGING } from '../../src/plan/pagingProfile.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
 import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
-import { readPulled, type PullAsk, questionOf } from '../../src/sync/backfill/handover.ts'
-import { loadPulled } from '../../src/sync/backfill/loadPulled.ts'
-import { type Pull, pullHere } from '../../src/sync/backfill/pullWindow.ts'
+import {
+  loadPulled,
+  type Pull,
+  type PullAsk,
+  pullHere,
+  questionOf,
+  readPulled,
+} from '../../src/sync/backfill/handover.ts'
 import { identityOf, type SyncContext } from '../../src/sync/context.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { liveRows, markOf } from '../support/held.ts'

@@ -242,9 +242,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a backfill records windows as done that it did not load',
-    file: 'src/sync/backfill/loadPulled.ts',
-    from: 'for (const input of loadsOf(context, pulled)) {',
-    to: 'for (const { segment: _, ...input } of loadsOf(context, pulled)) {',
+    file: 'src/sync/backfill/handover.ts',
+    from: 'for (const input of inputs) {',
+    to: 'for (const { segment: _, ...input } of inputs) {',
   },
   {
     name: 'a slice with too many rows becomes only a little shorter',

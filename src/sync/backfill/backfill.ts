@@ -1,19 +1,22 @@
 /** Runs one backfill. It can continue after a stop, and changes no high-water mark (product contract §7). */
 import type { ReportName } from '../../../schema/index.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
+import type { Clock } from '../../clock.ts'
 import type { Instant } from '../../instant.ts'
 import type { BookedWindow } from '../../warehouse/books/backfills.ts'
 import { type BackfillOutcome, recordEnd, outcomeOf, recordStop } from './backfillEnd.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
-import { type BackfillProgress, BackfillTally } from './backfillTally.ts'
 import { eachBounded } from '../walk/bounded.ts'
-import { type SyncContext, withFence } from '../context.ts'
-import { type PulledWindow, type PullAsk, questionOf } from './handover.ts'
-import { loadPulled } from './loadPulled.ts'
+import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
+import { loadPulled, type Pull, type PullAsk, type PulledWindow, questionOf } from './handover.ts'
 import { pausedReports } from '../pauses.ts'
-import type { Pull } from './pullWindow.ts'
 import { storeSettings } from '../refill.ts'
+
+export interface BackfillProgress extends Progress {
+  readonly backfillId: string
+  readonly windows: WindowsProgress
+}
 
 export interface BackfillOptions {
   /** Identifies the backfill, its run and its loads. If a backfill with this identifier is open, it is continued. */
@@ -79,7 +82,7 @@ async function startOrContinue(context: SyncContext, { backfillId, report, from,
 async function runWindows(context: SyncContext, options: BackfillOptions): Promise<void> {
   const { backfillId, lanes } = options
   const windows = await context.warehouse.backfills.windows(backfillId)
-  const tally = new BackfillTally(windows, { options, clock: context.clock })
+  const tally = countWindows(windows, options, context.clock)
   const stopping = new AbortController()
   const signal = AbortSignal.any([context.signal, stopping.signal])
   tally.report()
@@ -99,6 +102,41 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
       tally.failed()
     }
   })
+}
+
+/** Counts the windows that were read, and reports them with an estimate of the time for the remaining windows. */
+function countWindows(
+  windows: readonly BookedWindow[],
+  { backfillId, report, onProgress }: BackfillOptions,
+  clock: Clock,
+) {
+  const startedMs = clock.monotonicMs()
+  const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
+    windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)
+  let [rows, pages] = [sumOf('done', 'rows'), sumOf('done', 'pages')]
+  let [done, failed, total] = [windows.filter(({ state }) => state === 'done').length, 0, windows.length]
+  /** Planned requests for windows that this run has read (`plannedDone`), and for the windows that remain. */
+  let [plannedDone, plannedLeft] = [0, sumOf('pending', 'plannedRequests')]
+  const send = () => {
+    const msEach = (clock.monotonicMs() - startedMs) / plannedDone
+    const msLeft = plannedDone === 0 ? undefined : msEach * plannedLeft
+    onProgress?.({ backfillId, report, rows, pages, windows: { done, failed, total, msLeft } })
+  }
+  return {
+    report: send,
+    done({ plannedRequests }: BookedWindow, pulled: PulledWindow): void {
+      done += 1
+      rows += pulled.rows
+      pages += pulled.pages
+      plannedDone += plannedRequests
+      plannedLeft -= plannedRequests
+      send()
+    },
+    failed(): void {
+      failed += 1
+      send()
+    },
+  }
 }
 
 async function runWindow(context: SyncContext, options: BackfillOptions, window: BookedWindow): Promise<PulledWindow> {

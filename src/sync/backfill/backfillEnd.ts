@@ -55,35 +55,32 @@ export interface BackfillEnd {
 
 export async function recordEnd(context: SyncContext, { options, startedAt }: BackfillEnd): Promise<BackfillOutcome> {
   const { backfillId, report, from: since, to: until } = options
-  const { backfills } = context.warehouse
-  const figures = await backfills.figures(backfillId)
-  const failures = await failuresOf(context, backfillId)
-  const state = failures.length === 0 ? 'done' : 'failed'
+  const read = await outcomeOf(context, { backfillId, report, since, until, state: 'done' })
+  const state = read.failures.length === 0 ? 'done' : 'failed'
+  const ended = { ...read, state } as const
   const endedAt = context.clock.now()
-  const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...figures } as const
-  const failed = failures.length === 0 ? undefined : windowsFailed({ backfillId, report, failures, figures })
-  await backfills.end({ ...run, ...(failed && { error: errorRecord(failed) }) }, context.fence)
-  return { backfillId, report, range: { since, until }, state, figures, failures }
+  const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...read.figures } as const
+  const error = state === 'failed' ? { error: errorRecord(windowsFailed(ended)) } : {}
+  await context.warehouse.backfills.end({ ...run, ...error }, context.fence)
+  return ended
 }
 
-export async function outcomeOf({ warehouse }: SyncContext, { backfillId, report, since, until, state }: BackfillBook) {
+export async function outcomeOf(
+  { warehouse }: SyncContext,
+  { backfillId, report, since, until, state }: Omit<BackfillBook, 'windows'>,
+): Promise<BackfillOutcome> {
   const figures = await warehouse.backfills.figures(backfillId)
-  const failures = await failuresOf({ warehouse }, backfillId)
+  const failures = (await warehouse.backfills.windows(backfillId)).filter((window) => window.state === 'failed')
   return { backfillId, report, range: { since, until }, state, figures, failures }
 }
 
-const failuresOf = async ({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string): Promise<BookedWindow[]> =>
-  (await warehouse.backfills.windows(backfillId)).filter(({ state }) => state === 'failed')
-
-export function windowsFailed({ backfillId, report, failures, figures }: WindowsMissing): SyncError {
+export function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
   const [newest] = failures
   const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
   const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
   const cure = 'Run the same backfill again: it reads only the windows that are missing.'
   return new SyncError(code, message, { cure, report, data: { backfillId } })
 }
-
-type WindowsMissing = Pick<BackfillOutcome, 'backfillId' | 'report' | 'failures' | 'figures'>
 
 /** Stores and throws the error that stopped the backfill. If the backfill was cancelled, returns its outcome. */
 export async function recordStop(

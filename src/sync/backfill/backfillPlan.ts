@@ -13,8 +13,8 @@ import {
   rowsIn,
   windowsByRows,
   windowsByTime,
+  type WindowSizes,
 } from '../../plan/backfillWindows.ts'
-import type { PagingProfile } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
@@ -22,19 +22,12 @@ import type { PlannedWindow, BackfillBooks } from '../../warehouse/books/backfil
 import type { BackfillBasis } from '../../warehouse/books/backfillBasis.ts'
 import { refuseAgain } from '../pauses.ts'
 import { PageSource } from '../walk/pageSource.ts'
-import { type WalkContext, scopesOf } from '../context.ts'
+import { type SyncSettings, type WalkContext, scopesOf } from '../context.ts'
 import { type BackfillRequest, nameBackfill, type NamedBackfill } from './backfillRequest.ts'
 
-export interface PlanAsk {
+interface PlanAsk extends Range {
   readonly report: ReportName
-  readonly since: Range['since']
-  readonly until: Range['until']
   readonly basis: BackfillBasis
-}
-
-export interface BackfillPlan {
-  readonly windows: readonly PlannedWindow[]
-  readonly requestsSent: number
 }
 
 /** Maximum number of requests for totals. A small range needs only one request per `PAGES_PER_TOTAL` pages of rows. */
@@ -42,119 +35,93 @@ const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
-export async function planBackfill(context: WalkContext, ask: PlanAsk): Promise<BackfillPlan> {
-  const declaration = reportOf(ask.report)
-  const { pageSize } = context.settings.reports[ask.report]
-  const profile = await ask.basis.pagingProfile(ask.report, pageSize)
+export async function planBackfill(
+  context: WalkContext,
+  ask: PlanAsk,
+): Promise<{ readonly windows: readonly PlannedWindow[]; readonly requestsSent: number }> {
+  const { report, basis } = ask
+  const { settings } = context
+  const declaration = reportOf(report)
+  const { answer } = declaration
+  const { pageSize } = settings.reports[report]
+  const profile = await basis.pagingProfile(report, pageSize)
   const pageRows = Math.min(pageSize, profile.fullPageRows ?? pageSize)
-  const planning = new Planning(context, { ask, declaration, profile, pageRows })
-  const scopes = scopesOf(context.settings, declaration)
-  if (declaration.answer === 'envelope') refuseAgain(await ask.basis.pauses(), ask.report, context.settings)
+  const oneRow = { report: declaration, pageSize: 1, catalog: new ObjectCatalog(), profile }
+  const pages = new PageSource({ ...context, priority: 'behind' }, oneRow)
+  const planning = { ask, declaration, settings, pageRows, pages }
+  if (answer === 'envelope') refuseAgain(await basis.pauses(), report, settings)
   const windows: Omit<PlannedWindow, 'number'>[] = []
-  for (const scope of scopes) windows.push(...(await planning.windowsOf(scope)))
-  const newestFirst = windows.toSorted((a, b) => b.until - a.until)
-  return {
-    windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })),
-    requestsSent: planning.asked,
+  for (const scope of scopesOf(settings, declaration)) {
+    const costs = { pageRows, answer, readsTwice: await basis.readsTwice(declaration) }
+    for (const { since, until, rows } of await rangesOf(planning, scope)) {
+      const plannedRows = rows === undefined ? undefined : rowsIn({ rows })
+      windows.push({ scope, since, until, plannedRows, plannedRequests: requestsFor(rows, costs) })
+    }
   }
+  const newestFirst = windows.toSorted((a, b) => b.until - a.until)
+  return { windows: newestFirst.map((window, index) => ({ ...window, number: index + 1 })), requestsSent: pages.pages }
 }
 
-interface PlanningContext {
+interface Planning {
   readonly ask: PlanAsk
   readonly declaration: Declaration
-  readonly profile: PagingProfile
+  readonly settings: SyncSettings
   readonly pageRows: number
+  readonly pages: PageSource
 }
 
-class Planning {
-  readonly #context: WalkContext
-  readonly #parts: PlanningContext
-  readonly #reader: PageSource
+async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[]> {
+  const { ask, declaration, settings, pageRows } = planning
+  const range = { since: ask.since, until: ask.until }
+  const sizes = { pageRows, loadRowsMax: settings.limits.loadRowsMax }
+  const known =
+    declaration.answer === 'envelope'
+      ? await countParts(planning, scope, sizes)
+      : await ask.basis.rowDensity({ report: declaration, scope, span: range })
+  if (known === undefined) return windowsByTime(range)
+  const total = known.reduce((sum, part) => sum + rowsIn(part), 0)
+  return windowsByRows(known, rowsAWindow(total, sizes))
+}
 
-  constructor(context: WalkContext, parts: PlanningContext) {
-    this.#context = context
-    this.#parts = parts
-    this.#reader = new PageSource(
-      { ...context, priority: 'behind' },
-      { report: parts.declaration, pageSize: 1, catalog: new ObjectCatalog(), profile: parts.profile },
-    )
+/**
+ * Halves the part with the most rows again and again. Totals show how many rows each half has. Returns undefined if the
+ * service sends no totals.
+ */
+async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
+  const whole = await countRows(planning, scope, planning.ask)
+  if (whole === undefined) return undefined
+  const parts = [whole]
+  const rowsEach = rowsAWindow(rowsIn(whole), sizes)
+  const worth = Math.ceil(rowsIn(whole) / (PAGES_PER_TOTAL * sizes.pageRows))
+  for (let asked = 1; asked < Math.min(TOTALS_MAX, worth); asked += 1) {
+    const fullest = parts.reduce((best, part) => (rowsIn(part) > rowsIn(best) ? part : best))
+    if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
+    const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
+    const first = await countRows(planning, scope, { since: fullest.since, until: middle })
+    if (first === undefined) break
+    const rows = fullest.rows.map((each, axis) => Math.max(0, each - (first.rows[axis] ?? 0)))
+    parts.splice(parts.indexOf(fullest), 1, first, { since: middle, until: fullest.until, rows })
   }
+  return parts
+}
 
-  get asked(): number {
-    return this.#reader.pages
+async function countRows(
+  { ask, declaration, settings, pages }: Planning,
+  scope: string,
+  { since, until }: Range,
+): Promise<CountedRange | undefined> {
+  const { filters, askCreated } = settings.reports[ask.report]
+  const question = { expand: [], filters, currency: declaration.currency === undefined ? undefined : scope }
+  const range = { since, until }
+  const axes: Question[] = [{ ...question, window: range }]
+  if (askCreated && declaration.created !== undefined) axes.push({ ...question, created: range })
+  const rows: number[] = []
+  for (const axis of axes) {
+    const { page } = await pages.read(axis, 1)
+    if (page.envelope.totalCount === undefined) return undefined
+    rows.push(page.envelope.totalCount)
   }
-
-  async windowsOf(scope: string): Promise<Omit<PlannedWindow, 'number'>[]> {
-    const { ask, declaration, pageRows } = this.#parts
-    const costs = { pageRows, answer: declaration.answer, readsTwice: await ask.basis.readsTwice(declaration) }
-    return (await this.#cuts(scope)).map(({ since, until, rows }) => ({
-      scope,
-      since,
-      until,
-      plannedRows: rows === undefined ? undefined : rowsIn({ rows }),
-      plannedRequests: requestsFor(rows, costs),
-    }))
-  }
-
-  async #cuts(scope: string): Promise<WindowRange[]> {
-    const { ask, declaration } = this.#parts
-    const range = { since: ask.since, until: ask.until }
-    const known =
-      declaration.answer === 'envelope'
-        ? await this.#totals(scope, range)
-        : await ask.basis.rowDensity({ report: declaration, scope, span: range })
-    if (known === undefined) return windowsByTime(range)
-    return windowsByRows(known, this.#rowsAWindow(known.reduce((sum, part) => sum + rowsIn(part), 0)))
-  }
-
-  #rowsAWindow(total: number): number {
-    const { loadRowsMax } = this.#context.settings.limits
-    return rowsAWindow(total, { pageRows: this.#parts.pageRows, loadRowsMax })
-  }
-
-  /**
-   * Halves the part with the most rows again and again. Totals show how many rows each half has. Returns undefined if
-   * the service sends no totals.
-   */
-  async #totals(scope: string, range: Range): Promise<CountedRange[] | undefined> {
-    const whole = await this.#count(scope, range)
-    if (whole === undefined) return undefined
-    const parts = [whole]
-    const rowsEach = this.#rowsAWindow(rowsIn(whole))
-    const worth = Math.ceil(rowsIn(whole) / (PAGES_PER_TOTAL * this.#parts.pageRows))
-    for (let asked = 1; asked < Math.min(TOTALS_MAX, worth); asked += 1) {
-      const at = parts.reduce(
-        (best, part, index) => (rowsIn(part) > rowsIn(parts[best] as CountedRange) ? index : best),
-        0,
-      )
-      const fullest = parts[at] as CountedRange
-      if (!canSplit(fullest) || rowsIn(fullest) <= rowsEach) break
-      const middle = Math.floor((fullest.since + fullest.until) / 2) as Range['since']
-      const first = await this.#count(scope, { since: fullest.since, until: middle })
-      if (first === undefined) break
-      const rows = fullest.rows.map((each, axis) => Math.max(0, each - (first.rows[axis] ?? 0)))
-      parts.splice(at, 1, first, { since: middle, until: fullest.until, rows })
-    }
-    return parts
-  }
-
-  async #count(scope: string, range: Range): Promise<CountedRange | undefined> {
-    const { ask, declaration } = this.#parts
-    const config = this.#context.settings.reports[ask.report]
-    const currency = declaration.currency === undefined ? undefined : scope
-    const question: Question = { expand: [], filters: config.filters, currency }
-    const axes: Question[] = [
-      { ...question, window: range },
-      ...(config.askCreated && declaration.created !== undefined ? [{ ...question, created: range }] : []),
-    ]
-    const rows: number[] = []
-    for (const axis of axes) {
-      const { page } = await this.#reader.read(axis, 1)
-      if (page.envelope.totalCount === undefined) return undefined
-      rows.push(page.envelope.totalCount)
-    }
-    return { ...range, rows }
-  }
+  return { ...range, rows }
 }
 
 export interface BackfillPreview {

@@ -1,139 +1,30 @@
-/** Hands a pulled window to the process that owns the warehouse: its rows and a manifest, in a staging folder. */
+/**
+ * Pulls a window of a backfill without a warehouse, and loads it where the warehouse is open. In between, its rows and a
+ * manifest are in a staging folder.
+ */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { assert } from '../../errors.ts'
+import { type ReportName, reportOf } from '../../../schema/index.ts'
+import { assert, SyncError } from '../../errors.ts'
 import { PRIVATE_FILE, PRIVATE_FOLDER } from '../../folders.ts'
-import type { PagingProfile } from '../../plan/pagingProfile.ts'
-import type { CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
-import { type Segment, checkSegment, stagedMissing } from '../../staging/spool.ts'
-import type { ClosedWindow } from '../../warehouse/books/books.ts'
-import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/loadInput.ts'
-import type { Loader, SyncSettings } from '../context.ts'
-import { privacyTextOf } from '../privacy.ts'
-import type { ReportName } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
+import { isSameProfile, joinProfiles, type PagingProfile } from '../../plan/pagingProfile.ts'
+import { catalogFrom, type CatalogText } from '../../staging/catalog.ts'
+import { checkSegment, filesOf, type Segment, stagedMissing } from '../../staging/spool.ts'
+import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
+import type { BackfillLoad, LoadInput, LoadResult } from '../../warehouse/load/loadInput.ts'
+import type { SyncContext, SyncSettings, WalkContext } from '../context.ts'
+import { followersOf } from '../followers.ts'
+import { loadStaged } from '../intake.ts'
+import { loadRules, privacyTextOf } from '../privacy.ts'
+import { Reading } from '../walk/reading.ts'
+import { serviceClock } from '../walk/serviceClock.ts'
 
 /** A window whose manifest has another version is pulled again. */
 const VERSION = 3
 const MANIFEST = 'manifest.json'
-
-export interface PulledLoad {
-  readonly segment?: Omit<Segment, 'catalog'>
-  readonly closes: readonly ClosedWindow[]
-  readonly gone?: BackfillLoad['gone']
-}
-
-/** A window that was pulled and proven. Its rows are in files. All its values are plain and can be sent as JSON. */
-export interface PulledWindow {
-  readonly version: number
-  readonly ask: PullAsk
-  readonly directory: string
-  readonly catalog: CatalogText
-  readonly loads: readonly PulledLoad[]
-  readonly profile: PagingProfile
-  readonly pages: number
-  readonly rows: number
-}
-
-const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
-
-export class Handover implements Loader {
-  readonly numberMark: string
-  readonly #ask: PullAsk
-  readonly #staging: string
-  readonly #directory: string
-  readonly #loads: PulledLoad[] = []
-
-  constructor(staging: string, ask: PullAsk) {
-    this.numberMark = ask.numberMark
-    this.#ask = ask
-    this.#staging = staging
-    this.#directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
-  }
-
-  async load(input: LoadInput): Promise<LoadResult> {
-    assert(input.kind === 'backfill', 'only windows of backfills are handed over')
-    const { segment, closes, gone } = input
-    const number = this.#loads.length
-    const kept = segment === undefined ? {} : { segment: await this.#keep(segment, `segment-${number}.ndjson`) }
-    this.#loads.push({ ...kept, closes, ...(gone === undefined ? {} : { gone }) })
-    return { ...NO_COUNTS, loadId: number, rows: segment?.rows ?? 0, changes: [] }
-  }
-
-  /** Writes the manifest. After this, another process can load the window. */
-  async finish(
-    catalog: ObjectCatalog,
-    { profile, pages }: Pick<PulledWindow, 'profile' | 'pages'>,
-  ): Promise<PulledWindow> {
-    const pulled: PulledWindow = {
-      version: VERSION,
-      ask: this.#ask,
-      directory: this.#directory,
-      catalog: catalog.toText(),
-      loads: this.#loads,
-      profile,
-      pages,
-      rows: this.#loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0),
-    }
-    await mkdir(join(this.#staging, this.#directory), { recursive: true, mode: PRIVATE_FOLDER })
-    await writeFile(join(this.#staging, this.#directory, MANIFEST), JSON.stringify(pulled), { mode: PRIVATE_FILE })
-    return pulled
-  }
-
-  discard(): Promise<void> {
-    return rm(join(this.#staging, this.#directory), { recursive: true, force: true })
-  }
-
-  async #keep(segment: Segment, file: string): Promise<Omit<Segment, 'catalog'>> {
-    const { rows, bytes, rowBytesMax, pages, rejected } = segment
-    await mkdir(join(this.#staging, this.#directory), { recursive: true, mode: PRIVATE_FOLDER })
-    await this.#move(segment.file, file)
-    const collections = segment.collections.map((each, n) => ({ ...each, file: `${file}.${n}` }))
-    for (const [n, each] of segment.collections.entries()) await this.#move(each.file, `${file}.${n}`)
-    return { file, collections, rows, bytes, rowBytesMax, pages, rejected }
-  }
-
-  async #move(from: string, file: string): Promise<void> {
-    await rename(from, join(this.#staging, this.#directory, file)).catch((error: unknown) => {
-      throw (error as { code?: unknown }).code === 'ENOENT'
-        ? stagedMissing('rows that were just staged are gone', error)
-        : error
-    })
-  }
-}
-
-export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
-  const path = join(staging, basename(directory), MANIFEST)
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw stagedMissing(`the manifest ${path} is gone`, error)
-  })
-  const pulled = JSON.parse(text) as PulledWindow
-  if (pulled.version !== VERSION) throw stagedMissing(`${path} was written by another version of Tidemark`)
-  return pulled
-}
-
-const stagedFile = (staging: string, { directory }: PulledWindow, { file }: { file: string }): string =>
-  join(staging, basename(directory), basename(file))
-
-type StagedSegment = Omit<Segment, 'catalog'>
-
-export const stagedSegment = (staging: string, pulled: PulledWindow, segment: StagedSegment): StagedSegment => ({
-  ...segment,
-  file: stagedFile(staging, pulled, segment),
-  collections: segment.collections.map((each) => ({ ...each, file: stagedFile(staging, pulled, each) })),
-})
-
-export async function checkStaged(staging: string, pulled: PulledWindow): Promise<void> {
-  for (const { segment } of pulled.loads) {
-    if (segment === undefined) continue
-    await checkSegment(stagedSegment(staging, pulled, segment))
-  }
-}
-
-export const discardPulled = (staging: string, { directory }: Pick<PulledWindow, 'directory'>): Promise<void> =>
-  rm(join(staging, basename(directory)), { recursive: true, force: true })
 
 export interface PullAsk {
   readonly backfillId: string
@@ -150,6 +41,168 @@ export interface PullAsk {
   readonly numberMark: string
   readonly profile: PagingProfile
 }
+
+interface PulledLoad {
+  readonly segment: Omit<Segment, 'catalog'> | undefined
+  readonly closes: readonly ClosedWindow[]
+  readonly gone: BackfillLoad['gone']
+}
+
+/** A window that was pulled and proven. Its rows are in files. All its values are plain and can be sent as JSON. */
+export interface PulledWindow {
+  readonly version: number
+  readonly ask: PullAsk
+  readonly directory: string
+  readonly catalog: CatalogText
+  readonly loads: readonly PulledLoad[]
+  readonly profile: PagingProfile
+  readonly pages: number
+  readonly rows: number
+}
+
+/** Reads a window, in this process or in another process with the same staging directory. Rejects after an abort. */
+export type Pull = (ask: PullAsk, signal: AbortSignal) => Promise<PulledWindow>
+
+export type PullContext = Omit<WalkContext, 'warehouse' | 'fence'>
+
+export const pullHere =
+  (context: PullContext): Pull =>
+  (ask, signal) =>
+    pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
+
+const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0, rejected: 0 }
+
+/** Reads the window. Throws errors of the walk, and CONFIG_INVALID if the backfill was planned with other settings. */
+export async function pullWindow(given: PullContext, ask: PullAsk): Promise<PulledWindow> {
+  const { report, since, until, scope, profile } = ask
+  const { settings } = given
+  if (questionOf(settings, report) !== ask.question) throw settingsDiffer(report)
+  const directory = `pulled-${ask.backfillId}-${ask.number}-${randomUUID()}`
+  const folder = join(settings.staging, directory)
+  const loads: PulledLoad[] = []
+  const load = async (input: LoadInput): Promise<LoadResult> => {
+    assert(input.kind === 'backfill', 'only windows of backfills are handed over')
+    const { segment, closes, gone } = input
+    const loadId = loads.length
+    loads.push({ segment: segment && (await moveSegment(segment, folder, `segment-${loadId}.ndjson`)), closes, gone })
+    return { ...NO_COUNTS, loadId, rows: segment?.rows ?? 0, changes: [] }
+  }
+  const warehouse = { numberMark: ask.numberMark, load }
+  const context: WalkContext = { ...given, warehouse, fence: ask.fence, priority: 'behind' }
+  try {
+    const declaration = reportOf(report)
+    const config = settings.reports[report]
+    const window = { since, until, clock: await serviceClock(context, declaration, { currency: scope }) }
+    const reason = { kind: 'backfill' } as const
+    const plan = { declaration, config, scope, runId: ask.backfillId, window, profile, reason }
+    await using reading = new Reading(context, plan)
+    for await (const slice of reading.window({ since, until })) await reading.close(slice)
+    await reading.intake.commit()
+    const { pages, source } = reading
+    const catalog = reading.intake.catalog.toText()
+    const rows = loads.reduce((sum, { segment }) => sum + (segment?.rows ?? 0), 0)
+    const pulled = { version: VERSION, ask, directory, catalog, loads, profile: source.pages.profile, pages, rows }
+    await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
+    // After the manifest is written, another process can load the window.
+    await writeFile(join(folder, MANIFEST), JSON.stringify(pulled), { mode: PRIVATE_FILE })
+    return pulled
+  } catch (error) {
+    await discard(folder)
+    throw error
+  }
+}
+
+async function moveSegment(given: Segment, folder: string, file: string): Promise<Omit<Segment, 'catalog'>> {
+  const { catalog: _, ...segment } = given
+  await mkdir(folder, { recursive: true, mode: PRIVATE_FOLDER })
+  const collections = segment.collections.map((each, n) => ({ ...each, file: `${file}.${n}` }))
+  const moved = { ...segment, file, collections }
+  const names = filesOf(moved)
+  for (const [n, from] of filesOf(segment).entries())
+    await rename(from, join(folder, names[n] as string)).catch((error: unknown) => {
+      const isGone = (error as { code?: unknown }).code === 'ENOENT'
+      throw isGone ? stagedMissing('rows that were just staged are gone', error) : error
+    })
+  return moved
+}
+
+function settingsDiffer(report: ReportName): SyncError {
+  return new SyncError(
+    'CONFIG_INVALID',
+    `the configuration of ${report} differs from that of the process that started its backfill`,
+    {
+      report,
+      cure: `Give all workers the same page_size, expand flags, filters, ask_created, columns and hash key for ${report}, and restart them.`,
+    },
+  )
+}
+
+export async function readPulled(staging: string, directory: string): Promise<PulledWindow> {
+  const path = join(staging, basename(directory), MANIFEST)
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw stagedMissing(`the manifest ${path} is gone`, error)
+  })
+  const pulled = JSON.parse(text) as PulledWindow
+  if (pulled.version !== VERSION) throw stagedMissing(`${path} was written by another version of Tidemark`)
+  return pulled
+}
+
+/**
+ * Loads the window and removes its files, even after an error. The last load also stores that the window is `done`.
+ * Throws STAGED_MISSING, FENCED and errors of loads.
+ */
+export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
+  const { settings, warehouse, client, clock, signal } = context
+  const { report, numberMark, question } = pulled.ask
+  const folder = join(settings.staging, basename(pulled.directory))
+  try {
+    if (numberMark !== warehouse.numberMark) throw stagedMissing('it was pulled for another warehouse')
+    if (question !== questionOf(settings, report)) throw stagedMissing('it was pulled with another configuration')
+    const inputs = loadsOf(context, pulled, folder)
+    for (const { segment } of inputs) if (segment !== undefined) await checkSegment(segment)
+    for (const input of inputs) {
+      signal.throwIfAborted()
+      await loadStaged(warehouse, { ...input, now: clock.now(), serviceNow: client.serviceNow() })
+    }
+    await storeProfile(context, pulled)
+  } finally {
+    await discard(folder)
+  }
+}
+
+/** Stores the paging profile if this window has changed it. Otherwise commits nothing, because a commit takes time. */
+async function storeProfile({ warehouse, settings }: SyncContext, { ask, profile }: PulledWindow): Promise<void> {
+  const { report, fence } = ask
+  if (isSameProfile(joinProfiles(ask.profile, profile), ask.profile)) return
+  await warehouse.learnPagingProfile({ report, pageSize: settings.reports[report].pageSize, fence }, profile)
+}
+
+function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string) {
+  const { ask, loads, rows, pages } = pulled
+  const { backfillId, number, fence } = ask
+  const report = reportOf(ask.report)
+  const catalog = catalogFrom(report, pulled.catalog)
+  const inFolder = <F extends { readonly file: string }>(each: F): F => ({
+    ...each,
+    file: join(folder, basename(each.file)),
+  })
+  const followers = followersOf(ask.report, settings.reports)
+  const rules = loadRules(settings.reports[ask.report])
+  const ending = { closes: loads.flatMap(({ closes }) => closes), completes: { backfillId, number, rows, pages } }
+  return loads.map(({ segment, gone }, index) => ({
+    kind: 'backfill' as const,
+    report,
+    runId: backfillId,
+    fence,
+    followers,
+    rules,
+    gone,
+    segment: segment && { ...inFolder(segment), collections: segment.collections.map(inFolder), catalog },
+    ...(index === loads.length - 1 ? ending : { closes: [] }),
+  }))
+}
+
+const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
 /** Returns a hash of the settings for requests and privacy, because their filters may contain personal names. */
 export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
