@@ -1,6 +1,6 @@
 /** The parts of an entry in the list of commands, and the options that several commands have. */
 import { Option } from 'commander'
-import type { ExitCode, Shell } from './shell.ts'
+import type { Action } from './shell.ts'
 
 export interface CommandEntry {
   readonly name: string
@@ -8,8 +8,7 @@ export interface CommandEntry {
   readonly argument?: readonly [syntax: string, description: string]
   readonly options: readonly Option[]
   readonly examples: string
-  /** The action receives the shell, then the value of `argument` if the command has one, then the options. */
-  readonly action: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>
+  readonly action: () => Promise<Action<never, never>>
 }
 
 export const option = (flags: string, description: string): Option => new Option(flags, description)

@@ -15,12 +15,11 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     if (argument !== undefined) command.argument(...argument)
     for (const option of options) command.addOption(option)
     command.addHelpText('after', `\nExamples:\n${examples}`)
-    command.action(async (...given: unknown[]) => {
+    command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
       const configured = options.includes(CONFIG) && { config: await configOf(shell, file) }
-      const positional = argument === undefined ? [] : given.slice(0, 1)
       const run = await action()
-      done(await run(shell, ...([...positional, { ...own, ...configured }] as never[])))
+      done(await run(shell, { ...own, ...configured } as never, given as never))
     })
   }
 }

@@ -4,6 +4,7 @@ import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
 import type { Output } from './shell.ts'
+import { grouped } from '../words.ts'
 
 export { counted, duration, grouped } from '../words.ts'
 
@@ -16,17 +17,15 @@ export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 
 export interface Column {
   readonly head: string
+  /** Columns with numbers are always aligned to the right. */
   readonly align?: 'left' | 'right'
   /** On a narrow terminal, the table leaves out this column: always, or only if all its values are 0. */
   readonly narrow?: 'hide' | 'hide zeros'
 }
 
-const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) => [
-  edge,
-  `${edge}-mid`,
-  `${edge}-left`,
-  `${edge}-right`,
-])
+const EDGES = ['top', 'bottom', 'left', 'right'].flatMap((edge) =>
+  ['', '-mid', '-left', '-right'].map((end) => `${edge}${end}`),
+)
 const RULES_ONLY = { ...Object.fromEntries(EDGES.map((edge) => [edge, ''])), mid: '─', 'mid-mid': '──', middle: '  ' }
 
 /** Returns the number of characters that fit into a line. Files and pipes have no limit. */
@@ -34,17 +33,26 @@ export const widthOf = ({ isTerminal, columns }: Output): number => (isTerminal 
 
 /** Returns columns that a narrow table leaves out if all their values are 0. */
 export const zeroColumns = (...heads: readonly string[]): Column[] =>
-  heads.map((head) => ({ head, align: 'right', narrow: 'hide zeros' }))
+  heads.map((head) => ({ head, narrow: 'hide zeros' }))
 
 /**
  * Returns a table with headings, a rule and the rows. If it is wider than `width` characters, leaves out columns with
  * `narrow`, from the right. If it is still too wide, returns one line for each value.
  */
 export function table(
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
+  columns: readonly (string | Column)[],
+  rows: readonly (readonly (string | number)[])[],
   width: number = process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY,
 ): string {
+  const aligned = columns.map((column, index): Column => {
+    const align = rows.some((row) => typeof row[index] === 'number') ? 'right' : 'left'
+    return typeof column === 'string' ? { head: column, align } : { align, ...column }
+  })
+  const texts = rows.map((row) => row.map((cell) => (typeof cell === 'number' ? grouped(cell) : cell)))
+  return tableWithin(width, aligned, texts)
+}
+
+function tableWithin(width: number, columns: readonly Column[], rows: readonly (readonly string[])[]): string {
   const drawn = drawTable(columns, rows)
   if (drawn.split('\n').every((text) => text.length <= width)) return hasStates(columns) ? withColours(drawn) : drawn
   const hidden = columns.findLastIndex(
@@ -52,11 +60,8 @@ export function table(
       narrow === 'hide' || (narrow === 'hide zeros' && rows.every((row) => ['', '0'].includes(row[index] ?? ''))),
   )
   if (hidden === -1) return valueLines(columns, rows, width)
-  return table(
-    columns.toSpliced(hidden, 1),
-    rows.map((row) => row.toSpliced(hidden, 1)),
-    width,
-  )
+  const fewer = rows.map((row) => row.toSpliced(hidden, 1))
+  return tableWithin(width, columns.toSpliced(hidden, 1), fewer)
 }
 
 function drawTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string {
@@ -67,11 +72,7 @@ function drawTable(columns: readonly Column[], rows: readonly (readonly string[]
     style: { 'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true },
   })
   drawn.push(...rows.map((row) => [...row]))
-  return `${drawn
-    .toString()
-    .split('\n')
-    .map((text) => text.trimEnd())
-    .join('\n')}\n`
+  return `${drawn.toString().replaceAll(/ +$/gm, '')}\n`
 }
 
 /** Empty values have no line. A long value has several lines. */
@@ -103,9 +104,11 @@ const STATES = new RegExp(`^(\\S+ +)(${[...COLOURS.keys()].join('|')})(?= |$)`, 
 
 /** Colours the states in the second column. Output that is no terminal, and the variable NO_COLOR, switch colours off. */
 const withColours = (text: string): string =>
-  text.replaceAll(STATES, (_, start: string, state: string) => {
-    return `${start}${styleText(COLOURS.get(state) ?? 'dim', state, { stream: process.stdout })}`
-  })
+  text.replaceAll(
+    STATES,
+    (_, start: string, state: string) =>
+      start + styleText(COLOURS.get(state) ?? 'dim', state, { stream: process.stdout }),
+  )
 
 function wordLines(text: string, width: number): string[] {
   const lines: string[] = []
@@ -117,11 +120,12 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-export const leftColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head }))
-
-export const rightColumns = (...heads: readonly string[]): Column[] => heads.map((head) => ({ head, align: 'right' }))
-
-export const problemText = (subject: string, problem: Problem | undefined, state = 'failed'): string =>
+/** Returns an empty text if `problem` is undefined. */
+export const problemText = (
+  subject: string,
+  problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,
+  state = 'failed',
+): string =>
   problem === undefined
     ? ''
     : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`

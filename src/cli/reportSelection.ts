@@ -1,28 +1,37 @@
 /** Checks the reports that a command line names, and advises what to do about disabled reports. */
-import { isReportName, reportNames, type ReportName } from '../../schema/index.ts'
-import type { Config, OffReason } from '../config/config.ts'
+import { isReportName, reportNames, reportOf, type ReportName } from '../../schema/index.ts'
+import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns all reports if none is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
-export function selectReports(names: readonly string[], { reports }: Pick<Config, 'reports'>): readonly ReportName[] {
-  if (names.length === 0) return reportNames
-  const wanted = requireReportNames(names)
-  for (const report of wanted) {
+/** Returns `otherwise` if no report is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
+export function selectReports(
+  names: readonly string[],
+  { reports }: Pick<Config, 'reports'>,
+  otherwise: (report: ReportConfig) => boolean = () => true,
+): ReportName[] {
+  const selected = namedReports(names, (report) => otherwise(reports[report]))
+  for (const report of selected) {
     const { enabled, offReason } = reports[report]
-    if (!enabled) throw switchedOff(report, offReason)
+    if (names.length > 0 && !enabled) throw switchedOff(report, offReason)
   }
-  return reportNames.filter((report) => wanted.includes(report))
+  return selected
 }
 
-/** Throws REPORT_UNKNOWN with a similar name if a name is no report. */
-export function requireReportNames(names: readonly string[]): readonly ReportName[] {
-  return names.map((name) => {
-    if (isReportName(name)) return name
-    throw new SyncError('REPORT_UNKNOWN', `there is no report "${name}"${hint(name, reportNames)}`, {
-      cure: `Reports are: ${reportNames.join(', ')}.`,
-      data: { report: name },
-    })
+/** Returns whether a report can be compared with the service. Audit reports have no windows of their own. */
+export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
+  enabled && reportOf(name).perRecord === undefined
+
+/** Returns the named reports or, if none is named, those that `otherwise` selects. Throws REPORT_UNKNOWN. */
+export function namedReports(
+  names: readonly string[],
+  otherwise: (report: ReportName) => boolean = () => true,
+): ReportName[] {
+  const unknown = names.find((name) => !isReportName(name))
+  if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))
+  throw new SyncError('REPORT_UNKNOWN', `there is no report "${unknown}"${hint(unknown, reportNames)}`, {
+    cure: `Reports are: ${reportNames.join(', ')}.`,
+    data: { report: unknown },
   })
 }
 

@@ -1,5 +1,6 @@
 /** The process as a command sees it. `out` receives only results, so that a pipe contains no log or progress. */
 import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
 import type { Stop } from './stop.ts'
 
 export interface Output {
@@ -28,6 +29,19 @@ export interface Shell {
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void
+
+export interface CommandOptions {
+  readonly config: Config
+  readonly json?: boolean
+  readonly quiet?: boolean
+}
+
+/** What a command does. `given` is the value of its argument, such as the names of reports. */
+export type Action<Options = CommandOptions, Given = readonly string[]> = (
+  shell: Shell,
+  options: Options,
+  given: Given,
+) => Promise<ExitCode>
 
 const COLUMNS_ELSEWHERE = 200
 

@@ -1,18 +1,7 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
-import {
-  type Column,
-  counted,
-  duration,
-  grouped,
-  leftColumns,
-  line,
-  rightColumns,
-  table,
-  wholeSeconds,
-  zeroColumns,
-} from './layout.ts'
+import { counted, duration, grouped, line, table, wholeSeconds, zeroColumns } from './layout.ts'
 import { offCureLines } from './reportSelection.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'
@@ -22,14 +11,16 @@ import type { Standing } from '../status/standing.ts'
 type Span = ScopeCoverage['covered'][number]
 type ReadingAgain = NonNullable<ScopeCoverage['reading_again']>
 
-const COLUMNS: readonly Column[] = [
-  ...leftColumns('report', 'state', 'mark'),
-  ...rightColumns('lag'),
+const COLUMNS = [
+  'report',
+  'state',
+  'mark',
+  { head: 'lag', align: 'right' },
   { head: 'last run', narrow: 'hide' },
-  ...rightColumns('rows'),
-  { head: 'deleted', align: 'right', narrow: 'hide' },
+  'rows',
+  { head: 'deleted', narrow: 'hide' },
   ...zeroColumns('rejected', 'misfits'),
-]
+] as const
 
 export function standingsText(standings: readonly Standing[], settings: Config['reports'], width: number): string {
   const rows = standings.map(({ report, state, mark, lag_seconds: lag, last_run: lastRun, ...figures }) => [
@@ -38,7 +29,10 @@ export function standingsText(standings: readonly Standing[], settings: Config['
     wholeSeconds(mark),
     lag === null ? '' : duration(Math.max(0, lag * 1_000)),
     wholeSeconds(lastRun),
-    ...[figures.rows, figures.deleted, figures.rejected, figures.misfits].map(grouped),
+    figures.rows,
+    figures.deleted,
+    figures.rejected,
+    figures.misfits,
   ])
   const notes = standings.flatMap(({ report, state, not_running_because: because, error }) => {
     if (because !== null) {

@@ -1,100 +1,99 @@
-/** Opens log, progress and traces for a command. If the command runs here, its log is stored for `tidemark logs`. */
+/** Performs a command's operation, with log, progress and traces, and prints its answer. */
 import { logOutcome } from '../../jobs/runs/runs.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
-import type { Config } from '../config/config.ts'
 import { minusMs } from '../instant.ts'
 import { createLog } from '../log.ts'
 import { observedBy } from '../observe.ts'
-import type { ActingRequest, AnswerOf, OperationEvent, Progress } from '../operations/contract.ts'
-import { perform, type Surroundings } from '../operations/perform.ts'
+import {
+  type ActingRequest,
+  type AnswerOf,
+  errorFrom,
+  type OperationEvent,
+  type Progress,
+} from '../operations/contract.ts'
+import { perform, type Place, type Surroundings } from '../operations/perform.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
+import { onAbort } from '../signals.ts'
 import { guardSecrets } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
-import type { ProgressView } from './progress.ts'
-import type { Shell } from './shell.ts'
-import { type OutputOptions, openOutputs } from './commandOutput.ts'
+import { type CommandResult, openOutputs, print } from './commandOutput.ts'
+import { problemText } from './layout.ts'
+import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
-export interface CommandSettings {
-  readonly config: Config
-  readonly output: OutputOptions
-  readonly onBegin?: (where: 'worker' | 'here') => void
+interface PerformSettings<R extends ActingRequest> extends CommandOptions {
+  readonly request: R
+  readonly onBegin?: (place: Place) => void
   readonly onProgress?: (progress: Progress) => void
 }
 
 const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it is.'
 
-/** Throws the errors of `perform`. */
-export function performFor<R extends ActingRequest>(
+/**
+ * Performs an operation, and prints the result that `resultOf` returns, and a failed publication. A command without
+ * `--json` returns only a text. Then a failed publication is thrown. Throws the errors of `perform`, too.
+ */
+export async function performAndPrint<R extends ActingRequest>(
   shell: Shell,
-  settings: CommandSettings,
-  request: R,
-): Promise<AnswerOf<R['do']>> {
-  const { clock, stop } = shell
-  const { config, onBegin, onProgress } = settings
-  return perform(request, {
-    config,
-    clock,
-    signal: stop.signal,
-    begin: async (where) => {
-      onBegin?.(where)
-      const around = where === 'here' ? await ownSurroundings(shell, settings) : inWorker(shell, settings)
-      const tell = (event: OperationEvent) => {
-        if ('progress' in event) onProgress?.(event.progress)
-        // Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary.
-        if ('progress' in event || request.do === 'sync') around.tell(event)
-      }
-      return { ...around, tell }
-    },
+  settings: PerformSettings<R>,
+  resultOf: (answer: AnswerOf<R['do']>) => CommandResult | string,
+): Promise<ExitCode> {
+  const { request, config, onBegin, onProgress } = settings
+  const begin = async (place: Place): Promise<Surroundings> => {
+    onBegin?.(place)
+    const around = await openSurroundings(shell, settings, place)
+    const tell = (event: OperationEvent) => {
+      if ('progress' in event) onProgress?.(event.progress)
+      // Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary.
+      if ('progress' in event || request.do === 'sync') around.tell(event)
+    }
+    return { ...around, tell }
+  }
+  const answer = await perform(request, { config, clock: shell.clock, signal: shell.stop.signal, begin })
+  const { publishError } = answer
+  const result = resultOf(answer)
+  if (typeof result === 'string') {
+    shell.out.write(result)
+    if (publishError !== undefined) throw errorFrom(publishError)
+    return 0
+  }
+  const { failed = false, document, text } = result
+  return print(shell, settings, {
+    failed: failed || publishError !== undefined,
+    document: { ...document, publish_error: publishError },
+    text: (width) => `${text(width)}${problemText('published copy', publishError)}`,
   })
 }
 
-function inWorker(shell: Shell, { output }: CommandSettings): Surroundings {
-  const elsewhere = shell.stop.replaceMessage(GOES_ON)
-  const { log, view } = openOutputs(shell, output)
-  clearOnStop(shell, view)
-  return {
-    log,
-    tell: (event) => show(view, event),
-    onEnded: () => undefined,
-    [Symbol.asyncDispose]: async () => {
-      view[Symbol.dispose]()
-      elsewhere[Symbol.dispose]()
-    },
-  }
-}
-
-/** Closing waits until all traces are sent and all log lines are written. */
-async function ownSurroundings(shell: Shell, { config, output }: CommandSettings): Promise<Surroundings> {
-  const { clock, env } = shell
+/** If the command runs here, its log is stored for `tidemark logs`. Closing waits until all traces are sent. */
+async function openSurroundings(shell: Shell, options: CommandOptions, place: Place): Promise<Surroundings> {
+  const { clock, env, stop } = shell
+  const { config, json = false } = options
+  await using opening = new AsyncDisposableStack()
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
-  const keep = (line: string) => runLogs.take(line)
-  const { log, view } = openOutputs(shell, output, keep)
-  clearOnStop(shell, view)
+  // Without a worker, only commands delete old log files. They do so at most once an hour.
+  opening.defer(async () => {
+    if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
+  })
+  const keep = place === 'here' ? (line: string) => runLogs.take(line) : undefined
+  const { log, view } = openOutputs(shell, options, keep)
   const silent = createLog({ level: 'silent', keep })
   for (const each of [log, silent]) guardSecrets(config, each)
-  const tracing = await openTracing({ env, version: version(), log })
-  const traced = tracing === undefined ? [] : [tracing.observe]
+  const tracing = place === 'here' ? await openTracing({ env, version: version(), log }) : undefined
+  if (place === 'worker') opening.use(stop.replaceMessage(GOES_ON))
+  opening.use(tracing)
+  opening.use(view)
+  opening.use(onAbort(stop.signal, () => view[Symbol.dispose]()))
+  const opened = opening.move()
   return {
     log,
-    observe: observedBy(...traced, loggingWork(log, clock)),
-    tell: (event) => show(view, event),
+    observe: observedBy(...(tracing === undefined ? [] : [tracing.observe]), loggingWork(log, clock)),
+    tell: (event) => ('progress' in event ? view.onProgress(event.progress) : view.onOutcome(event.outcome)),
     // With `--json`, the progress view has already logged the outcomes of a sync, so they are not logged again.
     onEnded: (kind, outcome) => {
-      if (output.json !== true) logOutcome(silent, kind, outcome)
+      if (!json) logOutcome(silent, kind, outcome)
       else if (kind !== 'incremental') logOutcome(log, kind, outcome)
     },
-    [Symbol.asyncDispose]: async () => {
-      view[Symbol.dispose]()
-      await tracing?.[Symbol.asyncDispose]()
-      // Without a worker, only commands delete old log files. They do so at most once an hour.
-      if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
-    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   }
 }
-
-const clearOnStop = ({ stop }: Shell, view: ProgressView): void =>
-  stop.signal.addEventListener('abort', () => view[Symbol.dispose](), { once: true })
-
-const show = (view: ProgressView, event: OperationEvent): void =>
-  'progress' in event ? view.onProgress(event.progress) : view.onOutcome(event.outcome)

@@ -1,4 +1,4 @@
-/** Decides which process executes an operation: the worker that owns the warehouse, or the calling process. */
+/** Executes an operation in the worker that owns the warehouse or, without a worker, in the calling process. */
 import { hostname, userInfo } from 'node:os'
 import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
@@ -17,12 +17,15 @@ export interface Surroundings extends AsyncDisposable {
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }
 
+/** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
+export type Place = 'worker' | 'here'
+
 export interface PerformOptions {
   readonly config: Config
   readonly clock: Clock
   /** If a worker executes the operation, the signal ends only the wait for its answer. */
   readonly signal: AbortSignal
-  readonly begin: (where: 'worker' | 'here') => Promise<Surroundings>
+  readonly begin: (place: Place) => Promise<Surroundings>
 }
 
 /** Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */

@@ -117,7 +117,7 @@ it('lines of runs that this user may not read are not taken for lines that were 
     env.TIDEMARK_WAREHOUSE = './warehouse.duckdb'
     const config = await loadConfig(shell)
     ${GIVE_UP}
-    const told = await logs(shell, 'events', { config }).then(() => 'nothing', ({ code, message }) => ({ code, message }))
+    const told = await logs(shell, { config }, 'events').then(() => 'nothing', ({ code, message }) => ({ code, message }))
     console.log(JSON.stringify(told))`)
   await handOver(kept, 0o700)
   expect(JSON.parse(said)).toEqual({

@@ -1,30 +1,17 @@
 /** `tidemark backfill`: reads ranges again and prints a summary. With `--dry-run`, only prints a plan. */
 import { formatInstant, type Instant } from '../../instant.ts'
 import type { AnswerOf, Progress } from '../../operations/contract.ts'
+import type { Place } from '../../operations/perform.ts'
 import { planBackfills } from '../../operations/planBackfills.ts'
-import type { BackfillOutcome } from '../../sync/backfill/backfillEnd.ts'
 import type { BackfillPreview } from '../../sync/backfill/backfillPlan.ts'
 import { checkRange } from '../../sync/backfill/backfillRequest.ts'
 import type { BookedWindow, PlannedWindow } from '../../warehouse/books/backfills.ts'
-import { type CommandOptions, openOutputs, print } from '../commandOutput.ts'
-import {
-  type Column,
-  counted,
-  grouped,
-  leftColumns,
-  line,
-  problemText,
-  publishedText,
-  rightColumns,
-  table,
-  timeText,
-  zeroColumns,
-  widthOf,
-} from '../layout.ts'
+import { openOutputs, print } from '../commandOutput.ts'
+import { counted, grouped, line, problemText, publishedText, table, timeText, zeroColumns } from '../layout.ts'
 import { windowsText } from '../progress.ts'
 import { selectReports } from '../reportSelection.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { performFor } from '../surroundings.ts'
+import type { Action, CommandOptions } from '../shell.ts'
+import { performAndPrint } from '../surroundings.ts'
 
 export interface BackfillOptions extends CommandOptions {
   readonly from?: Instant
@@ -32,8 +19,8 @@ export interface BackfillOptions extends CommandOptions {
   readonly dryRun?: boolean
 }
 
-export async function backfill(shell: Shell, names: readonly string[], options: BackfillOptions): Promise<ExitCode> {
-  const { config, from, to, dryRun = false, ...output } = options
+export const backfill: Action<BackfillOptions> = async (shell, options, names) => {
+  const { config, from, to, dryRun = false, json = false } = options
   const { clock, stop } = shell
   const backfills = selectReports(names, config).map((report) => ({ report, from, to }))
   const now = clock.now()
@@ -42,27 +29,22 @@ export async function backfill(shell: Shell, names: readonly string[], options: 
     checkRange({ report, from: from ?? start, to: to ?? now }, { start, now })
   }
   if (dryRun) {
-    const { log } = openOutputs(shell, output)
+    const { log } = openOutputs(shell, options)
     const plans = await planBackfills(backfills, { config, clock, signal: stop.signal, log })
-    const { json = false } = output
-    return print(shell, { json }, { failed: false, document: () => planDocument(plans), text: () => planText(plans) })
+    return print(shell, { json }, { document: planDocument(plans), text: (width) => planText(plans, width) })
   }
   let last: Progress | undefined
   let isHere = true
-  const settings = {
-    config,
-    output,
-    onBegin: (where: 'worker' | 'here') => (isHere = where === 'here'),
-    onProgress: (progress: Progress) => (last = progress),
-  }
-  const answer = await performFor(shell, settings, { do: 'backfill', backfills }).catch((error: unknown) => {
-    if (stop.signal.aborted && isHere && output.json !== true) shell.err.write(howToContinue(last))
+  const onBegin = (place: Place) => (isHere = place === 'here')
+  const onProgress = (progress: Progress) => (last = progress)
+  const settings = { ...options, request: { do: 'backfill', backfills } as const, onBegin, onProgress }
+  return performAndPrint(shell, settings, ({ ends, published }) => ({
+    failed: ends.some(({ ended }) => ended?.state !== 'done'),
+    document: { backfills: ends.map(endDocument), published: published?.path ?? null },
+    text: (width) => `${endsText(ends, width)}${published === undefined ? '' : `\n${publishedText(published)}`}`,
+  })).catch((error: unknown) => {
+    if (stop.signal.aborted && isHere && !json) shell.err.write(howToContinue(last))
     throw error
-  })
-  return print(shell, output, {
-    failed: hasFailed(answer),
-    document: () => summaryDocument(answer),
-    text: () => summaryText(answer, widthOf(shell.out)),
   })
 }
 
@@ -71,44 +53,38 @@ function howToContinue({ report, backfillId, windows }: Partial<Progress> = {}):
   return `${report}: ${windowsText(windows)} done; the same command goes on with backfill ${backfillId}\n`
 }
 
-type BackfillAnswer = AnswerOf<'backfill'>
+type BackfillEnd = AnswerOf<'backfill'>['ends'][number]
 
-const hasFailed = ({ ends, publishError }: BackfillAnswer): boolean =>
-  publishError !== undefined || ends.some(({ ended }) => ended?.state !== 'done')
-
-const COLUMNS: readonly Column[] = [
-  ...leftColumns('report', 'state', 'from', 'to'),
-  ...rightColumns('windows'),
+const COLUMNS = [
+  'report',
+  'state',
+  'from',
+  'to',
+  { head: 'windows', align: 'right' },
   ...zeroColumns('failed'),
-  { head: 'pages', align: 'right', narrow: 'hide' },
-  ...rightColumns('rows read', 'new', 'changed'),
+  { head: 'pages', narrow: 'hide' },
+  'rows read',
+  'new',
+  'changed',
   ...zeroColumns('deleted', 'rejected'),
-]
+] as const
 
-function summaryText({ ends, published, publishError }: BackfillAnswer, width: number): string {
+function endsText(ends: readonly BackfillEnd[], width: number): string {
   const rows = ends.map(({ report, ended }) => {
     if (ended === undefined) return [report, 'failed', ...COLUMNS.slice(2).map(() => '')]
     const { range, figures, state } = ended
-    const { done, windows, failed, pages, inserted, updated, deleted, rejected } = figures
-    const numbers = [failed, pages, figures.rows, inserted, updated, deleted, rejected].map(grouped)
-    return [
-      report,
-      state,
-      timeText(range.since),
-      timeText(range.until),
-      `${grouped(done)}/${grouped(windows)}`,
-      ...numbers,
-    ]
+    const { done, windows, failed, pages, rows, inserted, updated, deleted, rejected } = figures
+    const progress = `${grouped(done)}/${grouped(windows)}`
+    const numbers = [failed, pages, rows, inserted, updated, deleted, rejected]
+    return [report, state, timeText(range.since), timeText(range.until), progress, ...numbers]
   })
-  const parts = [table(COLUMNS, rows, width), ends.flatMap(failureLines).join('')]
-  if (published !== undefined) parts.push(publishedText(published))
-  parts.push(problemText('published copy', publishError))
-  return parts.filter((part) => part !== '').join('\n')
+  const failures = ends.flatMap(failureLines).join('')
+  return `${table(COLUMNS, rows, width)}${failures === '' ? '' : `\n${failures}`}`
 }
 
 const FAILURES_SHOWN = 5
 
-function failureLines({ report, ended, error }: BackfillAnswer['ends'][number]): string[] {
+function failureLines({ report, ended, error }: BackfillEnd): string[] {
   if (ended === undefined) return [problemText(report, error)]
   if (ended.state === 'done') return []
   const shown = ended.failures.slice(0, FAILURES_SHOWN).map((window) => `${report} ${failedText(window)}\n`)
@@ -129,18 +105,14 @@ function failedText({ number, scope, since, until, errorCode, error }: BookedWin
   return `window ${number} (${where}) failed: ${line(error ?? '')} (${errorCode ?? 'UNEXPECTED'})`
 }
 
-const summaryDocument = ({ ends, published, publishError }: BackfillAnswer): object => ({
-  backfills: ends.map(({ report, ended, error }) => ({
-    report,
-    ...(ended === undefined ? { state: 'failed' } : outcomeDocument(ended)),
-    ...(ended === undefined && error && { error: { code: error.code, message: error.message, cure: error.cure } }),
-  })),
-  published: published?.path ?? null,
-  publish_error: publishError,
-})
-
-function outcomeDocument({ backfillId, state, range, figures, failures }: BackfillOutcome): object {
+function endDocument({ report, ended, error }: BackfillEnd): object {
+  if (ended === undefined) {
+    const { code, message, cure } = error ?? {}
+    return { report, state: 'failed', error: error && { code, message, cure } }
+  }
+  const { backfillId, state, range, figures, failures } = ended
   return {
+    report,
     backfill_id: backfillId,
     state,
     from: formatInstant(range.since),
@@ -154,25 +126,22 @@ function outcomeDocument({ backfillId, state, range, figures, failures }: Backfi
     changed: figures.updated,
     deleted: figures.deleted,
     rejected: figures.rejected,
-    failures: failures.map(({ number, scope, since, until, errorCode, error }) => ({
-      window: number,
-      scope,
-      from: formatInstant(since),
-      to: formatInstant(until),
-      code: errorCode,
-      message: error,
-    })),
+    failures: failures.map((window) => ({ ...placeOf(window), code: window.errorCode, message: window.error })),
   }
 }
 
-const PLAN_COLUMNS: readonly Column[] = [
-  ...rightColumns('window'),
-  ...leftColumns('from', 'to', 'scope'),
-  ...rightColumns('rows to read', 'requests'),
-]
+const placeOf = ({ number, scope, since, until }: BookedWindow | PlannedWindow) => ({
+  window: number,
+  scope,
+  from: formatInstant(since),
+  to: formatInstant(until),
+})
+
+const PLAN_FIGURES = ['rows to read', 'requests'].map((head) => ({ head, align: 'right' as const }))
+const PLAN_COLUMNS = ['window', 'from', 'to', 'scope', ...PLAN_FIGURES]
 const WINDOWS_SHOWN = 20
 
-function planText(plans: readonly BackfillPreview[]): string {
+function planText(plans: readonly BackfillPreview[], width: number): string {
   const parts = plans.map(({ named, windows, requests, planning }) => {
     const { report, backfillId, goesOn } = named
     const what = goesOn
@@ -180,7 +149,7 @@ function planText(plans: readonly BackfillPreview[]): string {
       : counted(windows.length, 'window')
     const more = windows.length - WINDOWS_SHOWN
     const note = more > 0 ? `… and ${counted(more, 'older window')}; --json lists all\n` : ''
-    const shown = table(PLAN_COLUMNS, windows.slice(0, WINDOWS_SHOWN).map(planRow))
+    const shown = table(PLAN_COLUMNS, windows.slice(0, WINDOWS_SHOWN).map(planRow), width)
     const ofThem = planning > 0 ? `, ${grouped(planning)} of them to plan it` : ''
     const about = windows.some(({ plannedRows }) => plannedRows === undefined) ? 'at least' : 'about'
     return `${report}: ${what}, ${about} ${counted(requests, 'request')}${ofThem}\n${shown}${note}`
@@ -188,13 +157,13 @@ function planText(plans: readonly BackfillPreview[]): string {
   return `${parts.join('\n')}\nnothing was written: this was a dry run\n`
 }
 
-const planRow = ({ number, since, until, scope, plannedRows, plannedRequests }: PlannedWindow): string[] => [
-  grouped(number),
+const planRow = ({ number, since, until, scope, plannedRows, plannedRequests }: PlannedWindow) => [
+  number,
   timeText(since),
   timeText(until),
   scope,
-  plannedRows === undefined ? 'unknown' : grouped(plannedRows),
-  plannedRows === undefined ? `${grouped(plannedRequests)} or more` : grouped(plannedRequests),
+  plannedRows ?? 'unknown',
+  plannedRows === undefined ? `${grouped(plannedRequests)} or more` : plannedRequests,
 ]
 
 const planDocument = (plans: readonly BackfillPreview[]): object => ({
@@ -206,13 +175,10 @@ const planDocument = (plans: readonly BackfillPreview[]): object => ({
     ...(named.goesOn && { backfill_id: named.backfillId }),
     requests,
     planning_requests: planning,
-    windows: windows.map(({ number, since, until, scope, plannedRows, plannedRequests }) => ({
-      window: number,
-      scope,
-      from: formatInstant(since),
-      to: formatInstant(until),
-      rows: plannedRows ?? null,
-      requests: plannedRequests,
+    windows: windows.map((window) => ({
+      ...placeOf(window),
+      rows: window.plannedRows ?? null,
+      requests: window.plannedRequests,
     })),
   })),
 })

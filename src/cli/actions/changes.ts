@@ -5,10 +5,9 @@ import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { type Changes, openChanges } from '../../operations/readChanges.ts'
 import { type Cursor, isCursor, START } from '../../warehouse/books/cursor.ts'
-import type { CommandOptions } from '../commandOutput.ts'
-import { requireReportNames } from '../reportSelection.ts'
+import { namedReports } from '../reportSelection.ts'
 import { csvPrinter } from '../results.ts'
-import type { ExitCode, Shell } from '../shell.ts'
+import type { Action, CommandOptions, Shell } from '../shell.ts'
 import { outputOf, writeResult } from './query.ts'
 
 export interface ChangesOptions extends CommandOptions {
@@ -22,9 +21,9 @@ export interface ChangesOptions extends CommandOptions {
 
 const LOOK_EVERY_MS = 2_000
 
-export async function changes(shell: Shell, names: readonly string[], options: ChangesOptions): Promise<ExitCode> {
+export const changes: Action<ChangesOptions> = async (shell, options, names) => {
   const { config, format, children = false, follow = false, cursorFile = '' } = options
-  const reports = requireReportNames(names)
+  const reports = namedReports(names)
   const output = outputOf(options)
   if (format !== 'json' && (reports.length > 1 || children || (follow && format === 'parquet'))) {
     throw new SyncError('USAGE_INVALID', `${format} has the changes of one table, and parquet cannot be followed`, {

@@ -5,9 +5,8 @@ import { type Finding, findingsText, hasFailed, ok, warn, fail } from '../check/
 import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
 import { clientOf, openWarehouse } from '../../wiring/openContext.ts'
-import { widthOf } from '../layout.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../commandOutput.ts'
+import type { Action, CommandOptions, Shell } from '../shell.ts'
+import { print } from '../commandOutput.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 import type { Config, ReceiverConfig } from '../../config/config.ts'
 import { CONSOLE_TOKEN } from '../../config/environment.ts'
@@ -31,8 +30,8 @@ const ATTEMPTS_MAX = 2
 
 type CheckOptions = CommandOptions & { readonly notify?: boolean }
 
-export async function check(shell: Shell, { config, json = false, notify = false }: CheckOptions): Promise<ExitCode> {
-  const { out, clock, stop } = shell
+export const check: Action<CheckOptions> = async (shell, { config, json = false, notify = false }) => {
+  const { clock, stop } = shell
   await using client = clientOf(config, {
     clock,
     log: createLog({ level: logLevelOf(shell.env, 'error') }),
@@ -51,11 +50,10 @@ export async function check(shell: Shell, { config, json = false, notify = false
     ...(await checkReceivers(config, shell, notify)),
   ]
   findings.push(...(await resumeReadable(shell, config, findings)))
-  if (json) {
-    const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
-    out.write(`${JSON.stringify({ ok: !hasFailed(findings), checks }, undefined, 2)}\n`)
-  } else out.write(findingsText(findings, widthOf(out)))
-  return hasFailed(findings) ? 1 : 0
+  const failed = hasFailed(findings)
+  const checks = findings.map(({ verdict, ...rest }) => ({ ...rest, result: verdict }))
+  const text = (width: number) => findingsText(findings, width)
+  return print(shell, { json }, { failed, document: { ok: !failed, checks }, text })
 }
 
 /** A worker that cannot start the console is only a warning, because all commands work without a console. */

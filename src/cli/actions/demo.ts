@@ -8,19 +8,18 @@ import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { startSandbox, type World, type WorldChange } from '../../sandbox/server.ts'
 import { configText, makeChanges, questionsOf, SUBJECTS } from '../demo/story.ts'
 import { startWorker } from '../demo/worker.ts'
-import { counted, duration, grouped, table } from '../layout.ts'
+import { counted, duration, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import { tablePrinter } from '../results.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import type { AnswerOf } from '../../operations/contract.ts'
+import type { Action, Shell } from '../shell.ts'
+import { errorFrom } from '../../operations/contract.ts'
 import type { WorkerConnection } from '../../operations/worker.ts'
-import { failuresText, hasFailed } from './sync.ts'
 
 const FOLDER = 'data/demo'
 const ROWS = 300
 const TOKEN_BYTES = 12
 
-export async function demo(shell: Shell, { keep = false }: { readonly keep?: boolean }): Promise<ExitCode> {
+export const demo: Action<{ readonly keep?: boolean }> = async (shell, { keep = false }) => {
   const { out } = shell
   const folder = path.join(shell.cwd, FOLDER)
   if (!keep) await removeOldFiles(folder)
@@ -36,8 +35,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   out.write(`Its console is at ${worker.console}, with the token ${token}, while the demo runs.\n\n`)
   // The worker may have loaded rows before this sync. So the printed table counts the rows of all loads.
   const startedMs = shell.clock.monotonicMs()
-  const first = await syncAll(shell, worker.connection)
-  if (hasFailed(first)) return failed(shell, first)
+  await syncAll(shell, worker.connection)
   out.write(tableOf(await readSince(config, 0)))
   out.write(`All eight reports in ${duration(shell.clock.monotonicMs() - startedMs)}.\n\n`)
   out.write(await tablesText(config))
@@ -48,8 +46,7 @@ export async function demo(shell: Shell, { keep = false }: { readonly keep?: boo
   out.write(changed.map((each) => `${changeText(each)}\n`).join(''))
 
   out.write(heading('4. The worker reads only what changed'))
-  const second = await syncAll(shell, worker.connection)
-  if (hasFailed(second)) return failed(shell, second)
+  await syncAll(shell, worker.connection)
   const changes = await readSince(config, before)
   const moved = changes.filter(({ inserted, updated, deleted }) => inserted + updated + deleted > 0)
   out.write(`${tableOf(changes)}${counted(moved.length, 'report')} changed.\n`)
@@ -89,12 +86,12 @@ async function configure(folder: string, url: string, token: string): Promise<Co
   return loadConfig({ file: 'tidemark.yaml', cwd: folder, env: {} })
 }
 
-const syncAll = ({ stop }: Shell, worker: WorkerConnection) =>
-  worker.ask({ do: 'sync', reports: [...reportNames] }, { by: 'demo', tell: () => undefined, signal: stop.signal })
-
-function failed({ out }: Shell, summary: AnswerOf<'sync'>): ExitCode {
-  out.write(failuresText(summary))
-  return 1
+/** Throws the error of the first report that has failed. */
+async function syncAll({ stop }: Shell, worker: WorkerConnection): Promise<void> {
+  const caller = { by: 'demo', tell: () => undefined, signal: stop.signal }
+  const { outcomes, publishError } = await worker.ask({ do: 'sync', reports: [...reportNames] }, caller)
+  const problem = outcomes.find(({ error }) => error !== undefined)?.error ?? publishError
+  if (problem !== undefined) throw errorFrom(problem)
 }
 
 async function tablesText(config: Config): Promise<string> {
@@ -104,19 +101,14 @@ async function tablesText(config: Config): Promise<string> {
   )
   const counts = tables.map(({ name }) => `SELECT '${name}' AS name, count(*) AS rows FROM main."${name}"`)
   const rows = await copy.rows<{ name: string; rows: number }>(`${counts.join(' UNION ALL ')} ORDER BY name`)
-  return table(
-    [{ head: 'table' }, { head: 'rows', align: 'right' }],
-    rows.map(({ name, rows }) => [name, grouped(rows)]),
-  )
+  const cells = rows.map(({ name, rows }) => [name, rows])
+  return table(['table', 'rows'], cells)
 }
 
 async function changeRows(world: World, config: Config): Promise<readonly WorldChange[]> {
   await using copy = await openPublished(config)
-  const subjects = await copy.rows<{ event_id: number }>(SUBJECTS)
-  return makeChanges(
-    world,
-    subjects.map(({ event_id }) => event_id),
-  )
+  const subjects = (await copy.rows<{ event_id: number }>(SUBJECTS)).map((event) => event.event_id)
+  return makeChanges(world, subjects)
 }
 
 const DONE: Readonly<Record<string, string>> = {
@@ -154,11 +146,8 @@ async function readSince(config: Config, load: number): Promise<ReportLoads[]> {
 }
 
 function tableOf(read: readonly ReportLoads[]): string {
-  const heads = ['pages', 'rows read', 'new', 'changed', 'deleted'] as const
-  return table(
-    [{ head: 'report' }, ...heads.map((head) => ({ head, align: 'right' as const }))],
-    read.map((each) => [each.report, grouped(each.pages), ...FIGURES.map((figure) => grouped(each[figure]))]),
-  )
+  const rows = read.map((each) => [each.report, each.pages, ...FIGURES.map((figure) => each[figure])])
+  return table(['report', 'pages', 'rows read', 'new', 'changed', 'deleted'], rows)
 }
 
 const FIGURES = ['rows', 'inserted', 'updated', 'deleted'] as const

@@ -25,7 +25,7 @@ import {
 } from '../init/files.ts'
 import { clientOf } from '../../wiring/openContext.ts'
 import { widthOf } from '../layout.ts'
-import type { ExitCode, Shell } from '../shell.ts'
+import type { Action, Shell } from '../shell.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
 
 export interface InitOptions extends InitSettings {
@@ -33,7 +33,7 @@ export interface InitOptions extends InitSettings {
   readonly try?: boolean
 }
 
-export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
+export const init: Action<InitOptions> = async (shell, options) => {
   const { out, cwd } = shell
   await refuseToReplace(shell, options)
   const tested = await tryOut(shell, await answersOf(shell, options), options)

@@ -1,17 +1,15 @@
 /** `tidemark logs`: prints the log lines of one run, from the files next to the warehouse. */
 import { access, constants } from 'node:fs/promises'
-import { reportNames } from '../../../schema/index.ts'
+import { isReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { isThere, ownFileRefused } from '../../folders.ts'
 import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../commandOutput.ts'
+import type { Action, CommandOptions } from '../shell.ts'
 
-export async function logs(shell: Shell, name: string, { config, json = false }: CommandOptions): Promise<ExitCode> {
+export const logs: Action<CommandOptions, string> = async (shell, { config, json = false }, name) => {
   const directory = runLogsOf(config.warehouse)
   if (isThere(directory)) await requireReadable(directory)
-  const isReport = reportNames.some((report) => report === name)
-  const runId = isReport ? await lastRunOf(directory, name) : name
+  const runId = isReportName(name) ? await lastRunOf(directory, name) : name
   const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
   if (lines.length === 0) throw noLines(name, directory)
   shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))

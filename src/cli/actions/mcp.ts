@@ -4,10 +4,9 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { mcpServer } from '../../reader/mcpServer.ts'
 import { openReader } from '../../reader/reader.ts'
 import { version } from '../../wiring/version.ts'
-import type { CommandOptions } from '../commandOutput.ts'
-import type { ExitCode, Shell } from '../shell.ts'
+import type { Action } from '../shell.ts'
 
-export async function mcp({ stop, err }: Shell, { config }: CommandOptions): Promise<ExitCode> {
+export const mcp: Action = async ({ stop, err }, { config }) => {
   stop.endsWell()
   await using reader = openReader(config)
   const closed = Promise.race([once(process.stdin, 'close'), once(process.stdin, 'end'), once(stop.signal, 'abort')])

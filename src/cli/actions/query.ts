@@ -6,8 +6,7 @@ import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { openReader } from '../../reader/reader.ts'
 import { documentPrinter, type Format, printerOf } from '../results.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import type { CommandOptions } from '../commandOutput.ts'
+import type { Action, CommandOptions } from '../shell.ts'
 
 export interface QueryOptions extends CommandOptions {
   readonly format: Format | 'parquet'
@@ -15,8 +14,7 @@ export interface QueryOptions extends CommandOptions {
   readonly limit: number
 }
 
-export async function query(shell: Shell, sql: string, options: QueryOptions): Promise<ExitCode> {
-  const { out, stop, cwd } = shell
+export const query: Action<QueryOptions, string> = async ({ out, stop, cwd }, options, sql) => {
   const { config, format, limit, json = false } = options
   const output = outputOf(options)
   await using reader = openReader(config)

@@ -1,49 +1,33 @@
 /** `tidemark reconcile`: compares whole reports with the service, publishes, and prints what was found. */
-import { reportOf } from '../../../schema/index.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
-import { grouped, problemText, rightColumns, table } from '../layout.ts'
-import { print, type CommandOptions } from '../commandOutput.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { performFor } from '../surroundings.ts'
-import { selectReports } from '../reportSelection.ts'
+import { problemText, table } from '../layout.ts'
+import { isComparable, selectReports } from '../reportSelection.ts'
+import type { Action, CommandOptions } from '../shell.ts'
+import { performAndPrint } from '../surroundings.ts'
 
-export interface ReconcileOptions extends CommandOptions {
-  readonly allowMassDelete?: boolean
+type ReconcileOptions = CommandOptions & { readonly allowMassDelete?: boolean }
+
+export const reconcile: Action<ReconcileOptions> = async (shell, options, names) => {
+  const { config, allowMassDelete = false } = options
+  const reports = selectReports(names, config, isComparable)
+  const request = { do: 'reconcile', reports, allowMassDelete } as const
+  return performAndPrint(shell, { ...options, request }, ({ compared }) => ({
+    failed: compared.some(({ error }) => error !== undefined),
+    document: { reports: compared.map(({ report, found, error }) => ({ report, found, error })) },
+    text: (width) => foundText(compared, width),
+  }))
 }
 
-export async function reconcile(
-  shell: Shell,
-  names: readonly string[],
-  { config, allowMassDelete = false, ...output }: ReconcileOptions,
-): Promise<ExitCode> {
-  const reports = selectReports(names, config).filter(
-    (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
-  )
-  const answer = await performFor(shell, { config, output }, { do: 'reconcile', reports, allowMassDelete })
-  return print(shell, output, {
-    failed: answer.publishError !== undefined || answer.compared.some(({ error }) => error !== undefined),
-    document: () => documentOf(answer),
-    text: () => foundText(answer),
-  })
-}
-
-const documentOf = ({ compared, publishError }: AnswerOf<'reconcile'>): object => ({
-  reports: compared.map(({ report, found, error }) => ({ report, found, error })),
-  publish_error: publishError,
-})
-
-const COLUMNS = [{ head: 'report' }, ...rightColumns('rows', 'missed', 'differed', 'absent', 'deleted')]
+const FIGURES = ['rows', 'missed', 'differed', 'absent', 'deleted'] as const
 
 const REPAIRED =
   'missed and differed rows were repaired; absent ones are marked as deleted when the next reconcile misses them too\n'
 
-function foundText({ compared, publishError }: AnswerOf<'reconcile'>): string {
+function foundText(compared: AnswerOf<'reconcile'>['compared'], width: number): string {
   const rows = compared.map(({ report, found }) =>
-    found === undefined
-      ? [report, 'failed', '', '', '', '']
-      : [report, ...[found.rows, found.missed, found.differed, found.absent, found.deleted].map(grouped)],
+    found === undefined ? [report, 'failed', '', '', '', ''] : [report, ...FIGURES.map((figure) => found[figure])],
   )
   const failures = compared.map(({ report, error }) => problemText(report, error)).join('')
   const repaired = compared.some(({ found }) => found !== undefined) ? REPAIRED : ''
-  return `${table(COLUMNS, rows)}\n${failures}${problemText('published copy', publishError)}${repaired}`
+  return `${table(['report', ...FIGURES], rows, width)}\n${failures}${repaired}`
 }

@@ -1,25 +1,21 @@
 /** `tidemark reset`: starts over with one report, after a confirmation. */
 import { SyncError } from '../../errors.ts'
-import { errorFrom } from '../../operations/contract.ts'
+import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'
 import { counted } from '../layout.ts'
-import type { CommandOptions } from '../commandOutput.ts'
-import { requireReportNames, selectReports } from '../reportSelection.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { performFor } from '../surroundings.ts'
+import { namedReports, selectReports } from '../reportSelection.ts'
+import type { Action, CommandOptions } from '../shell.ts'
+import { performAndPrint } from '../surroundings.ts'
 
 interface ResetOptions extends CommandOptions {
   readonly empty?: boolean
   readonly yes?: boolean
 }
 
-export async function reset(
-  shell: Shell,
-  name: string,
-  { config, empty = false, yes = false }: ResetOptions,
-): Promise<ExitCode> {
+export const reset: Action<ResetOptions, string> = async (shell, options, name) => {
+  const { config, empty = false, yes = false } = options
   // Without --empty, a run must read the rows again. So the report must not be off.
-  const [report = 'events'] = empty ? requireReportNames([name]) : selectReports([name], config)
+  const [report = 'events'] = empty ? namedReports([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
   const isSure =
     yes || (shell.isInteractive && (await promptFor(({ input }) => input({ message }), 'reset')) === report)
@@ -27,12 +23,10 @@ export async function reset(
     throw new SyncError('USAGE_INVALID', `${report} was not reset: there was no confirmation`, {
       cure: 'Run the command on a terminal and type the name of the report, or add --yes.',
     })
-  const onBegin = (place: 'worker' | 'here') => (next = place === 'here' ? `next: tidemark sync ${report}` : next)
   let next = 'the worker reads them now; "tidemark status" shows how far it is'
+  const onBegin = (place: Place) => (next = place === 'here' ? `next: tidemark sync ${report}` : next)
   const request = { do: 'reset' as const, reports: [report], empty }
-  const { reset: answer, publishError } = await performFor(shell, { config, output: {}, onBegin }, request)
-  const rows = counted(answer[0]?.rows ?? 0, 'row')
-  shell.out.write(`${report}: ${rows} ${empty ? 'deleted' : 'to read again'}; ${next}\n`)
-  if (publishError !== undefined) throw errorFrom(publishError)
-  return 0
+  return performAndPrint(shell, { ...options, request, onBegin }, ({ reset: [{ rows } = { rows: 0 }] }) => {
+    return `${report}: ${counted(rows, 'row')} ${empty ? 'deleted' : 'to read again'}; ${next}\n`
+  })
 }

@@ -3,7 +3,7 @@ import { asSyncError } from '../../errors.ts'
 import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
 import { PORT_PREFERRED } from '../numbers.ts'
-import type { ExitCode, Shell } from '../shell.ts'
+import type { Action } from '../shell.ts'
 
 type SandboxOption = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape' | 'pageSizeMax' | 'compress'
 
@@ -13,7 +13,7 @@ export interface ServeOptions extends Pick<SandboxOptions, SandboxOption> {
   readonly json?: boolean
 }
 
-export async function sandbox(shell: Shell, { json, ...options }: ServeOptions): Promise<ExitCode> {
+export const sandbox: Action<ServeOptions> = async (shell, { json, ...options }) => {
   shell.stop.endsWell()
   await using running = await start(options)
   shell.out.write(json === true ? `${JSON.stringify(ready(running))}\n` : greeting(running, options))

@@ -11,45 +11,37 @@ import { isThere } from '../../folders.ts'
 import { catalogueOf, type CatalogueTable, columnsIn, definitionSql } from '../../warehouse/database/catalogue.ts'
 import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
-import { counted, grouped, problemText } from '../layout.ts'
-import { print, type CommandOptions } from '../commandOutput.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { performFor } from '../surroundings.ts'
+import { counted, grouped } from '../layout.ts'
+import type { Action, CommandOptions } from '../shell.ts'
+import { performAndPrint } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt' | 'typescript' | 'json-schema'
   readonly retype?: string
 }
 
-export async function schema(shell: Shell, type: string | undefined, options: SchemaOptions): Promise<ExitCode> {
+export const schema: Action<SchemaOptions, string | undefined> = async (shell, options, type) => {
   const { config, format, retype: column } = options
-  if (column !== undefined || type !== undefined) return retype(shell, { column, type }, options)
+  if (column !== undefined || type !== undefined) return retype(shell, options, type)
   shell.out.write(textOf(await readTables(config), config, format))
   return 0
 }
 
-async function retype(
-  shell: Shell,
-  { column, type = '' }: { readonly column: string | undefined; readonly type: string | undefined },
-  { config, ...output }: SchemaOptions,
-): Promise<ExitCode> {
+const retype: Action<SchemaOptions, string | undefined> = async (shell, options, type = '') => {
+  const { retype: column } = options
   const named = type.toUpperCase().replaceAll(' ', '')
   const to = chosenTypes.find((each) => each === named || each.split('(')[0] === named)
   if (to === undefined || column === undefined) {
-    throw new SyncError(
-      'USAGE_INVALID',
-      column === undefined ? `${type}: of which column?` : `there is no type ${type}`,
-      { cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}` },
-    )
+    const problem = column === undefined ? `${type}: of which column?` : `there is no type ${type}`
+    throw new SyncError('USAGE_INVALID', problem, {
+      cure: `Run: tidemark schema --retype TABLE.COLUMN TYPE, with one of the types ${chosenTypes.join(', ')}`,
+    })
   }
-  const answer = await performFor(shell, { config, output }, { do: 'retype', column, type: to })
-  const { retyped, publishError } = answer
-  const { from, values, fitted, misfits } = retyped
-  return print(shell, output, {
-    failed: publishError !== undefined,
-    document: () => ({ ...retyped, publish_error: publishError }),
-    text: () =>
-      `${column}: ${from} is now ${to}; ${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')} (tidemark.misfits)\n${problemText('published copy', publishError)}`,
+  const request = { do: 'retype', column, type: to } as const
+  return performAndPrint(shell, { ...options, request }, ({ retyped }) => {
+    const { from, values, fitted, misfits } = retyped
+    const figures = `${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')}`
+    return { document: retyped, text: () => `${column}: ${from} is now ${to}; ${figures} (tidemark.misfits)\n` }
   })
 }
 

@@ -1,40 +1,37 @@
 /** `tidemark status`: prints how fresh each report is, and what the worker does. */
-import { readStatus, type Status } from '../../operations/readStatus.ts'
-import { printDocument, type CommandOptions } from '../commandOutput.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { standingsText } from '../standingText.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
-import type { Config } from '../../config/config.ts'
-import { counted, duration, leftColumns, rightColumns, table, timeText, widthOf } from '../layout.ts'
-import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
-import { receiversBehind } from '../../status/receivers.ts'
 import { reportNames } from '../../../schema/index.ts'
+import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
+import { readStatus, type Status } from '../../operations/readStatus.ts'
+import { receiversBehind } from '../../status/receivers.ts'
+import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
+import { print } from '../commandOutput.ts'
+import { counted, duration, table, timeText } from '../layout.ts'
+import type { Action, Shell } from '../shell.ts'
+import { standingsText } from '../standingText.ts'
 
-export async function status(shell: Shell, { config, json = false }: CommandOptions): Promise<ExitCode> {
-  const { out, clock, stop } = shell
-  const found = await readStatus(config, { clock, signal: stop.signal })
+export const status: Action = async (shell, { config, json = false }) => {
+  const found = await readStatus(config, { clock: shell.clock, signal: shell.stop.signal })
+  const { from, path, standings, ...more } = found
   const behind = await receiversBehind(config)
-  if (json) printDocument(shell, { ...documentOf(found), receivers_behind: behind })
-  else if (found.from === null) out.write('nothing was synced yet: run "tidemark sync"\n')
-  else if (found.from === 'worker')
-    out.write(
-      `${standingsText(found.standings, config.reports, widthOf(out))}\n${nextText(found, clock.now())}\n${activityText(found)}`,
-    )
-  else {
-    const note = found.from === 'published' ? PUBLISHED_ONLY : await unownedText(shell, config)
-    out.write(`${standingsText(found.standings, config.reports, widthOf(out))}\n${note}`)
-  }
+  const document = { from, path, reports: standings, ...more, receivers_behind: behind }
+  const note = json ? '' : await noteText(shell, config, found)
   const problems = behind.map(({ receiver, why, cure }) => `${receiver} is ${why}\n  what to do: ${cure}\n`)
-  if (!json && problems.length > 0) out.write(`\n${problems.join('')}`)
-  return 0
+  const end = `${note}${problems.length === 0 ? '' : `\n${problems.join('')}`}`
+  const text = (width: number) => (from === null ? end : `${standingsText(standings, config.reports, width)}\n${end}`)
+  return print(shell, { json }, { document, text })
+}
+
+async function noteText(shell: Shell, config: Config, found: Status): Promise<string> {
+  if (found.from === null) return 'nothing was synced yet: run "tidemark sync"\n'
+  if (found.from === 'worker') return `${nextText(found, shell.clock.now())}\n${activityText(found)}`
+  return found.from === 'published' ? PUBLISHED_ONLY : unownedText(shell, config)
 }
 
 const PUBLISHED_ONLY =
   'Another process is writing the warehouse, or this user may not open it; this is the published copy.\n'
-
-const documentOf = ({ from, path, standings, ...more }: Status): object => ({ from, path, reports: standings, ...more })
 
 const NO_WORKER = 'so nothing is read by itself: "tidemark worker" starts one, "tidemark sync" reads once.'
 
@@ -53,11 +50,10 @@ async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<st
   if (queue === 'embedded') return []
   try {
     await using store = await openStore(queue, { directory: '', clock })
-    const [pull, schedule] = [await store.workersOf('windows'), await store.workersOf('ticks')]
-    return [
-      ...(pull === 0 ? [] : [`${counted(pull, 'worker')} with the role pull`]),
-      ...(schedule === 0 ? [] : [`${counted(schedule, 'worker')} with the role schedule`]),
-    ]
+    const workers = { pull: await store.workersOf('windows'), schedule: await store.workersOf('ticks') }
+    return Object.entries(workers).flatMap(([role, count]) =>
+      count === 0 ? [] : [`${counted(count, 'worker')} with the role ${role}`],
+    )
   } catch {
     return []
   }
@@ -93,12 +89,11 @@ function activityText({ running, waiting, queues, console, standings }: WorkerSt
   )
   const rows = Object.entries(queues)
     .filter(([name]) => name !== 'ticks' && name !== 'control')
-    .map(([name, { waiting, active, delayed, failed }]) => [name, ...[waiting, active, delayed, failed].map(String)])
-  const heads = [...leftColumns('queue'), ...rightColumns('waiting', 'running', 'delayed', 'failed')]
+    .map(([name, { waiting, active, delayed, failed }]) => [name, waiting, active, delayed, failed])
   const paused = new Set(standings.filter(({ state }) => state === 'paused').map(({ report }) => report as string))
   const untilWhen = (report: string) => (paused.has(report) ? ` until ${report} is resumed` : '')
   const waits = waiting.map(({ id, report, kind }) => `${report}: ${kind} ${id} waits${untilWhen(report)}\n`)
   const runsText = runs.length + waits.length === 0 ? '' : `${[...runs, ...waits].join('')}\n`
   const consoleText = console === undefined ? '' : `\nconsole: ${console}\n`
-  return `${runsText}${table(heads, rows)}${consoleText}`
+  return `${runsText}${table(['queue', 'waiting', 'running', 'delayed', 'failed'], rows)}${consoleText}`
 }

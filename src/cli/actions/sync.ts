@@ -3,84 +3,75 @@ import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import type { AnswerOf, Outcome } from '../../operations/contract.ts'
 import { countsLateRows } from '../../plan/lateness.ts'
-import { type CommandOptions, print } from '../commandOutput.ts'
 import {
-  type Column,
   counted,
   duration,
   grouped,
-  leftColumns,
   line,
   problemText,
   publishedText,
-  rightColumns,
   table,
   timeText,
   zeroColumns,
-  widthOf,
 } from '../layout.ts'
 import { offCureLines, selectReports } from '../reportSelection.ts'
-import type { ExitCode, Shell } from '../shell.ts'
+import type { Action } from '../shell.ts'
 import { latenessText } from '../standingText.ts'
-import { performFor } from '../surroundings.ts'
+import { performAndPrint } from '../surroundings.ts'
 
-export async function sync(
-  shell: Shell,
-  names: readonly string[],
-  { config, ...output }: CommandOptions,
-): Promise<ExitCode> {
-  const reports = [...selectReports(names, config)]
+export const sync: Action = async (shell, options, names) => {
+  const request = { do: 'sync', reports: selectReports(names, options.config) } as const
   const startedMs = shell.clock.monotonicMs()
-  const answer = await performFor(shell, { config, output }, { do: 'sync', reports })
-  const elapsedMs = shell.clock.monotonicMs() - startedMs
-  return print(shell, output, {
-    failed: hasFailed(answer),
-    document: () => summaryDocument(answer, elapsedMs),
-    text: () => summaryText(answer, elapsedMs, widthOf(shell.out)),
+  return performAndPrint(shell, { ...options, request }, (answer) => {
+    const elapsedMs = shell.clock.monotonicMs() - startedMs
+    return {
+      failed: answer.outcomes.some(({ state }) => state !== 'done' && state !== 'off'),
+      document: summaryDocument(answer, elapsedMs),
+      text: (width) => summaryText(answer, elapsedMs, width),
+    }
   })
 }
 
 type SyncAnswer = AnswerOf<'sync'>
 
-export const hasFailed = ({ outcomes, publishError }: SyncAnswer): boolean =>
-  publishError !== undefined || outcomes.some(({ state }) => state !== 'done' && state !== 'off')
-
-const COLUMNS: readonly Column[] = [
-  ...leftColumns('report', 'state'),
-  { head: 'pages', align: 'right', narrow: 'hide' },
-  ...rightColumns('rows', 'new', 'changed'),
+const COLUMNS = [
+  'report',
+  'state',
+  { head: 'pages', narrow: 'hide' },
+  'rows',
+  'new',
+  'changed',
   ...zeroColumns('deleted', 'rejected', 'new columns'),
   { head: 'seconds', align: 'right', narrow: 'hide' },
-  { head: 'mark' },
-]
+  'mark',
+] as const
 
-function summaryText(answer: SyncAnswer, elapsedMs: number, width: number): string {
-  const { outcomes, published } = answer
+function summaryText({ outcomes, published, ...answer }: SyncAnswer, elapsedMs: number, width: number): string {
   const marks = new Map(answer.marks)
   const rows = outcomes.map((outcome) => summaryRow(outcome, marks.get(outcome.report)))
-  const parts = [table(COLUMNS, rows, width), notes(answer)]
+  const parts = [table(COLUMNS, rows, width), notes(outcomes)]
   if (published !== undefined) parts.push(publishedText(published))
   parts.push(`${closing(outcomes)} in ${duration(elapsedMs)}\n`)
   return parts.filter((part) => part !== '').join('\n')
 }
 
-function summaryRow(outcome: Outcome, mark: Instant | undefined): string[] {
+function summaryRow(outcome: Outcome, mark: Instant | undefined): (string | number)[] {
   const { report, state, pages, figures, elapsedMs } = outcome
   if (state === 'off') return [report, state, ...COLUMNS.slice(3).map(() => ''), timeText(mark)]
   const { rows, inserted, updated, deleted, rejected, schemaChanges } = figures
-  const numbers = [pages, rows, inserted, updated, deleted, rejected, schemaChanges].map(grouped)
+  const numbers = [pages, rows, inserted, updated, deleted, rejected, schemaChanges]
   return [report, state, ...numbers, (elapsedMs / 1_000).toFixed(1), timeText(mark)]
 }
 
-function notes(answer: SyncAnswer): string {
-  const { outcomes } = answer
+function notes(outcomes: readonly Outcome[]): string {
   const off = outcomes.flatMap(({ report, offReason }) =>
     offReason === undefined ? [] : [`${report} is off: ${offReason}`, ...offCureLines(offReason)],
   )
   const noted = NOTES.flatMap((note) => outcomes.map((outcome) => ({ report: outcome.report, text: note(outcome) })))
     .filter(({ text }) => text !== '')
     .map(({ report, text }) => `${report}: ${text}`)
-  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failuresText(answer)}`
+  const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
+  return `${[...off, ...noted].map((text) => `${text}\n`).join('')}${failed.join('')}`
 }
 
 /** Each function returns a note about a run for the summary, or an empty text. */
@@ -106,19 +97,13 @@ function frozenText(fields: readonly string[]): string {
   return `${counted(fields.length, 'field')} without a column, kept in _extra or _payload: ${shown}${more}; see tidemark.schema_changes`
 }
 
-export function failuresText({ outcomes, publishError }: SyncAnswer): string {
-  const failed = outcomes.map(({ report, state, error }) => problemText(report, error, state))
-  return `${failed.join('')}${problemText('published copy', publishError)}`
-}
-
 function closing(outcomes: readonly Outcome[]): string {
   const count = (state: Outcome['state']) => outcomes.filter((outcome) => outcome.state === state).length
   const parts = (['done', 'failed', 'paused', 'off'] as const).map((state) => `${count(state)} ${state}`)
   return parts.filter((part, index) => index === 0 || !part.startsWith('0 ')).join(', ')
 }
 
-function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
-  const { outcomes, published, publishError } = answer
+function summaryDocument({ outcomes, published, ...answer }: SyncAnswer, elapsedMs: number): object {
   const marks = new Map(answer.marks)
   return {
     reports: outcomes.map(({ report, runId, state, pages, figures, offReason, error, elapsedMs }) => {
@@ -145,8 +130,7 @@ function summaryDocument(answer: SyncAnswer, elapsedMs: number): object {
         ...(error !== undefined && { error: { code: error.code, message: error.message, cure: error.cure } }),
       }
     }),
-    published: published === undefined ? null : published.path,
-    publish_error: publishError,
+    published: published?.path ?? null,
     seconds: Math.round(elapsedMs) / 1_000,
   }
 }

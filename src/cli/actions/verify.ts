@@ -1,35 +1,30 @@
 /** `tidemark verify`: compares a past window with the service, and prints the differences with advice. */
-import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
-import { grouped, leftColumns, line, rightColumns, table, timeText, withoutSubject } from '../layout.ts'
-import { print, type CommandOptions, openOutputs } from '../commandOutput.ts'
-import type { ExitCode, Shell } from '../shell.ts'
-import { selectReports } from '../reportSelection.ts'
+import { openOutputs, print } from '../commandOutput.ts'
+import { grouped, problemText, table, timeText } from '../layout.ts'
+import { isComparable, selectReports } from '../reportSelection.ts'
+import type { Action, CommandOptions, ExitCode } from '../shell.ts'
 
 export interface VerifyOptions extends CommandOptions {
   readonly from?: Instant
   readonly to?: Instant
 }
 
-export async function verify(
-  shell: Shell,
-  names: readonly string[],
-  { config, from, to, ...output }: VerifyOptions,
-): Promise<ExitCode> {
+export const verify: Action<VerifyOptions> = async (shell, options, names) => {
+  const { config, from, to } = options
   const { clock, stop } = shell
-  const reports = selectReports(names, config).filter(
-    (report) => names.length > 0 || (config.reports[report].enabled && reportOf(report).perRecord === undefined),
-  )
-  const { log, view } = openOutputs(shell, output)
+  const reports = selectReports(names, config, isComparable)
+  const { log, view } = openOutputs(shell, options)
   using progress = view
   const onProgress = progress.onProgress.bind(progress)
   const verified = await verifyReports({ reports, from, to }, { config, clock, signal: stop.signal, log, onProgress })
   progress[Symbol.dispose]()
   const code = exitCode(verified)
-  print(shell, output, { failed: code !== 0, document: () => documentOf(verified), text: () => textOf(verified) })
+  const text = (width: number) => textOf(verified, width)
+  print(shell, options, { failed: code !== 0, document: { reports: verified.map(documentOf) }, text })
   return code
 }
 
@@ -44,25 +39,21 @@ function exitCode(verified: readonly VerifiedReport[]): ExitCode {
 const agrees = ({ missing, different, extra }: ScopeComparison): boolean =>
   missing.rows + different.rows + extra.rows === 0
 
-const COLUMNS = [...leftColumns('report', 'from', 'to'), ...rightColumns('rows', 'missing', 'different', 'extra')]
+const COLUMNS = ['report', 'from', 'to', 'rows', 'missing', 'different', { head: 'extra', align: 'right' }] as const
 
-function textOf(verified: readonly VerifiedReport[]): string {
+function textOf(verified: readonly VerifiedReport[], width: number): string {
   const scopes = verified.flatMap((each) => each.scopes)
   const rows = scopes.map((each) => [
     nameOf(each),
     timeText(each.since),
     timeText(each.until),
-    ...[each.rows, each.missing.rows, each.different.rows].map(grouped),
-    each.seesExtra ? grouped(each.extra.rows) : '–',
+    each.rows,
+    each.missing.rows,
+    each.different.rows,
+    each.seesExtra ? each.extra.rows : '–',
   ])
-  const failures = verified.flatMap(({ report, error }) =>
-    error === undefined
-      ? []
-      : [
-          `${report}: ${line(withoutSubject(error.message, report))} (${error.code})\n  what to do: ${line(error.cure)}\n`,
-        ],
-  )
-  const drawn = rows.length === 0 ? '' : table(COLUMNS, rows)
+  const failures = verified.map(({ report, error }) => problemText(report, error))
+  const drawn = rows.length === 0 ? '' : table(COLUMNS, rows, width)
   return `${drawn}${[...scopes.flatMap(advice), ...failures].join('')}`
 }
 
@@ -100,23 +91,11 @@ function notCompared(verified: ScopeComparison): string[] {
   return [`${nameOf(verified)}: ${grouped(unmatched)} of ${grouped(held)} rows ${why}: ${reconcile} compares them\n`]
 }
 
-const documentOf = (verified: readonly VerifiedReport[]): object => ({
-  reports: verified.map(({ report, scopes, error }) => ({
-    report,
-    windows: scopes.map(
-      ({ scope, since, until, pages, rows, missing, different, extra, seesExtra, unmatched, held }) => ({
-        scope,
-        from: formatInstant(since),
-        to: formatInstant(until),
-        pages,
-        rows,
-        missing,
-        different,
-        extra: seesExtra ? extra : null,
-        unmatched,
-        held,
-      }),
-    ),
-    error,
-  })),
+const documentOf = ({ report, scopes, error }: VerifiedReport): object => ({
+  report,
+  windows: scopes.map((verified) => {
+    const { report: _, since, until, extra, seesExtra, ...facts } = verified
+    return { from: formatInstant(since), to: formatInstant(until), ...facts, extra: seesExtra ? extra : null }
+  }),
+  error,
 })

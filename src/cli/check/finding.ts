@@ -1,6 +1,6 @@
 /** The findings of checks, and the table in which they are printed. */
 import type { SyncError } from '../../errors.ts'
-import { line, table } from '../layout.ts'
+import { line, table, withoutSubject } from '../layout.ts'
 
 export type Verdict = 'ok' | 'warn' | 'fail' | 'skip'
 
@@ -21,7 +21,7 @@ export const skip = (check: string, found: string): Finding => ({ check, verdict
 export const fail = (check: string, { code, message, cure }: SyncError): Finding => ({
   check,
   verdict: 'fail',
-  found: message.startsWith(`${check}: `) ? message.slice(check.length + 2) : message,
+  found: withoutSubject(message, check),
   cure,
   code,
 })
@@ -31,7 +31,7 @@ export const hasFailed = (findings: readonly Finding[]): boolean => findings.som
 export function findingsText(findings: readonly Finding[], width: number): string {
   const rows = findings.map(({ check, verdict, found }) => [check, verdict, line(found)])
   const cures = findings.flatMap(({ check, cure }) => (cure === undefined ? [] : [`${check}: ${line(cure)}`]))
-  const drawn = table([{ head: 'check' }, { head: 'result' }, { head: 'found' }], rows, width)
+  const drawn = table(['check', 'result', 'found'], rows, width)
   return cures.length === 0
     ? `${drawn}\nAll is well.\n`
     : `${drawn}\nWhat to do:\n${cures.map((cure) => `  ${cure}\n`).join('')}`
