@@ -6,51 +6,100 @@ import type { Redactor } from './redaction.ts'
 import type { RawAnswer } from './transport.ts'
 
 export interface RequestContext {
+  /** Undefined for a token request. */
   report: string | undefined
   /** Undefined if the specification names no scope for the report (spec §5, rule 3). */
   scope?: string | undefined
   redactor: Redactor
 }
 
+/** The error for one status: the code, the message without the status, and the cure. */
+type Refusal = readonly [ErrorCode, message: string, cure: string]
+type Refusals = Readonly<Record<number, Refusal>>
+
+const UNAVAILABLE: Refusal = [
+  'SERVICE_UNAVAILABLE',
+  'the service is not available',
+  'Try again later; if it happens again, ask the owner of the service.',
+]
+
+const CREDENTIALS_REFUSED: Refusal = [
+  'CREDENTIALS_REFUSED',
+  'the client id or secret is wrong, or the client is disabled',
+  'Check service.client_id and the client secret, or ask for a new one. The next run uses a changed file of the secret by itself. After another change start the worker again if one runs; then run: tidemark check',
+]
+
+const TOKEN_REFUSALS: Refusals = {
+  400: [
+    'TOKEN_REQUEST_INVALID',
+    'the service refused its form',
+    'Check service.client_id, the client secret and service.scopes.',
+  ],
+  401: CREDENTIALS_REFUSED,
+  422: [
+    'TOKEN_UNPROCESSABLE',
+    'the service understood it but could not process it',
+    'Check that every scope in service.scopes is granted to this client, or ask the owner of the service.',
+  ],
+  429: [
+    'TOKEN_RATE_LIMITED',
+    'the service limits how often tokens may be requested',
+    'Wait, then start it again; look for other programs that ask for tokens with the same client id.',
+  ],
+}
+
+const reportRefusals = (report: string, scope: string): Refusals => ({
+  400: [
+    'REQUEST_INVALID',
+    'the service refused the request',
+    'Check start (it must not be in the future), filters, currencies and page_size of this report against this message of the service.',
+  ],
+  // The client has already tried a new token after the first 401 (spec §5, rules 3 and 4).
+  401: [
+    'SCOPE_MISSING',
+    'the service refused a new token as well, so the token lacks the scope of this report',
+    `Add ${scope} to service.scopes and start the worker again if one runs, or have it granted to this client; then run: tidemark resume ${report}`,
+  ],
+  403: [
+    'REPORT_FORBIDDEN',
+    'this client is not permitted to read the data of this report',
+    `Ask the owner of the service to permit it; then run: tidemark resume ${report}`,
+  ],
+  429: [
+    'RATE_LIMITED',
+    'the service limits the number of requests',
+    'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
+  ],
+})
+
+/** Returns the error for wrong credentials. After this error, the client sends no token request. */
+export function credentialsRefused(): SyncError {
+  const [code, message, cure] = CREDENTIALS_REFUSED
+  return failure(code, { report: undefined }, { message: `${message} (401)`, cure, data: { status: 401 } })
+}
+
+/** Returns the error for a response, or undefined for a usable response. */
+export function refusalOf(answer: RawAnswer, request: RequestContext): SyncError | undefined {
+  const { status } = answer
+  if (status === 200) return unusableBody(answer, request)
+  const { report, scope } = request
+  const granted = scope === undefined ? `the scope that grants reading ${report}` : `the scope ${scope}`
+  const refusals = report === undefined ? TOKEN_REFUSALS : reportRefusals(report, granted)
+  const refusal = refusals[status] ?? (isTransient(status) ? UNAVAILABLE : undefined)
+  if (refusal === undefined) return isRedirect(status) ? redirected(answer, request) : unexpected(answer, request)
+  const [code, message, cure] = refusal
+  const { text, problems } = status === 400 || status === 422 ? shownProblems(answer, request) : NO_PROBLEMS
+  const data = { ...statusData(answer), ...problems, ...(status === 401 && scope !== undefined && { scope }) }
+  return failure(code, request, { message: `${message} (${status})${text}`, cure, data })
+}
+
 const isTransient = (status: number): boolean =>
   status === 408 || status === 425 || (status >= 500 && status !== 501 && status !== 505)
 
-/** Returns the error for a report's response, or undefined for a usable response. The caller handles a 401 first. */
-export function reportRefusal(answer: RawAnswer, request: RequestContext): SyncError | undefined {
-  if (answer.status === 200) return unusableBody(answer, request)
-  if (answer.status === 400) return requestInvalid(answer, request)
-  if (answer.status === 403) return forbidden(request)
-  if (answer.status === 429) {
-    return failure('RATE_LIMITED', request, {
-      message: 'the service limits the number of requests (429)',
-      cure: 'Wait, then start it again; if it happens often, lower service.concurrency or set service.requests_per_second.',
-      data: statusData(answer),
-    })
-  }
-  return otherRefusal(answer, request)
-}
-
-export function otherRefusal(answer: RawAnswer, request: RequestContext): SyncError {
-  const { status } = answer
-  if (isTransient(status)) {
-    return failure('SERVICE_UNAVAILABLE', request, {
-      message: `the service is not available (${status})`,
-      cure: 'Try again later; if it happens again, ask the owner of the service.',
-      data: statusData(answer),
-    })
-  }
-  if (status >= 300 && status < 400 && status !== 304) return redirected(answer, request)
-  // The body of a 2xx may contain private columns, so the error does not quote it.
-  const shown = status < 300 ? '' : request.redactor.shown(answer.bytes.toString('utf8'), SHOWN_CHARS_MAX)
-  return failure('STATUS_UNEXPECTED', request, {
-    message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
-    cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi.',
-    data: statusData(answer),
-  })
-}
+const isRedirect = (status: number): boolean => status >= 300 && status < 400 && status !== 304
 
 /** Returns the error for a 200 whose body is empty or a web page, such as a login page. Otherwise returns undefined. */
-export function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
+function unusableBody(answer: RawAnswer, request: RequestContext): SyncError | undefined {
   const start = answer.bytes.subarray(0, 4_096).toString('utf8').trimStart()
   if (start === '' && answer.bytes.length < 4_096) {
     return failure('ANSWER_MALFORMED', request, {
@@ -69,34 +118,6 @@ export function unusableBody(answer: RawAnswer, request: RequestContext): SyncEr
   })
 }
 
-/** Returns the error for a 401 that follows a new token: the token lacks the scope (spec §5, rules 3 and 4). */
-export function scopeMissing(request: RequestContext): SyncError {
-  const { report = '' } = request
-  const scope = request.scope === undefined ? `the scope that grants reading ${report}` : `the scope ${request.scope}`
-  return failure('SCOPE_MISSING', request, {
-    message: 'the service answered 401 to a new token as well, so the token lacks the scope of this report',
-    cure: `Add ${scope} to service.scopes and start the worker again if one runs, or have it granted to this client; then run: tidemark resume ${report}`,
-    data: { status: 401, ...(request.scope === undefined ? {} : { scope: request.scope }) },
-  })
-}
-
-function forbidden(request: RequestContext): SyncError {
-  return failure('REPORT_FORBIDDEN', request, {
-    message: 'this client is not permitted to read the data of this report (403)',
-    cure: `Ask the owner of the service to permit it; then run: tidemark resume ${request.report ?? ''}`,
-    data: { status: 403 },
-  })
-}
-
-function requestInvalid(answer: RawAnswer, request: RequestContext): SyncError {
-  const { text, problems } = shownProblems(answer, request)
-  return failure('REQUEST_INVALID', request, {
-    message: `the service refused the request (400): ${text}`,
-    cure: 'Check start (it must not be in the future), filters, currencies and page_size of this report against this message of the service.',
-    data: { status: 400, problems },
-  })
-}
-
 function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   const host = request.redactor.shown(answer.redirectHost ?? 'an unknown host', SHOWN_START_CHARS_MAX)
   return failure('REDIRECTED', request, {
@@ -106,16 +127,29 @@ function redirected(answer: RawAnswer, request: RequestContext): SyncError {
   })
 }
 
-export function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
+function unexpected(answer: RawAnswer, request: RequestContext): SyncError {
+  const { status, bytes } = answer
+  // The body of a 2xx may contain private columns, so the error does not quote it.
+  const shown = status < 300 ? '' : request.redactor.shown(bytes.toString('utf8'), SHOWN_CHARS_MAX)
+  return failure('STATUS_UNEXPECTED', request, {
+    message: `the service answered ${status}, which is not in the specification${shown && `: ${shown}`}`,
+    cure: 'Check that service.base_url is the host root of the reporting service, without /reportingapi.',
+    data: statusData(answer),
+  })
+}
+
+const NO_PROBLEMS = { text: '', problems: {} }
+
+function shownProblems({ bytes }: RawAnswer, { redactor }: RequestContext) {
   const problems = problemsIn(bytes).map(({ property, message }) => ({
     ...(property === undefined ? {} : { property: redactor.shown(property, SHOWN_START_CHARS_MAX) }),
     message: redactor.shown(message, SHOWN_CHARS_MAX),
   }))
   const lines = problems.map(({ property, message }) => (property === undefined ? message : `${property}: ${message}`))
-  return { text: redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX), problems }
+  return { text: `: ${redactor.shown(lines.join('; ') || 'no reason given', SHOWN_CHARS_MAX)}`, problems: { problems } }
 }
 
-export const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
+const statusData = ({ status, retryAfterMs }: RawAnswer): Record<string, unknown> => ({
   status,
   ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
 })

@@ -5,7 +5,7 @@ import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
 import { type Observe, type Subject, unobserved } from '../observe.ts'
 import type { Secret } from '../secret.ts'
-import { type RequestContext, reportRefusal, scopeMissing } from './answers.ts'
+import { refusalOf } from './answers.ts'
 import { linkedSignal } from './cancellation.ts'
 import { Limiter, type Permit, type Priority } from './limiter.ts'
 import { type ClientLimits, DEFAULT_LIMITS, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
@@ -13,8 +13,7 @@ import { Redactor } from './redaction.ts'
 import { isThrottled, type RetryOptions, withRetries } from './retry.ts'
 import { ServiceClock } from './serviceClock.ts'
 import { PauseWatch, type SharedPauses } from './sharedPauses.ts'
-import { type IssuedToken, issuedToken } from './tokenAnswers.ts'
-import { type Token, TokenCache, type TokenStore } from './tokens.ts'
+import { issuedToken, type StoredToken, type Token, TokenCache, type TokenStore } from './tokens.ts'
 import { type Post, type RawAnswer, Transport } from './transport.ts'
 
 export type { Priority } from './limiter.ts'
@@ -195,9 +194,12 @@ class Client implements AsyncDisposable {
 
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
-    const refusal = reportRefusal(answer, this.#contextOf(request))
-    if (refusal?.code === 'REPORT_FORBIDDEN' && request.forbids !== 'request') this.#rememberRefusal(refusal)
-    if (refusal !== undefined) throw refusal
+    const { report, scope, forbids } = request
+    const refusal = refusalOf(answer, { report, scope, redactor: this.#redactor })
+    if (refusal !== undefined) {
+      if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, refusal)
+      throw refusal
+    }
     const servedAt = this.#observeClock(answer)
     const bytes = answer.bytes.length
     const askedAt = this.#serviceClock.at(answer.sentMs)
@@ -205,22 +207,18 @@ class Client implements AsyncDisposable {
   }
 
   /**
-   * After a 401, tries again with a new token (spec §5, rule 4). If the service also refuses a token that was requested
-   * after the first 401, the scope is missing.
+   * After a 401, tries again with a new token (spec §5, rule 4). Returns the 401 if the service also refuses a token that
+   * was requested after the first 401: the scope is missing.
    */
   async #authorised(request: ReportRequest<unknown>, signal: AbortSignal): Promise<RawAnswer> {
     let issuedBefore = Number.POSITIVE_INFINITY
-    for (let tried = 1; tried <= TOKENS_TRIED_MAX; tried += 1) {
+    for (let tried = 1; ; tried += 1) {
       const { answer, token, issued } = await this.#exchange(request, signal)
-      if (answer.status !== 401) return answer
-      if (token.issue > issuedBefore) break
+      if (answer.status !== 401 || token.issue > issuedBefore || tried === TOKENS_TRIED_MAX) return answer
       issuedBefore = Math.min(issuedBefore, issued)
       await this.#tokens.drop(token)
       this.#emit({ kind: 'token refused', report: request.report })
     }
-    const refusal = scopeMissing(this.#contextOf(request))
-    this.#rememberRefusal(refusal)
-    throw refusal
   }
 
   async #exchange(request: ReportRequest<unknown>, signal: AbortSignal) {
@@ -249,7 +247,7 @@ class Client implements AsyncDisposable {
     })
   }
 
-  async #requestToken(signal: AbortSignal): Promise<IssuedToken> {
+  async #requestToken(signal: AbortSignal): Promise<StoredToken> {
     const { clientId, clientSecret, scopes = [] } = this.#settings
     await this.readSecret()
     const post: Post = {
@@ -265,7 +263,7 @@ class Client implements AsyncDisposable {
     const attempt = async () => {
       this.counters.tokenRequests += 1
       const answer = await this.#post({ what: 'token' }, post, signal)
-      return issuedToken(answer, { report: undefined, redactor: this.#redactor })
+      return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#clock)
     }
     return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
   }
@@ -306,13 +304,5 @@ class Client implements AsyncDisposable {
     const servedAt = this.#serviceClock.observe(answer)
     if (!wereOurs && this.#serviceClock.isOurs) this.#emit({ kind: 'clock is ours' })
     return servedAt
-  }
-
-  #rememberRefusal(refusal: SyncError): void {
-    if (refusal.report !== undefined) this.#refusals.set(refusal.report, refusal)
-  }
-
-  #contextOf({ report, scope }: ReportRequest<unknown>): RequestContext {
-    return { report, scope, redactor: this.#redactor }
   }
 }

@@ -1,17 +1,21 @@
-/** The token cache (spec §5, rules 1, 4 and 6). All requests that need a token share one token request. */
+/** Requests tokens and keeps one (spec §4, §5). All requests that need a token share one token request. */
+import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { cancelled, SyncError } from '../errors.ts'
 import { type Instant, plusMs } from '../instant.ts'
-import type { Secret } from '../secret.ts'
-import { linkedSignal, type LinkedSignal, raced, throwIfAborted } from './cancellation.ts'
-import { TOKEN_MARGIN_MS_MAX, TOKEN_MARGIN_SHARE } from './limits.ts'
-import { credentialsRefused, type IssuedToken } from './tokenAnswers.ts'
+import { Secret } from '../secret.ts'
+import { credentialsRefused, failure, refusalOf, type RequestContext } from './answers.ts'
+import { raced, throwIfAborted } from './cancellation.ts'
+import { TOKEN_LIFETIME_MS_MAX, TOKEN_MARGIN_MS_MAX, TOKEN_MARGIN_SHARE } from './limits.ts'
+import { parsedJson } from './problems.ts'
+import type { RawAnswer } from './transport.ts'
 
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
   /** Measured by the store's clock, because processes share no monotonic clock. */
   remainingMs: number
+  /** The scopes in the JWT. Undefined if the token is no JWT or contains no scopes. */
   scopes: readonly string[] | undefined
 }
 
@@ -21,9 +25,10 @@ export interface TokenStore {
   /** Deletes the stored token only if it is this one, because another process may have stored a newer token. */
   drop(accessToken: Secret): Promise<void>
   withLock<T>(refresh: () => Promise<T>, signal: AbortSignal): Promise<T>
-  refused?(): Promise<boolean>
-  refuse?(): Promise<void>
-  forgive?(): Promise<void>
+  /** The three methods read, store and delete the note that the service has refused the credentials. */
+  refused(): Promise<boolean>
+  refuse(): Promise<void>
+  forgive(): Promise<void>
 }
 
 export interface Token {
@@ -39,7 +44,7 @@ export interface Token {
 export interface TokenDependencies {
   clock: Clock
   store: TokenStore | undefined
-  request: (signal: AbortSignal) => Promise<IssuedToken>
+  request: (signal: AbortSignal) => Promise<StoredToken>
   /** Reads the secret again, and calls `forget` if it has changed. */
   readSecret: () => Promise<void>
   onRefreshed: (token: Token) => void
@@ -48,7 +53,7 @@ export interface TokenDependencies {
 /** A token request with the number of its callers. It is cancelled when no caller waits any more. */
 interface Refresh {
   token: Promise<Token>
-  linked: LinkedSignal
+  ending: AbortController
   waiting: number
 }
 
@@ -56,9 +61,8 @@ export class TokenCache {
   readonly #dependencies: TokenDependencies
   #cached: Token | undefined
   #refresh: Refresh | undefined
-  #refused = false
-  /** True if the refusal of the credentials is also in the store. There it can expire, or other processes delete it. */
-  #refusalIsShared = false
+  /** A refusal of the credentials that is in the store can expire there, or other processes delete it. */
+  #refusal: 'none' | 'ours' | 'in the store' = 'none'
   #issued = 0
 
   constructor(dependencies: TokenDependencies) {
@@ -72,8 +76,9 @@ export class TokenCache {
   /** Returns a token that does not expire soon. Callers that come during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
-    if (this.#refused) await this.#dependencies.readSecret()
-    if (this.#refused && !(await this.#isForgiven())) throw credentialsRefused()
+    if (this.#refusal !== 'none') await this.#dependencies.readSecret()
+    if (this.#refusal === 'in the store' && !(await this.#dependencies.store?.refused())) this.#refusal = 'none'
+    if (this.#refusal !== 'none') throw credentialsRefused()
     return this.#fresh(this.#cached) ?? this.#awaitRefresh(signal)
   }
 
@@ -84,16 +89,9 @@ export class TokenCache {
 
   /** Drops the token, and forgets that the service refused the credentials, because an operator has acted. */
   async forget(): Promise<void> {
-    this.#refused = false
-    await this.#dependencies.store?.forgive?.()
+    this.#refusal = 'none'
+    await this.#dependencies.store?.forgive()
     if (this.#cached !== undefined) await this.drop(this.#cached)
-  }
-
-  /** Returns whether the refusal is no longer in the store. It has expired, or another process has deleted it. */
-  async #isForgiven(): Promise<boolean> {
-    if (!this.#refusalIsShared) return false
-    this.#refused = (await this.#dependencies.store?.refused?.()) ?? true
-    return !this.#refused
   }
 
   async #awaitRefresh(signal: AbortSignal): Promise<Token> {
@@ -108,97 +106,112 @@ export class TokenCache {
   }
 
   #start(): Refresh {
-    const linked = linkedSignal([])
-    return { token: this.#renew(linked.signal), linked, waiting: 0 }
+    const ending = new AbortController()
+    return { token: this.#renew(ending.signal), ending, waiting: 0 }
   }
 
   /** Cancels a token request that no caller waits for. A request that has already ended is only forgotten. */
   #end(refresh: Refresh): void {
-    refresh.linked.abort(cancelled('nobody waits for this token'))
+    refresh.ending.abort(cancelled('nobody waits for this token'))
     if (this.#refresh === refresh) this.#refresh = undefined
   }
 
   async #renew(signal: AbortSignal): Promise<Token> {
-    try {
-      const { store } = this.#dependencies
-      if (store === undefined) return this.#keep(await this.#requestToken(signal))
-      // Usually another process has already stored a token. This process then needs no lock.
-      const shared = await this.#tokenIn(store)
-      if (shared !== undefined) return this.#keep(shared)
-      return await store.withLock(async () => this.#keep(await this.#requestUnderLock(store, signal)), signal)
-    } catch (error) {
-      if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') this.#refused = true
-      throw error
-    }
+    const { store } = this.#dependencies
+    // Usually another process has already stored a token. This process then needs no lock.
+    const shared = await this.#tokenIn(store)
+    const requested = () => this.#requestToken(store, signal)
+    this.#cached = shared ?? (await (store === undefined ? requested() : store.withLock(requested, signal)))
+    // Later callers must not join this request, because its token may have expired by then.
+    this.#refresh = undefined
+    return this.#cached
   }
 
-  /** While this process waited for the lock, another process may have stored a token or a refusal. */
-  async #requestUnderLock(store: TokenStore, signal: AbortSignal): Promise<Token> {
+  async #tokenIn(store: TokenStore | undefined): Promise<Token | undefined> {
+    const known = await store?.read()
+    return known && this.#fresh(this.#tokenOf(known, 0))
+  }
+
+  async #requestToken(store: TokenStore | undefined, signal: AbortSignal): Promise<Token> {
+    // While this process waited for the lock, another process may have stored a token or a refusal.
     const shared = await this.#tokenIn(store)
     if (shared !== undefined) return shared
-    if ((await store.refused?.()) === true) {
-      this.#refusalIsShared = true
+    if ((await store?.refused()) === true) {
+      this.#refusal = 'in the store'
       throw credentialsRefused()
     }
-    try {
-      return await this.#requestToken(signal)
-    } catch (error) {
+    const issued = await this.#dependencies.request(signal).catch(async (error: unknown) => {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#storeRefusal(store)
       throw error
-    }
+    })
+    this.#issued += 1
+    const token = this.#tokenOf(issued, this.#issued)
+    await store?.write(issued)
+    this.#dependencies.onRefreshed(token)
+    return token
   }
 
   /** Ignores an error of the store, so that callers get the error CREDENTIALS_REFUSED. */
-  async #storeRefusal(store: TokenStore): Promise<void> {
-    this.#refusalIsShared = false
-    try {
-      await store.refuse?.()
-      this.#refusalIsShared = true
-    } catch {
-      return
-    }
-  }
-
-  async #tokenIn(store: TokenStore): Promise<Token | undefined> {
-    const known = await store.read()
-    return known === undefined ? undefined : this.#fresh(this.#tokenOf(known, 0))
-  }
-
-  async #requestToken(signal: AbortSignal): Promise<Token> {
-    const { clock, store, request, onRefreshed } = this.#dependencies
-    const { secret, lifetimeMs, sentMs, scopes } = await request(signal)
-    const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - sentMs))
-    const stored: StoredToken = { accessToken: secret, lifetimeMs, remainingMs, scopes }
-    this.#issued += 1
-    const token = this.#tokenOf(stored, this.#issued)
-    await store?.write(stored)
-    onRefreshed(token)
-    return token
-  }
-
-  #keep(token: Token): Token {
-    this.#cached = token
-    // Later callers must not join this request, because its token may have expired by then.
-    this.#refresh = undefined
-    return token
+  async #storeRefusal(store: TokenStore | undefined): Promise<void> {
+    this.#refusal = 'ours'
+    await store?.refuse().then(
+      () => (this.#refusal = 'in the store'),
+      () => undefined,
+    )
   }
 
   #fresh(token: Token | undefined): Token | undefined {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
+  /** The token is renewed a minute before its end, or a fifth of a lifetime below five minutes. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
-    return {
-      secret: accessToken,
-      scopes,
-      expiresAt: plusMs(clock.now(), remainingMs),
-      renewAtMs: clock.monotonicMs() + remainingMs - tokenMarginMs(lifetimeMs),
-      issue,
-    }
+    const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
+    const expiresAt = plusMs(clock.now(), remainingMs)
+    return { secret: accessToken, scopes, expiresAt, renewAtMs: clock.monotonicMs() + remainingMs - marginMs, issue }
   }
 }
 
-/** Returns how long before its end (ms) a token is renewed: a minute, or a fifth of a lifetime below five minutes. */
-export const tokenMarginMs = (lifetimeMs: number): number =>
-  Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)
+const TokenAnswer = z.object({
+  // The token is sent in a header, so it must have only printable characters and no spaces.
+  accessToken: z.string().regex(/^[\x21-\x7e]+$/),
+  expiresIn: z.number().positive(),
+  // "Always `Bearer`" (spec §2); the scheme is case-insensitive (RFC 9110 §11.1).
+  tokenType: z.string().regex(/^bearer$/i),
+})
+
+/** Returns the token in a response of the token endpoint (spec §4, §7). Errors contain names of fields, not values. */
+export function issuedToken(answer: RawAnswer, request: RequestContext, clock: Clock): StoredToken {
+  // An empty body ends in TOKEN_UNUSABLE, the error for a missing token.
+  const refusal = answer.status === 200 && answer.bytes.length === 0 ? undefined : refusalOf(answer, request)
+  if (refusal !== undefined) throw refusal
+  const { data, error } = TokenAnswer.safeParse(parsedJson(answer.bytes.toString('utf8')))
+  if (data === undefined) throw unusable(error, request)
+  const lifetimeMs = Math.min(data.expiresIn * 1_000, TOKEN_LIFETIME_MS_MAX)
+  const remainingMs = Math.max(0, lifetimeMs - (clock.monotonicMs() - answer.sentMs))
+  return { accessToken: new Secret(data.accessToken), lifetimeMs, remainingMs, scopes: scopesIn(data.accessToken) }
+}
+
+function unusable({ issues }: z.ZodError, request: RequestContext): SyncError {
+  const fields = [...new Set(issues.map(({ path }) => String(path[0] ?? 'body')))]
+  return failure('TOKEN_UNUSABLE', request, {
+    message: `the answer is no usable Bearer token (wrong: ${fields.join(', ')})`,
+    cure: 'Check that service.base_url is the right host; else ask the owner of the service.',
+    data: { fields },
+  })
+}
+
+const Scopes = z
+  .string()
+  .transform((text) => text.split(' ').filter((scope) => scope !== ''))
+  .or(z.array(z.string()))
+/** Servers use different names for the scopes in a JWT. */
+const Claims = z.object({ scope: Scopes, scp: Scopes, scopes: Scopes }).partial()
+
+/** Reads the scopes without checking the token's signature, because the scopes are only shown in messages. */
+function scopesIn(accessToken: string): readonly string[] | undefined {
+  const payload = Buffer.from(accessToken.split('.')[1] ?? '', 'base64url')
+  const { data } = Claims.safeParse(parsedJson(payload.toString('utf8')))
+  return data?.scope ?? data?.scp ?? data?.scopes
+}

@@ -2,7 +2,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import type { StoredToken, TokenStore } from '../../src/client/reporting.ts'
-import { tokenMarginMs } from '../../src/client/tokens.ts'
 import { SyncError } from '../../src/errors.ts'
 import { fromMillis } from '../../src/instant.ts'
 import { Secret } from '../../src/secret.ts'
@@ -211,11 +210,6 @@ describe('the cached token', () => {
     await client.read(aRequest())
     await client.read(aRequest())
     expect(service.tokens).toHaveLength(2)
-  })
-
-  it('has a margin of a minute, or of a fifth of a short life', () => {
-    expect(tokenMarginMs(3_600_000)).toBe(60_000)
-    expect(tokenMarginMs(100_000)).toBe(20_000)
   })
 
   it('does not care about jumps of the wall clock', async () => {
