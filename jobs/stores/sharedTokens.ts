@@ -1,6 +1,6 @@
 /** What processes share through one store: one encrypted token, the lease for its refresh, and pauses. */
 import { randomUUID } from 'node:crypto'
-import type { SharedPauses } from '../../src/client/sharedPauses.ts'
+import type { SharedPauses } from '../../src/client/limiter.ts'
 import type { StoredToken, TokenStore } from '../../src/client/tokens.ts'
 import { type Clock, repeat } from '../../src/clock.ts'
 import { MINUTE_MS } from '../../src/instant.ts'

@@ -1,7 +1,8 @@
 /** Decides when a request can be sent. Limits rate and concurrency, orders by priority, and waits during pauses. */
-import type { Clock } from '../clock.ts'
-import { assert, SyncError } from '../errors.ts'
-import { formatInstant, type Instant, plusMs } from '../instant.ts'
+import { type Clock, within } from '../clock.ts'
+import { SyncError } from '../errors.ts'
+import { formatInstant, plusMs } from '../instant.ts'
+import { onAbort } from '../signals.ts'
 import { reasonOf, throwIfAborted } from './cancellation.ts'
 
 export interface LimiterRules {
@@ -10,7 +11,20 @@ export interface LimiterRules {
   requestsPerSecond?: number | undefined
   /** Requests wait during a pause of at most this length (ms). During a longer pause, they fail with RATE_LIMITED. */
   pauseMsMax?: number | undefined
+  sharedPauses?: SharedPauses | undefined
 }
+
+/** Shares pauses after a 429 or a Retry-After with other processes. If it fails, requests are sent without it. */
+export interface SharedPauses {
+  /** Stores a pause that begins now and lasts `ms` milliseconds. Does not shorten a longer stored pause. */
+  pause(ms: number): Promise<void>
+  remainingMs(): Promise<number>
+}
+
+/** The store is read at most once in this time. A pause of another process takes effect at most this much later. */
+const SHARED_CHECK_EVERY_MS = 250
+/** A request waits this long for the store, and is then sent without the store's answer. */
+const SHARED_CHECK_MS_MAX = 500
 
 export interface Permit extends Disposable {
   succeeded(): void
@@ -23,10 +37,12 @@ interface Waiter {
 }
 
 export class Limiter {
+  readonly #rules: LimiterRules
   readonly #clock: Clock
   readonly #concurrency: AdaptiveConcurrency
   readonly #spacingMs: number
-  readonly #pauseMsMax: number
+  #sharedCheckedMs = Number.NEGATIVE_INFINITY
+  #sharedCheck: Promise<number> | undefined
   readonly #queue = new FairQueue<Waiter>()
   #inFlight = 0
   #nextStartMs = Number.NEGATIVE_INFINITY
@@ -34,33 +50,55 @@ export class Limiter {
   #alarm: AbortController | undefined
 
   constructor(rules: LimiterRules, clock: Clock) {
-    const { requestsPerSecond, pauseMsMax = Number.POSITIVE_INFINITY } = rules
-    assert(requestsPerSecond === undefined || requestsPerSecond > 0, 'requestsPerSecond must be positive')
+    this.#rules = rules
     this.#clock = clock
-    this.#pauseMsMax = pauseMsMax
     this.#concurrency = new AdaptiveConcurrency(rules.concurrency)
-    this.#spacingMs = requestsPerSecond === undefined ? 0 : 1_000 / requestsPerSecond
+    this.#spacingMs = 1_000 / (rules.requestsPerSecond ?? Number.POSITIVE_INFINITY)
   }
 
   /** Returns a permit. Callers of equal priority are served in order. Throws RATE_LIMITED during a long pause. */
   async acquire(signal: AbortSignal, priority: Priority = 'first'): Promise<Permit> {
+    for (;;) {
+      const permit = await this.#turn(signal, priority)
+      const pauseMs = await this.#sharedPauseMs()
+      if (pauseMs <= 0) return permit
+      this.#hold(pauseMs)
+      permit[Symbol.dispose]()
+    }
+  }
+
+  /** Lets no request begin for `ms` milliseconds, in this process and in those that share pauses. */
+  pause(ms: number): void {
+    this.#hold(ms)
+    this.#rules.sharedPauses?.pause(ms).catch(() => undefined)
+  }
+
+  async #turn(signal: AbortSignal, priority: Priority): Promise<Permit> {
     throwIfAborted(signal)
     const refusal = this.#refusal()
     if (refusal !== undefined) throw refusal
     const { promise, resolve, reject } = Promise.withResolvers<Permit>()
     const waiter: Waiter = { grant: resolve, refuse: reject }
-    const leave = () => this.#leave(waiter, reasonOf(signal))
-    signal.addEventListener('abort', leave, { once: true })
+    using _ = onAbort(signal, () => this.#leave(waiter, reasonOf(signal)))
     this.#queue.add(waiter, priority)
     this.#serve()
-    try {
-      return await promise
-    } finally {
-      signal.removeEventListener('abort', leave)
-    }
+    return await promise
   }
 
-  pause(ms: number): void {
+  /** Returns 0 without reading the store if it was read less than `SHARED_CHECK_EVERY_MS` ago. */
+  async #sharedPauseMs(): Promise<number> {
+    const pauses = this.#rules.sharedPauses
+    const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS
+    if (pauses === undefined || (this.#sharedCheck === undefined && isFresh)) return 0
+    const check = () => within(SHARED_CHECK_MS_MAX, this.#clock, () => pauses.remainingMs().catch(() => 0))
+    return await (this.#sharedCheck ??= check().then((remainingMs) => {
+      this.#sharedCheckedMs = this.#clock.monotonicMs()
+      this.#sharedCheck = undefined
+      return remainingMs ?? 0
+    }))
+  }
+
+  #hold(ms: number): void {
     this.#pausedUntilMs = Math.max(this.#pausedUntilMs, this.#clock.monotonicMs() + ms)
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
     const refusal = this.#refusal()
@@ -71,14 +109,15 @@ export class Limiter {
 
   #refusal(): Error | undefined {
     const waitMs = this.#pausedUntilMs - this.#clock.monotonicMs()
-    return waitMs > this.#pauseMsMax ? longPauseError({ waitMs, now: this.#clock.now() }) : undefined
+    const { pauseMsMax = Number.POSITIVE_INFINITY } = this.#rules
+    return waitMs > pauseMsMax ? longPauseError(waitMs, this.#clock) : undefined
   }
 
   #serve(): void {
     while (this.#queue.length > 0 && this.#inFlight < this.#concurrency.limit) {
       const nowMs = this.#clock.monotonicMs()
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
-      if (this.#spacingMs > 0) this.#nextStartMs = nowMs + this.#spacingMs
+      this.#nextStartMs = nowMs + this.#spacingMs
       this.#inFlight += 1
       this.#queue.next()?.grant(this.#permit())
     }
@@ -128,18 +167,18 @@ export class Limiter {
   }
 }
 
-export interface LongPause {
-  readonly waitMs: number
-  readonly now: Instant
-}
+export const pauseEnd = (waitMs: number, clock: Pick<Clock, 'now'>): string =>
+  `${formatInstant(plusMs(clock.now(), waitMs)).slice(0, 19)}Z`
 
-export const pauseEnd = ({ waitMs, now }: LongPause): string => `${formatInstant(plusMs(now, waitMs)).slice(0, 19)}Z`
-
-const longPauseError = (pause: LongPause): SyncError =>
-  new SyncError('RATE_LIMITED', `the service asked for a pause: the next request is not before ${pauseEnd(pause)}`, {
-    cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
-    data: { retryAfterMs: pause.waitMs },
-  })
+const longPauseError = (waitMs: number, clock: Clock): SyncError =>
+  new SyncError(
+    'RATE_LIMITED',
+    `the service asked for a pause: the next request is not before ${pauseEnd(waitMs, clock)}`,
+    {
+      cure: 'Wait: runs continue by themselves after that. The owner of the service knows the reason for so long a pause.',
+      data: { retryAfterMs: waitMs },
+    },
+  )
 
 /** Incremental runs are `first`. Backfills are `behind`, because they wait for incremental runs. */
 export type Priority = 'first' | 'behind'
@@ -196,7 +235,6 @@ export class AdaptiveConcurrency {
   #usualMs = 0
 
   constructor(max: number) {
-    assert(Number.isInteger(max) && max > 0, 'concurrency must be a positive whole number')
     this.#max = max
     this.#slowGrowthFrom = max
     this.#limit = Math.min(INITIAL_LIMIT, max)

@@ -3,22 +3,20 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
-import { type Observe, type Subject, unobserved } from '../observe.ts'
+import { type Observe, unobserved } from '../observe.ts'
 import type { Secret } from '../secret.ts'
 import { refusalOf } from './answers.ts'
 import { linkedSignal } from './cancellation.ts'
-import { Limiter, type Permit, type Priority } from './limiter.ts'
+import { Limiter, type Permit, type Priority, type SharedPauses } from './limiter.ts'
 import { type ClientLimits, DEFAULT_LIMITS, TOKEN_ANSWER_BYTES_MAX, TOKENS_TRIED_MAX } from './limits.ts'
 import { Redactor } from './redaction.ts'
 import { isThrottled, type RetryOptions, withRetries } from './retry.ts'
 import { ServiceClock } from './serviceClock.ts'
-import { PauseWatch, type SharedPauses } from './sharedPauses.ts'
 import { issuedToken, type StoredToken, type Token, TokenCache, type TokenStore } from './tokens.ts'
 import { type Post, type RawAnswer, Transport } from './transport.ts'
 
-export type { Priority } from './limiter.ts'
+export type { Priority, SharedPauses } from './limiter.ts'
 export type { ClientLimits } from './limits.ts'
-export type { SharedPauses } from './sharedPauses.ts'
 export type { StoredToken, TokenStore } from './tokens.ts'
 
 /** Events contain no secret, no header and no body. */
@@ -83,15 +81,6 @@ export type ReportingClient = Pick<Client, keyof Client>
 const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
 
-/** The request that waits for the token already has a permit, so the token request needs none. */
-const noPermit = async (): Promise<Permit> => ({
-  succeeded: doNothing,
-  overloaded: doNothing,
-  [Symbol.dispose]: doNothing,
-})
-
-function doNothing(): void {}
-
 /** Opens a client, which the caller must close. No request is sent before the first call. */
 export function openClient(settings: ClientSettings, dependencies: ClientDependencies): ReportingClient {
   return new Client(settings, dependencies)
@@ -107,7 +96,6 @@ class Client implements AsyncDisposable {
   readonly #observe: Observe
   readonly #transport: Transport
   readonly #limiter: Limiter
-  readonly #pauses: PauseWatch
   readonly #tokens: TokenCache
   readonly #serviceClock: ServiceClock
   readonly #redactor: Redactor
@@ -116,7 +104,14 @@ class Client implements AsyncDisposable {
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
-    const { clock, onEvent = doNothing, observe = unobserved, dispatcher, tokenStore, sharedPauses } = dependencies
+    const {
+      clock,
+      onEvent = () => undefined,
+      observe = unobserved,
+      dispatcher,
+      tokenStore,
+      sharedPauses,
+    } = dependencies
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
     this.#limits = { ...DEFAULT_LIMITS, ...settings.limits }
@@ -125,8 +120,8 @@ class Client implements AsyncDisposable {
     this.#observe = observe
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
-    this.#limiter = new Limiter({ concurrency, requestsPerSecond, pauseMsMax: this.#limits.retryAfterMsMax }, clock)
-    this.#pauses = new PauseWatch(sharedPauses, clock)
+    const pauseMsMax = this.#limits.retryAfterMsMax
+    this.#limiter = new Limiter({ concurrency, requestsPerSecond, pauseMsMax, sharedPauses }, clock)
     this.#transport = new Transport({ baseUrl, connections: concurrency, limits: this.#limits, clock, dispatcher })
     this.#tokens = new TokenCache({
       clock,
@@ -140,13 +135,13 @@ class Client implements AsyncDisposable {
   async read<T>(request: ReportRequest<T>, signal?: AbortSignal): Promise<Answer<T>> {
     using linked = linkedSignal([signal, this.#closing.signal])
     const { signal: stop } = linked
-    const permit = () => this.#permit(stop, request.priority)
+    const permit = () => this.#limiter.acquire(stop, request.priority)
     return await withRetries(() => this.#attempt(request, stop), this.#retryOptions(request.report, stop, permit))
   }
 
   async token(signal?: AbortSignal): Promise<{ expiresAt: Instant; scopes: readonly string[] | undefined }> {
     using linked = linkedSignal([signal, this.#closing.signal])
-    using _permit = await this.#permit(linked.signal, 'first')
+    using _permit = await this.#limiter.acquire(linked.signal)
     const { expiresAt, scopes } = await this.#token(linked.signal)
     return { expiresAt, scopes }
   }
@@ -200,7 +195,9 @@ class Client implements AsyncDisposable {
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, refusal)
       throw refusal
     }
-    const servedAt = this.#observeClock(answer)
+    const wasOurs = this.clockIsOurs
+    const servedAt = this.#serviceClock.observe(answer)
+    if (this.clockIsOurs && !wasOurs) this.#emit({ kind: 'clock is ours' })
     const bytes = answer.bytes.length
     const askedAt = this.#serviceClock.at(answer.sentMs)
     return { value: await request.parse(answer.bytes), servedAt, askedAt, bytes }
@@ -230,7 +227,7 @@ class Client implements AsyncDisposable {
     const issued = this.#tokens.issued
     this.counters.requests += 1
     const post: Post = { path: REPORTS_PATH + path, body, bearer: token.secret, report, answerBytesMax }
-    return { answer: await this.#post({ what: 'request', report }, post, signal), token, issued }
+    return { answer: await this.#post(post, signal), token, issued }
   }
 
   async #token(signal: AbortSignal): Promise<Token> {
@@ -239,8 +236,9 @@ class Client implements AsyncDisposable {
     return token
   }
 
-  #post(subject: Subject, post: Post, signal: AbortSignal): Promise<RawAnswer> {
-    return this.#observe(subject, async (note) => {
+  #post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
+    const { report } = post
+    return this.#observe({ what: report === undefined ? 'token' : 'request', report }, async (note) => {
       const answer = await this.#transport.post(post, signal)
       note({ status: answer.status, bytes: answer.bytes.length })
       return answer
@@ -262,24 +260,14 @@ class Client implements AsyncDisposable {
     }
     const attempt = async () => {
       this.counters.tokenRequests += 1
-      const answer = await this.#post({ what: 'token' }, post, signal)
+      const answer = await this.#post(post, signal)
       return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#clock)
     }
-    return await withRetries(attempt, this.#retryOptions(undefined, signal, noPermit))
+    // The request that waits for the token already has a permit, so the token request needs none.
+    return await withRetries(attempt, this.#retryOptions(undefined, signal))
   }
 
-  /** Waits for a permit and for the end of a pause that another process has stored. */
-  async #permit(signal: AbortSignal, priority: Priority | undefined): Promise<Permit> {
-    for (;;) {
-      const permit = await this.#limiter.acquire(signal, priority)
-      const pauseMs = await this.#pauses.remainingMs()
-      if (pauseMs <= 0) return permit
-      this.#limiter.pause(pauseMs)
-      permit[Symbol.dispose]()
-    }
-  }
-
-  #retryOptions(report: string | undefined, signal: AbortSignal, permit: () => Promise<Permit>): RetryOptions {
+  #retryOptions(report: string | undefined, signal: AbortSignal, permit?: () => Promise<Permit>): RetryOptions {
     return {
       permit,
       clock: this.#clock,
@@ -289,7 +277,6 @@ class Client implements AsyncDisposable {
         const throttled = isThrottled(failed)
         if (throttled) this.counters.throttled += 1
         this.#limiter.pause(pauseMs)
-        this.#pauses.share(pauseMs)
         this.#emit({ kind: throttled ? 'throttled' : 'wait requested', report, pauseMs })
       },
       onRetry: (failed, attempt, delayMs) => {
@@ -297,12 +284,5 @@ class Client implements AsyncDisposable {
         this.#emit({ kind: 'retry', report, code: failed.code, attempt, delayMs })
       },
     }
-  }
-
-  #observeClock(answer: RawAnswer): Instant {
-    const wereOurs = this.#serviceClock.isOurs
-    const servedAt = this.#serviceClock.observe(answer)
-    if (!wereOurs && this.#serviceClock.isOurs) this.#emit({ kind: 'clock is ours' })
-    return servedAt
   }
 }

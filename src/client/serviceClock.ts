@@ -7,13 +7,7 @@
 import type { Clock } from '../clock.ts'
 import { fromMillis, type Instant, minusMs, toMillis } from '../instant.ts'
 import { CLOCK_GRAIN_MS } from '../plan/window.ts'
-
-export interface Observation {
-  date: Instant | undefined
-  /** Our monotonic clock when the request was sent, and when the response's status and headers arrived. */
-  sentMs: number
-  arrivedMs: number
-}
+import type { RawAnswer } from './transport.ts'
 
 export class ServiceClock {
   readonly #clock: Clock
@@ -44,7 +38,7 @@ export class ServiceClock {
   }
 
   /** Records a response and returns its Date. Without a Date, returns `now()` or, before the first Date, our time. */
-  observe({ date, sentMs, arrivedMs }: Observation): Instant {
+  observe({ date, sentMs, arrivedMs }: Pick<RawAnswer, 'date' | 'sentMs' | 'arrivedMs'>): Instant {
     this.#answered = true
     if (date === undefined) return this.#offsetMs === undefined ? this.#clock.now() : this.at(arrivedMs)
     const lowestMs = toMillis(date) - arrivedMs

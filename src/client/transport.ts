@@ -1,11 +1,12 @@
-/** Sends one POST without redirects or retries. A deadline also ends responses whose body arrives very slowly. */
+/** Sends one POST without redirects or retries. Time, size and decompressed size of the response have limits. */
 import type { Socket } from 'node:net'
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip } from 'node:zlib'
 import { buildConnector, type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
-import { SyncError, asSyncError, cancelled, filesExhausted, isOutOfFiles } from '../errors.ts'
+import { type ErrorDetails, SyncError, asSyncError, cancelled, filesExhausted, isOutOfFiles } from '../errors.ts'
 import { fromMillis, type Instant, millisBetween } from '../instant.ts'
 import type { Secret } from '../secret.ts'
-import { bodyOf, readBytes } from './body.ts'
 import { linkedSignal, raced, throwIfAborted } from './cancellation.ts'
 import { type ClientLimits, REFUSAL_BODY_BYTES_MAX } from './limits.ts'
 
@@ -54,7 +55,11 @@ export class Transport {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings
     using linked = linkedSignal([signal])
-    const cancel = clock.after(limits.answerMs, () => linked.abort(timeoutError(post.report, limits.answerMs)))
+    const { report } = post
+    const { answerMs } = limits
+    const cancel = clock.after(answerMs, () =>
+      linked.abort(timeoutError(`the answer was not complete after ${answerMs / 1_000} s`, { answerMs }, report)),
+    )
     const sentMs = clock.monotonicMs()
     try {
       const head = await raced(this.#send(post, linked.signal), linked.signal)
@@ -63,7 +68,7 @@ export class Transport {
       return { ...this.#headOf(head), bytes, sentMs, arrivedMs }
     } catch (error) {
       throwIfAborted(linked.signal)
-      throw error instanceof SyncError ? error : connectionError(error, { host: baseUrl.host, report: post.report })
+      throw error instanceof SyncError ? error : connectionError(error, baseUrl.host, report)
     } finally {
       cancel()
     }
@@ -93,19 +98,11 @@ export class Transport {
     })
   }
 
-  /** If the body of an error response can't be read, returns no bytes, because the status is enough for the error. */
-  async #body(head: Head, post: Post, signal: AbortSignal): Promise<Buffer> {
-    const isAnswer = head.statusCode === 200
-    const bytesMax = isAnswer ? post.answerBytesMax : REFUSAL_BODY_BYTES_MAX
-    const source = { report: post.report, encoding: first(head.headers['content-encoding']), bytesMax }
-    const body = readBytes(head, source).then((bytes) => bodyOf(bytes, source))
-    try {
-      return await raced(body, signal)
-    } catch (error) {
-      throwIfAborted(signal)
-      if (isAnswer) throw error
-      return Buffer.alloc(0)
-    }
+  async #body(head: Head, { report, answerBytesMax }: Post, signal: AbortSignal): Promise<Buffer> {
+    if (head.statusCode === 200) return await raced(bodyOf(head, report, answerBytesMax), signal)
+    // The status of an error response is enough for the error, even if its body can't be read.
+    const body = bodyOf(head, report, REFUSAL_BODY_BYTES_MAX).catch(() => Buffer.alloc(0))
+    return await raced(body, signal)
   }
 
   #headOf(head: Head): Omit<RawAnswer, 'bytes' | 'sentMs' | 'arrivedMs'> {
@@ -153,6 +150,66 @@ function readPastContinue(socket: Socket): void {
   }
 }
 
+const DECOMPRESSORS = new Map([
+  ['gzip', promisify(gunzip)],
+  ['x-gzip', promisify(gunzip)],
+  ['br', promisify(brotliDecompress)],
+])
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
+
+/** Reads and decompresses a body. Both steps have a size limit: a small body may expand to gigabytes. */
+async function bodyOf(head: Head, report: string | undefined, bytesMax: number): Promise<Buffer> {
+  const { 'content-encoding': encoding } = head.headers
+  const names = (first(encoding) ?? '').split(',').map((name) => name.trim().toLowerCase())
+  let bytes = await sentBytes(head, report, bytesMax)
+  // The header names the encodings in the order in which they were applied (RFC 9110 §8.4).
+  for (const name of names.toReversed()) {
+    if (name === '' || name === 'identity') continue
+    const decompress = DECOMPRESSORS.get(name)
+    if (decompress === undefined) throw unreadable('a content encoding that was not requested', report)
+    bytes = await decompress(bytes, { maxOutputLength: bytesMax }).catch((error: unknown) => {
+      throw codeOf(error) === 'ERR_BUFFER_TOO_LARGE'
+        ? tooLarge(report, bytesMax)
+        : unreadable(`broken ${name} data`, report)
+    })
+  }
+  return bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes
+}
+
+async function sentBytes({ body, headers }: Head, report: string | undefined, bytesMax: number): Promise<Buffer> {
+  // Without this listener, Node would end the process if an abort destroys the stream.
+  body.on('error', () => undefined)
+  if (Number(headers['content-length']) > bytesMax) {
+    body.destroy()
+    throw tooLarge(report, bytesMax)
+  }
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > bytesMax) throw tooLarge(report, bytesMax)
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces, bytes)
+}
+
+const tooLarge = (report: string | undefined, answerBytesMax: number): SyncError =>
+  new SyncError('ANSWER_TOO_LARGE', `the answer is larger than ${answerBytesMax} bytes`, {
+    cure:
+      report === undefined
+        ? 'Check that service.base_url is the reporting service and not a page in front of it.'
+        : 'Lower page_size, or turn expand flags off for this report; only if one row alone is that large, raise limits.page_bytes_max.',
+    data: { answerBytesMax },
+    report,
+  })
+
+const unreadable = (what: string, report: string | undefined): SyncError =>
+  new SyncError('ANSWER_MALFORMED', `the answer cannot be read: ${what}`, {
+    cure: 'Try again; if it happens again, ask the owner of the service or of the proxy in front of it.',
+    report,
+  })
+
 const first = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
@@ -188,36 +245,23 @@ const SILENT = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
 const DEFECTS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH'])
 const CERTIFICATE = /CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/
 
-interface Destination {
-  host: string
-  report: string | undefined
-}
-
-function connectionError(error: unknown, { host, report }: Destination): SyncError {
+function connectionError(error: unknown, host: string, report: string | undefined): SyncError {
   const reason = codeOf(error)
   if (reason === undefined || DEFECTS.has(reason)) return asSyncError(error)
   if (CLOSED.has(reason)) return cancelled('the client was closed')
   if (isOutOfFiles(reason)) return filesExhausted(reason)
-  const details = { data: { host, reason }, report }
-  if (SILENT.has(reason)) {
-    return new SyncError('SERVICE_TIMEOUT', `the service at ${host} stopped answering`, {
-      cure: TIMEOUT_CURE,
-      ...details,
-    })
-  }
+  const data = { host, reason }
+  if (SILENT.has(reason)) return timeoutError(`the service at ${host} stopped answering`, data, report)
   const what = `no answer from the service at ${host}: ${reason}`
-  return new SyncError('SERVICE_UNREACHABLE', what, { cure: cureOf(reason), ...details })
+  return new SyncError('SERVICE_UNREACHABLE', what, { cure: cureOf(reason), data, report })
 }
 
-function timeoutError(report: string | undefined, answerMs: number): SyncError {
-  return new SyncError('SERVICE_TIMEOUT', `the answer was not complete after ${answerMs / 1_000} s`, {
-    cure: TIMEOUT_CURE,
-    data: { answerMs },
+const timeoutError = (what: string, data: ErrorDetails['data'] & {}, report: string | undefined): SyncError =>
+  new SyncError('SERVICE_TIMEOUT', what, {
+    cure: 'Try again later; if it happens again, lower page_size or turn expand flags off for this report.',
+    data,
     report,
   })
-}
-
-const TIMEOUT_CURE = 'Try again later; if it happens again, lower page_size or turn expand flags off for this report.'
 
 function cureOf(reason: string): string {
   if (CERTIFICATE.test(reason)) {

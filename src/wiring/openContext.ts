@@ -16,7 +16,7 @@ import { Warehouse } from '../warehouse/warehouse.ts'
 import { z } from 'zod'
 import { identityHash } from '../../jobs/stores/tokenCipher.ts'
 import { DEFAULT_LIMITS } from '../client/limits.ts'
-import type { SharedPauses } from '../client/sharedPauses.ts'
+import type { SharedPauses } from '../client/limiter.ts'
 import { onAbort } from '../signals.ts'
 
 export interface Wiring {

@@ -1,8 +1,14 @@
 /** The limiter: how many requests are in flight, in which order, and pauses of other processes. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { AdaptiveConcurrency, FairQueue, Limiter, type Permit, type Priority } from '../../src/client/limiter.ts'
-import type { SharedPauses } from '../../src/client/sharedPauses.ts'
+import {
+  AdaptiveConcurrency,
+  FairQueue,
+  Limiter,
+  type Permit,
+  type Priority,
+  type SharedPauses,
+} from '../../src/client/limiter.ts'
 import { aClient, aRequest, aService, inTurn, json, QuickClock, type Reply, status } from './support.ts'
 
 const { signal } = new AbortController()

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { parseHttpDate, parseRetryAfter } from '../../src/client/transport.ts'
 import { Limiter, type Permit } from '../../src/client/limiter.ts'
 import { DEFAULT_LIMITS } from '../../src/client/limits.ts'
-import { backoffMs, delayMsAfter } from '../../src/client/retry.ts'
+import { delayMsAfter } from '../../src/client/retry.ts'
 import { SyncError } from '../../src/errors.ts'
 import { formatInstant, fromMillis } from '../../src/instant.ts'
 import { aClient, aRequest, aService, failureOf, inTurn, json, QuickClock, type Reply, status } from './support.ts'
@@ -225,7 +225,8 @@ describe('delays', () => {
   it('back off between nothing and a bound that doubles up to its limit', () => {
     fc.assert(
       fc.property(attempts, chance, (attempt, random) => {
-        const ms = backoffMs(attempt, DEFAULT_LIMITS, () => random)
+        const error = new SyncError('SERVICE_UNAVAILABLE', 'away', { cure: 'Wait.' })
+        const ms = delayMsAfter(error, attempt, { rules: DEFAULT_LIMITS, clock: { random: () => random } })
         const { retryDelayMsMin, retryDelayMsMax } = DEFAULT_LIMITS
         expect(ms).toBeGreaterThanOrEqual(0)
         expect(ms).toBeLessThanOrEqual(Math.min(retryDelayMsMax, retryDelayMsMin * 2 ** (attempt - 1)))
@@ -237,7 +238,7 @@ describe('delays', () => {
     fc.assert(
       fc.property(attempts, fc.nat(200_000_000), (attempt, retryAfterMs) => {
         const error = new SyncError('RATE_LIMITED', 'slow down', { cure: 'Wait.', data: { retryAfterMs } })
-        const ms = delayMsAfter(error, attempt, { rules: DEFAULT_LIMITS, random: () => 0 })
+        const ms = delayMsAfter(error, attempt, { rules: DEFAULT_LIMITS, clock: { random: () => 0 } })
         const { retryDelayMsMin, pauseMsMax } = DEFAULT_LIMITS
         expect(ms).toBe(Math.min(pauseMsMax, Math.max(retryDelayMsMin, retryAfterMs)))
       }),
