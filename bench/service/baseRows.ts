@@ -43,8 +43,10 @@ export function baseRows(flavour: Flavour): BaseRows {
 const now = (): number => ticksOfMillis(Date.now())
 
 function make(flavour: Flavour, path: (part: string) => string): void {
-  const rules = { items: 2, filled: true }
-  const world = new World({ rows: BASE_ROWS, seed: 1, now, rules, timeStyle: 'zulu', amounts: 'long' })
+  const world = new World(
+    { rows: BASE_ROWS, seed: 1, timeStyle: 'zulu', amounts: 'long', collections: true, itemsPerCollection: 2 },
+    { now },
+  )
   const flags = FLAVOURS[flavour]
   const starts = new Float64Array(BASE_ROWS + 1)
   const stamps = new Float64Array(BASE_ROWS)

@@ -2,44 +2,54 @@
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { json, plainStatus, type Answer } from './answer.ts'
-import { isWorldReport, WORLD_REPORTS } from './reports/index.ts'
-import type { RequestLog } from './requestLog.ts'
-import type { WorldChange } from './changes.ts'
-import type { Faults } from './faults.ts'
-import type { World } from './world.ts'
+import type { Parts } from './options.ts'
+import { isWorldReport, perReport, WORLD_REPORTS } from './reports/index.ts'
+import { type Body, isObject } from './validate.ts'
+import type { World, WorldChange } from './world.ts'
 
-interface ControlOptions {
-  readonly world: World
-  readonly requests: RequestLog
-  readonly faults: Faults
-  readonly clock: Clock
+const PORTION_MS = 50
+const PORTION_CHANGES_MAX = 5_000
+
+/** Changes the world at a pace, which is 0 until `set` is called. */
+export class Pace {
+  readonly #clock: Clock
+  readonly #world: World
+  perSecond = 0
+  #pending = 0
+  #lastMs = 0
+  #cancel: (() => void) | undefined
+
+  constructor(clock: Clock, world: World) {
+    this.#clock = clock
+    this.#world = world
+  }
+
+  set(perSecond: number): void {
+    this.#cancel?.()
+    this.perSecond = perSecond
+    this.#pending = 0
+    this.#lastMs = this.#clock.monotonicMs()
+    this.#cancel = perSecond > 0 ? this.#schedule() : undefined
+  }
+
+  #schedule(): () => void {
+    return this.#clock.after(PORTION_MS, () => {
+      const nowMs = this.#clock.monotonicMs()
+      this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.perSecond
+      this.#lastMs = nowMs
+      const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
+      this.#pending %= 1
+      for (let i = 0; i < due; i += 1) this.#world.tick()
+      this.#cancel = this.#schedule()
+    })
+  }
 }
 
-type Controls = ReturnType<typeof controlsOf>
-
-export function controlsOf({ world, faults, clock, requests }: ControlOptions) {
-  const pace = new Pace(clock, () => world.tick())
-  const setFaults = (texts: readonly string[]): void => {
-    faults.set(texts)
-    world.rates.generation = Number(faults.peek('fx') ?? 0)
-  }
-  setFaults(faults.list())
-  return {
-    world,
-    requests,
-    setFaults,
-    faults: () => faults.list(),
-    setPace: (perSecond: number) => pace.set(perSecond),
-    pace: () => pace.perSecond,
-  }
-}
-
-type Body = Readonly<Record<string, unknown>>
-
-export function controlAnswer(sandbox: Controls, { call, text }: { call: string; text: string }): Answer {
+export function answerControl(parts: Parts, pace: Pace, { call, text }: { call: string; text: string }): Answer {
   try {
     const body = (text === '' ? {} : JSON.parse(text)) as Body
-    return CALLS[call]?.(sandbox, body) ?? plainStatus(404, `Calls are: ${Object.keys(CALLS).join(', ')}`)
+    const answer = CALLS[call]?.(parts, pace, body)
+    return answer === undefined ? plainStatus(404, `Calls are: ${Object.keys(CALLS).join(', ')}`) : json(200, answer)
   } catch (error) {
     if (error instanceof SyncError) return json(400, { title: error.message, cure: error.cure })
     if (error instanceof SyntaxError) return plainStatus(400, 'The body is not JSON')
@@ -47,35 +57,31 @@ export function controlAnswer(sandbox: Controls, { call, text }: { call: string;
   }
 }
 
-const CALLS: Readonly<Record<string, (sandbox: Controls, body: Body) => Answer>> = {
-  'POST faults': (sandbox, body) => {
-    const faults = body['faults']
-    if (!Array.isArray(faults))
+const CALLS: Readonly<Record<string, (parts: Parts, pace: Pace, body: Body) => object>> = {
+  'POST faults': ({ faults }, _, body) => {
+    const texts = body['faults']
+    if (!Array.isArray(texts))
       throw refusal('faults must be an array', 'Send {"faults":["slow:200"]}; an empty array disables all faults.')
-    sandbox.setFaults(faults.map(String))
-    return json(200, { faults: sandbox.faults() })
+    faults.set(texts.map(String))
+    return { faults: faults.list() }
   },
-  'POST changes': (sandbox, body) => {
-    const perSecond = body['perSecond']
+  'POST changes': (_, pace, { perSecond }) => {
     if (typeof perSecond !== 'number' || perSecond < 0)
       throw refusal('perSecond must be a number', 'Send {"perSecond":5}; 0 stops the changes.')
-    sandbox.setPace(perSecond)
-    return json(200, { perSecond })
+    pace.set(perSecond)
+    return { perSecond }
   },
-  'POST change': (sandbox, body) => json(200, change(sandbox.world, body)),
-  'GET requests': (sandbox) =>
-    json(200, { total: sandbox.requests.total, counts: sandbox.requests.counts(), requests: sandbox.requests.list() }),
-  'GET state': (sandbox) =>
-    json(200, {
-      faults: sandbox.faults(),
-      perSecond: sandbox.pace(),
-      rows: Object.fromEntries(
-        WORLD_REPORTS.map((report) => [
-          report,
-          { all: sandbox.world.keys(report).length, live: sandbox.world.liveKeys(report).length },
-        ]),
-      ),
-    }),
+  'POST change': ({ world }, _, body) => change(world, body),
+  'GET requests': ({ requests }) => ({
+    total: requests.total,
+    counts: requests.counts(),
+    requests: requests.list(),
+  }),
+  'GET state': ({ faults, world }, { perSecond }) => ({
+    faults: faults.list(),
+    perSecond,
+    rows: perReport((report) => ({ all: world.keys(report).length, live: world.liveKeys(report).length })),
+  }),
 }
 
 const KEYED = [
@@ -91,74 +97,35 @@ const KEYED = [
 
 /** Without a `key` in the body, changes the least recently modified row of those that are not deleted. */
 function change(world: World, body: Body): WorldChange {
-  const { action } = body
-  const report = typeof body['report'] === 'string' ? body['report'] : ''
+  const { action, field } = body
+  const report = String(body['report'] ?? '')
   if (action === 'tick' && report === '') return world.tick()
   if (!isWorldReport(report)) throw refusal(`unknown report '${report}'`, `Reports are: ${WORLD_REPORTS.join(', ')}.`)
   const ms = typeof body['ms'] === 'number' ? body['ms'] : 60_000
-  if (action === 'tick') return world.tick(report)
-  if (action === 'insert') return world.insert(report)
-  if (action === 'lateCommit') return world.lateCommit(report, ms)
-  const key = typeof body['key'] === 'number' ? body['key'] : anyKey(world, report)
-  if (action === 'stampFuture') return world.stampFuture(report, key, ms)
-  if (action === 'putRow') return world.putRow(report, key, rawFields(body['fields']))
-  const named = KEYED.find((each) => each === action)
-  if (named === undefined)
-    throw refusal(
-      `unknown action '${String(action)}'`,
-      `Actions are: ${[...KEYED, 'insert', 'lateCommit', 'stampFuture', 'putRow', 'tick'].join(', ')}.`,
-    )
-  return world[named](report, key, typeof body['field'] === 'string' ? body['field'] : undefined)
-}
-
-function anyKey(world: World, report: (typeof WORLD_REPORTS)[number]): number {
-  const [key] = world.liveKeys(report)
-  if (key === undefined) throw refusal(`${report} has no row`, 'Insert one first, or name a key.')
-  return key
+  const key = (): number => {
+    const found = typeof body['key'] === 'number' ? body['key'] : world.liveKeys(report)[0]
+    if (found === undefined) throw refusal(`${report} has no row`, 'Insert one first, or name a key.')
+    return found
+  }
+  const collection = typeof field === 'string' ? field : undefined
+  const actions = new Map<unknown, () => WorldChange>([
+    ...KEYED.map((each) => [each, () => world[each](report, key(), collection)] as const),
+    ['insert', () => world.insert(report)],
+    ['lateCommit', () => world.lateCommit(report, ms)],
+    ['stampFuture', () => world.stampFuture(report, key(), ms)],
+    ['putRow', () => world.putRow(report, key(), rawFields(body['fields']))],
+    ['tick', () => world.tick(report)],
+  ])
+  const act = actions.get(action)
+  if (act === undefined)
+    throw refusal(`unknown action '${String(action)}'`, `Actions are: ${[...actions.keys()].join(', ')}.`)
+  return act()
 }
 
 function rawFields(fields: unknown): Record<string, string> {
-  if (typeof fields !== 'object' || fields === null)
+  if (!isObject(fields))
     throw refusal('fields must be an object', 'Send raw JSON text by field: {"fields":{"status":"7"}}.')
   return Object.fromEntries(Object.entries(fields).map(([name, raw]) => [name, String(raw)]))
 }
 
 const refusal = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
-
-const PORTION_MS = 50
-const PORTION_CHANGES_MAX = 5_000
-
-class Pace {
-  readonly #clock: Clock
-  readonly #change: () => void
-  perSecond = 0
-  #pending = 0
-  #lastMs = 0
-  #cancel: (() => void) | undefined
-
-  constructor(clock: Clock, change: () => void) {
-    this.#clock = clock
-    this.#change = change
-  }
-
-  set(perSecond: number): void {
-    this.#cancel?.()
-    this.#cancel = undefined
-    this.perSecond = perSecond
-    this.#pending = 0
-    this.#lastMs = this.#clock.monotonicMs()
-    if (perSecond > 0) this.#schedule()
-  }
-
-  #schedule(): void {
-    this.#cancel = this.#clock.after(PORTION_MS, () => {
-      const nowMs = this.#clock.monotonicMs()
-      this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.perSecond
-      this.#lastMs = nowMs
-      const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
-      this.#pending -= Math.floor(this.#pending)
-      for (let i = 0; i < due; i += 1) this.#change()
-      this.#schedule()
-    })
-  }
-}

@@ -24,15 +24,23 @@ export const AMOUNTS = ['cents', 'long'] as const
 /** `cents`: prices with two decimals. `long`: up to nine decimals, also numbers that a double cannot store. */
 export type Amounts = (typeof AMOUNTS)[number]
 
-export interface WorldSettings {
+/** The options of the sandbox that decide the contents of rows. */
+export interface WorldOptions {
   readonly seed: number
+  /** The number of events. Rows of other reports refer to them. */
+  readonly rows: number
+  readonly timeStyle?: TimeStyle | undefined
+  readonly amounts: Amounts
+  readonly collections: boolean
+  readonly itemsPerCollection?: number | undefined
+}
+
+export interface WorldSettings extends WorldOptions {
   readonly pools: Pools
-  /** Rows of other reports refer to these events. */
-  readonly events: number
   /** The end of the generated history: HISTORY_END, or the start of the sandbox if that is earlier. */
   readonly historyEnd: Ticks
-  readonly timeStyle: TimeStyle | undefined
-  readonly amounts: Amounts
+  /** Returns the number of the table of exchange rates. */
+  readonly rateTable: () => number
 }
 
 export type Range = readonly [number, number]
@@ -42,18 +50,18 @@ const PLAIN_STYLES: readonly PlainTimeStyle[] = ['zulu', 'offset', 'bare']
 
 /** The random values of one row or item. Calls with the same purpose, such as a field's name, return the same value. */
 export class Dice {
-  readonly worldSettings: WorldSettings
+  readonly settings: WorldSettings
   readonly #seed: number
   readonly #number: number
 
-  constructor(worldSettings: WorldSettings, place: string, number: number) {
-    this.worldSettings = worldSettings
-    this.#seed = (worldSettings.seed ^ hashOf(place)) | 0
+  constructor(settings: WorldSettings, place: string, number: number) {
+    this.settings = settings
+    this.#seed = (settings.seed ^ hashOf(place)) | 0
     this.#number = number
   }
 
   get pools(): Pools {
-    return this.worldSettings.pools
+    return this.settings.pools
   }
 
   below(limit: number, purpose: string): number {
@@ -79,7 +87,7 @@ export class Dice {
   /** Example: 1.5 is 1,500,000,000. */
   nano(purpose: string, [least, most]: Range = PRICES, currency: Currency = 'EUR'): bigint {
     const whole = this.below(2 ** 32, purpose)
-    if (this.worldSettings.amounts === 'cents') {
+    if (this.settings.amounts === 'cents') {
       const cents = least * 100 + (whole % ((most - least) * 100))
       return BigInt(Math.round((cents * PER_EURO_MICROS[currency]) / 1e6)) * BigInt(NANO_PER_CENT)
     }
@@ -100,7 +108,7 @@ export class Dice {
 
   /** Writes the time in the style `timeStyle`. If `timeStyle` is undefined, each field has its own random style. */
   time(field: string, ticks: Ticks): string {
-    const { seed, timeStyle } = this.worldSettings
+    const { seed, timeStyle } = this.settings
     const drawn = draw(seed, hashOf(field) & 0xffff, 3)
     const style = timeStyle ?? pick<TimeStyle>(['zulu', 'offset', 'bare', 'mixed'], drawn)
     return formatTicks(ticks, style === 'mixed' ? pick(PLAIN_STYLES, draw(seed, this.#number, 4)) : style)
@@ -108,3 +116,18 @@ export class Dice {
 }
 
 const nanoOf = (whole: number, rest: number): bigint => BigInt(whole) * BigInt(NANO) + BigInt(rest)
+
+/** Converts an amount. With another table of rates, amounts change without an edit of a row. */
+export function convert(nano: bigint, [from, to]: readonly [Currency, Currency], settings: RateSettings): bigint {
+  if (from === to) return nano
+  const converted = (nano * rateOf(to, settings)) / rateOf(from, settings)
+  return settings.amounts === 'cents' ? converted - (converted % BigInt(NANO_PER_CENT)) : converted
+}
+
+type RateSettings = Pick<WorldSettings, 'seed' | 'amounts' | 'rateTable'>
+
+function rateOf(code: Currency, { seed, rateTable }: RateSettings): bigint {
+  const micros = PER_EURO_MICROS[code]
+  const movedBy = (draw(seed, CURRENCIES.indexOf(code), 7_000 + rateTable()) % 60_001) - 30_000
+  return BigInt(code === 'EUR' ? micros : micros + Math.trunc((micros * movedBy) / 1_000_000))
+}

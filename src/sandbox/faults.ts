@@ -116,6 +116,8 @@ const refused = (message: string, cure: string): SyncError => new SyncError('USA
 
 export class Faults {
   #active: Fault[] = []
+  /** How many times a fault applied. */
+  taken = 0
 
   constructor(texts: readonly string[]) {
     this.set(texts)
@@ -134,12 +136,22 @@ export class Faults {
     const fault = this.#find(name, place)
     if (fault === undefined) return undefined
     fault.left -= 1
+    this.taken += 1
     return fault.argument
   }
 
   takeNumber(name: FaultName, place: FaultPlace): number | undefined {
     const argument = this.take(name, place)
     return argument === undefined ? undefined : Number(argument)
+  }
+
+  /** Returns the answer of the first fault that applies. Each function receives the argument of its fault. */
+  answer<T>(place: FaultPlace, answers: Partial<Record<FaultName, (argument: string) => T>>): T | undefined {
+    for (const [name, answerOf] of Object.entries(answers)) {
+      const argument = this.take(name as FaultName, place)
+      if (argument !== undefined) return answerOf(argument)
+    }
+    return undefined
   }
 
   peek(name: FaultName, place?: FaultPlace): string | undefined {

@@ -3,9 +3,11 @@ import { z } from 'zod'
 import { systemClock, type Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { AMOUNTS } from './dice.ts'
-import { parseFault } from './faults.ts'
+import { type Faults, parseFault } from './faults.ts'
 import { SCOPES, type ReportName } from './reports/index.ts'
+import type { RequestLog } from './requestLog.ts'
 import { TIME_STYLES } from './ticks.ts'
+import type { World } from './world.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
@@ -62,6 +64,17 @@ const Options = z.object({
 export type SandboxOptions = z.input<typeof Options>
 
 export type Settings = z.output<typeof Options>
+
+/** What all parts of a running sandbox share. */
+export interface Parts {
+  readonly settings: Settings
+  readonly faults: Faults
+  readonly world: World
+  readonly requests: RequestLog
+  readonly nowSeconds: () => number
+  /** A fault that delays a response stops waiting when this signal aborts. */
+  readonly closing: AbortSignal
+}
 
 export function settingsFrom(options: SandboxOptions): Settings {
   const { data, error } = Options.safeParse(options)

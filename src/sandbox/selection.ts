@@ -29,24 +29,23 @@ function filterTest(table: Table, name: string, wanted: Value): Test | undefined
   if (NO_FILTER.has(name) || name.startsWith('modified')) return undefined
   switch (name) {
     case key:
-      return (row) => row.key === wanted || (typeof wanted === 'bigint' && table.value(row, key) === wanted)
+      return (row) => row.key === wanted || (typeof wanted === 'bigint' && row.value(key) === wanted)
     case 'createdSince':
       return ({ created }) => created >= Number(wanted)
     case 'createdUntil':
       return ({ created }) => created <= Number(wanted)
     case 'startDate':
-      return (row) => ticksOfField(table, row, field) >= Number(wanted)
+      return (row) => ticksOfField(row, field) >= Number(wanted)
     case 'endDate':
-      return (row) => ticksOfField(table, row, field) <= Number(wanted)
+      return (row) => ticksOfField(row, field) <= Number(wanted)
     case 'onlyDefaultBudget':
-      return wanted === true ? (row) => table.value(row, field) === true : undefined
+      return wanted === true ? (row) => row.value(field) === true : undefined
     default:
-      return (row) => matchesFilter(table.value(row, field), wanted)
+      return (row) => matchesFilter(row.value(field), wanted)
   }
 }
 
-const ticksOfField = (table: Table, row: Row, field: string): number =>
-  parseTicks(String(table.value(row, field))) ?? Number.NaN
+const ticksOfField = (row: Row, field: string): number => parseTicks(String(row.value(field))) ?? Number.NaN
 
 function matchesFilter(value: unknown, wanted: Value): boolean {
   if (Array.isArray(wanted)) return wanted.includes(value)

@@ -1,9 +1,8 @@
 /** The rows of one report, in memory and as JSON. The first read after a change sorts all rows. */
 import { attempt } from '../errors.ts'
-import { Dice, draw, hashOf, type WorldSettings } from './dice.ts'
+import { convert, Dice, draw, hashOf, type WorldSettings } from './dice.ts'
 import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
-import type { RateTable } from './rates.ts'
 import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
 import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
@@ -15,33 +14,17 @@ export type RawFields = Readonly<Record<string, string>>
 /** The JSON text of each item, or one text for the whole collection, which may be malformed. */
 type Content = readonly string[] | string
 
-export interface Row extends RowSource {
-  readonly number: number
-  modified: Ticks
-  aggregate: Ticks
-  deleted: boolean
-  nano: bigint
-  readonly changed: Record<string, string>
-  readonly collections: Map<string, Content>
-  /** The generated fields as JSON text. Undefined after a change, so that the next read generates the fields again. */
-  generated: ReadonlyMap<string, string> | undefined
-}
-
-export interface CollectionRules {
-  readonly items: number | undefined
-  readonly filled: boolean
+export interface TrailEntry {
+  readonly at: Ticks
+  readonly userId: number
+  readonly action: 'Created' | 'Updated' | 'Deleted' | 'Restored'
+  readonly payload: object
 }
 
 export interface RowFormat {
   readonly flags: ReadonlySet<string>
   readonly currency: Currency
   readonly damage?: RawFields
-}
-
-export interface TableOptions {
-  readonly worldSettings: WorldSettings
-  readonly rules: CollectionRules
-  readonly rates: RateTable
 }
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
@@ -52,25 +35,20 @@ const FIRST_NEW_ITEM = 9_000_002
 export class Table {
   readonly report: WorldReport
   readonly definition: Definition
-  readonly histories: readonly RowHistory[]
-  readonly #options: TableOptions
+  readonly settings: WorldSettings
   readonly #rows: Row[] = []
   #order: Row[] = []
   #isSorted = true
   #nextItem = FIRST_NEW_ITEM
 
-  constructor(report: WorldReport, options: TableOptions) {
-    const { seed, events, historyEnd: end } = options.worldSettings
+  constructor(report: WorldReport, settings: WorldSettings) {
     this.report = report
     this.definition = DEFINITIONS[report]
-    this.#options = options
+    this.settings = settings
     const { keepsDeleted = false, rowsPerEvent } = this.definition
-    const rows = Math.max(1, Math.floor(events * rowsPerEvent))
-    this.histories = Array.from({ length: rows }, (_, number) =>
-      historyOf(number, { seed, report, rows, end, keepsDeleted }),
-    )
-    for (const { created, modified, aggregate, deleted } of this.histories)
-      this.#add({ created, modified, aggregate, deleted })
+    const rows = Math.max(1, Math.floor(settings.rows * rowsPerEvent))
+    for (let number = 0; number < rows; number += 1)
+      this.#add(historyOf(number, { seed: settings.seed, report, rows, end: settings.historyEnd, keepsDeleted }))
   }
 
   get rows(): readonly Row[] {
@@ -80,7 +58,7 @@ export class Table {
   }
 
   get fields(): readonly string[] {
-    return [...this.#generated(this.#rows[0] as Row).keys()]
+    return [...(this.#rows[0] as Row).generated.keys()]
   }
 
   find(key: number): Row | undefined {
@@ -91,116 +69,142 @@ export class Table {
     return this.#add({ created: at, modified: at, aggregate: at, deleted: false })
   }
 
-  /** Must also be called after a change of the row's times or of `deleted`. */
-  change(row: Row, fields: RawFields = {}): void {
-    Object.assign(row.changed, fields)
-    row.generated = undefined
+  collection(field: string): CollectionKind {
+    const kinds = this.definition.collections
+    return (kinds.find((kind) => kind.field === field) ?? kinds[0]) as CollectionKind
+  }
+
+  nextItem(): number {
+    this.#nextItem += 1
+    return this.#nextItem - 1
+  }
+
+  unsort(): void {
     this.#isSorted = false
   }
 
-  text(row: Row, { flags, currency, damage = {} }: RowFormat): string {
-    const fields = new Map([...this.#generated(row), ...this.#amountFields(row, currency)])
-    for (const [field, raw] of [...Object.entries(row.changed), ...Object.entries(damage)]) fields.set(field, raw)
-    for (const kind of this.definition.collections) {
-      if (flags.has(kind.flag)) fields.set(kind.field, this.#collectionText(row, kind))
-    }
-    const members = [...fields].flatMap(([field, raw]) => (raw === '' ? [] : [`"${field}":${raw}`]))
-    return `{${members.join(',')}}`
-  }
-
-  raw(row: Row, field: string): string | undefined {
-    return row.changed[field] ?? this.#generated(row).get(field)
-  }
-
-  value(row: Row, field: string): unknown {
-    return attempt(() => parseExact(this.raw(row, field) ?? 'null'), undefined)
-  }
-
-  items(row: Row, field: string): readonly string[] {
-    const kind = this.#kind(field)
-    const isWithout = kind.onlyIn !== undefined && this.value(row, 'status') !== kind.onlyIn
-    const content = isWithout ? [] : (row.collections.get(field) ?? this.#drawnItems(row, kind))
-    return typeof content === 'string' ? [] : content
-  }
-
-  setItems(row: Row, field: string, content: Content): void {
-    row.collections.set(field, content)
-  }
-
-  newItem(row: Row, field: string): string {
-    const number = this.#nextItem
-    this.#nextItem += 1
-    return this.#itemText(row, this.#kind(field), number)
-  }
-
-  #add(stamps: Pick<Row, 'created' | 'modified' | 'aggregate' | 'deleted'>): Row {
-    const number = this.#rows.length
-    const dice = new Dice(this.#options.worldSettings, this.report, number)
-    const key = this.definition.firstKey + number
-    const rest = {
-      nano: dice.nano('amount', this.definition.amountEuros, currencyOf({ dice })),
-      changed: {},
-      collections: new Map<string, Content>(),
-      generated: undefined,
-    }
-    const row: Row = { ...stamps, number, key, dice, ...rest }
+  #add(history: Stamps | RowHistory): Row {
+    const row = new Row(this, this.#rows.length, history)
     this.#rows.push(row)
     this.#order.push(row)
     this.#isSorted = false
     return row
   }
+}
 
-  #generated(row: Row): ReadonlyMap<string, string> {
-    row.generated ??= new Map(
-      Object.entries(this.definition.fields(row)).flatMap(([field, value]) =>
+type Stamps = Pick<RowHistory, 'created' | 'modified' | 'aggregate' | 'deleted'>
+
+export class Row implements RowSource {
+  readonly table: Table
+  readonly number: number
+  readonly key: number
+  readonly dice: Dice
+  readonly created: Ticks
+  modified: Ticks
+  aggregate: Ticks
+  deleted: boolean
+  nano: bigint
+  /** Undefined for a row that was inserted after the sandbox's start. */
+  readonly history: RowHistory | undefined
+  /** Audit entries since the sandbox's start. */
+  readonly trail: TrailEntry[] = []
+  readonly #changed: Record<string, string> = {}
+  readonly #collections = new Map<string, Content>()
+  #generated: ReadonlyMap<string, string> | undefined
+
+  constructor(table: Table, number: number, history: Stamps | RowHistory) {
+    this.table = table
+    this.number = number
+    this.key = table.definition.firstKey + number
+    this.dice = new Dice(table.settings, table.report, number)
+    this.created = history.created
+    this.modified = history.modified
+    this.aggregate = history.aggregate
+    this.deleted = history.deleted
+    this.history = 'earlierEdits' in history ? history : undefined
+    this.nano = this.dice.nano('amount', table.definition.amountEuros, currencyOf(this))
+  }
+
+  /** The generated fields as JSON text. */
+  get generated(): ReadonlyMap<string, string> {
+    this.#generated ??= new Map(
+      Object.entries(this.table.definition.fields(this)).flatMap(([field, value]) =>
         value === undefined ? [] : [[field, JSON.stringify(value)] as const],
       ),
     )
-    return row.generated
+    return this.#generated
   }
 
-  #amountFields(row: Row, currency: Currency): [string, string][] {
-    const { amount } = this.definition
-    if (amount === undefined) return []
-    const converted = this.#options.rates.convert(row.nano, currencyOf(row), currency)
-    return [
-      [amount, decimalText(converted)],
-      ['currencyCode', `"${currency}"`],
-    ]
+  /** Must also be called after a change of the row's times or of `deleted`. */
+  change(fields: RawFields = {}): void {
+    Object.assign(this.#changed, fields)
+    this.#generated = undefined
+    this.table.unsort()
   }
 
-  #collectionText(row: Row, kind: CollectionKind): string {
-    const content = row.collections.get(kind.field)
+  text({ flags, currency, damage = {} }: RowFormat): string {
+    const fields = new Map(this.generated)
+    const { amount, collections } = this.table.definition
+    if (amount !== undefined) {
+      fields.set(amount, decimalText(convert(this.nano, [currencyOf(this), currency], this.table.settings)))
+      fields.set('currencyCode', `"${currency}"`)
+    }
+    for (const [field, raw] of Object.entries({ ...this.#changed, ...damage })) fields.set(field, raw)
+    for (const kind of collections) if (flags.has(kind.flag)) fields.set(kind.field, this.#collectionText(kind))
+    const members = [...fields].flatMap(([field, raw]) => (raw === '' ? [] : [`"${field}":${raw}`]))
+    return `{${members.join(',')}}`
+  }
+
+  raw(field: string): string | undefined {
+    return this.#changed[field] ?? this.generated.get(field)
+  }
+
+  value(field: string): unknown {
+    return attempt(() => parseExact(this.raw(field) ?? 'null'), undefined)
+  }
+
+  items(field: string): readonly string[] {
+    const kind = this.table.collection(field)
+    if (kind.onlyIn !== undefined && this.value('status') !== kind.onlyIn) return []
+    const content = this.#collections.get(field) ?? this.#drawnItems(kind)
+    return typeof content === 'string' ? [] : content
+  }
+
+  setItems(field: string, content: Content): void {
+    this.#collections.set(field, content)
+  }
+
+  newItem(field: string): string {
+    return this.#itemText(this.table.collection(field), this.table.nextItem())
+  }
+
+  #collectionText(kind: CollectionKind): string {
+    const content = this.#collections.get(kind.field)
     if (typeof content === 'string') return content
-    const items = this.items(row, kind.field)
+    const items = this.items(kind.field)
     return kind.holds === 'one' ? (items[0] ?? 'null') : `[${items.join(',')}]`
   }
 
-  #drawnItems(row: Row, kind: CollectionKind): readonly string[] {
-    const items = Array.from({ length: this.#count(row, kind) }, (_, index) =>
-      this.#itemText(row, kind, row.number * ITEM_NUMBERS_PER_ROW + index + 1),
+  #drawnItems(kind: CollectionKind): readonly string[] {
+    const items = Array.from({ length: this.#count(kind) }, (_, index) =>
+      this.#itemText(kind, this.number * ITEM_NUMBERS_PER_ROW + index + 1),
     )
-    row.collections.set(kind.field, items)
+    this.#collections.set(kind.field, items)
     return items
   }
 
-  #itemText(row: Row, kind: CollectionKind, number: number): string {
-    const dice = new Dice(this.#options.worldSettings, `${this.report} ${kind.field}`, number)
-    const content = { ...kind.content(dice, row), revision: 0 }
+  #itemText(kind: CollectionKind, number: number): string {
+    const dice = new Dice(this.table.settings, `${this.table.report} ${kind.field}`, number)
+    const content = { ...kind.content(dice, this), revision: 0 }
     return JSON.stringify(kind.identified ? { id: number, ...content } : content)
   }
 
-  #count(row: Row, { field, holds }: CollectionKind): number {
-    const { items, filled } = this.#options.rules
-    const most = holds === 'one' ? 1 : Number.POSITIVE_INFINITY
-    if (!filled || items !== undefined) return filled ? Math.min(most, items ?? 0) : 0
-    const drawn = draw((this.#options.worldSettings.seed ^ hashOf(this.report)) | 0, row.number, hashOf(field) & 0xffff)
+  #count({ field, holds }: CollectionKind): number {
+    const { collections, itemsPerCollection: items, seed } = this.table.settings
+    if (!collections) return 0
+    if (items !== undefined) return holds === 'one' ? Math.min(1, items) : items
+    const drawn = draw((seed ^ hashOf(this.table.report)) | 0, this.number, hashOf(field) & 0xffff)
     return holds === 'one' ? drawn & 1 : (COUNTS[drawn & 7] ?? 0)
-  }
-
-  #kind(field: string): CollectionKind {
-    const kinds = this.definition.collections
-    return (kinds.find((kind) => kind.field === field) ?? kinds[0]) as CollectionKind
   }
 }
 

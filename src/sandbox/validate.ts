@@ -4,7 +4,9 @@ import type { ParameterType } from './reports/definition.ts'
 import type { NamedEndpoint } from './reports/index.ts'
 import { parseTicks } from './ticks.ts'
 
-export type PropertyErrors = Record<string, string[]>
+type PropertyErrors = Record<string, string[]>
+
+export type Body = Readonly<Record<string, unknown>>
 
 type Integer = number | bigint
 
@@ -23,35 +25,40 @@ export interface Validation {
   readonly unknown: PropertyErrors
 }
 
-export function checkBody(endpoint: NamedEndpoint, body: Readonly<Record<string, unknown>>, firstPage = 1): Validation {
+type Parameters = Pick<NamedEndpoint, 'parameters' | 'required' | 'flags'>
+
+export function checkBody({ parameters, required, flags }: Parameters, body: Body, firstPage = 1): Validation {
+  const { expand, ...others } = body
   const errors: PropertyErrors = {}
   const unknown: PropertyErrors = {}
   const values = new Map<string, Value>()
-  for (const [name, given] of Object.entries(body)) {
-    const type = endpoint.parameters[name]
-    if (name === 'expand') continue
-    if (type === undefined) unknown[name] = [`'${name}' is not a parameter of this report.`]
-    else readInto(values, errors, { name, type, given })
+  const types = { ...parameters, ...Object.fromEntries(flags.map((flag) => [`expand.${flag}`, 'boolean'] as const)) }
+  const expanded = isObject(expand) ? Object.entries(expand).map(([flag, on]) => [`expand.${flag}`, on] as const) : []
+  for (const [name, given] of [...Object.entries(others), ...expanded]) {
+    const type = types[name]
+    if (type === undefined) unknown[name] = [`'${name}' is not a parameter of this request.`]
+    else if (!isEmpty(given, type)) {
+      const value = READERS[type](given)
+      if (value === undefined) errors[name] = [`The value of ${name} is not a valid ${type}.`]
+      else values.set(name, value)
+    }
   }
-  const flags = readExpand(endpoint, body['expand'], { errors, unknown })
-  for (const name of endpoint.required) {
-    if (!values.has(name) && errors[name] === undefined) errors[name] = [`The ${name} field is required.`]
+  if (!isObject(expand ?? {})) errors['expand'] = ['The value of expand is not an object of booleans.']
+  for (const name of required) if (!values.has(name)) errors[name] ??= [`The ${name} field is required.`]
+  for (const [name, least] of Object.entries({ pageNumber: firstPage, pageSize: 1 })) {
+    const given = values.get(name) ?? least
+    if (typeof given !== 'number' || given < least) errors[name] = [`${name} must be from ${least} to 2^53.`]
   }
-  checkTogether(values, errors, firstPage)
-  return { request: { values, flags }, errors, unknown }
+  const set = new Set(flags.filter((flag) => values.get(`expand.${flag}`) === true))
+  for (const flag of flags) values.delete(`expand.${flag}`)
+  return { request: { values, flags: set }, errors, unknown }
 }
 
-function readInto(
-  values: Map<string, Value>,
-  errors: PropertyErrors,
-  { name, type, given }: { name: string; type: ParameterType; given: unknown },
-): void {
-  if (given === null || given === undefined || given === '') return
-  if (type === 'integer[]' && Array.isArray(given) && given.length === 0) return
-  const value = READERS[type](given)
-  if (value === undefined) errors[name] = [`The value of ${name} is not a valid ${type}.`]
-  else values.set(name, value)
-}
+export const isObject = (given: unknown): given is Body =>
+  typeof given === 'object' && given !== null && !Array.isArray(given)
+
+const isEmpty = (given: unknown, type: ParameterType): boolean =>
+  given === null || given === '' || (type === 'integer[]' && Array.isArray(given) && given.length === 0)
 
 const isInteger = (given: unknown): given is Integer =>
   Number.isSafeInteger(given) || (typeof given === 'bigint' && given === BigInt.asIntN(64, given))
@@ -62,41 +69,5 @@ const READERS: Readonly<Record<ParameterType, (given: unknown) => Value | undefi
   string: (given) => (typeof given === 'string' ? given : undefined),
   boolean: (given) => (typeof given === 'boolean' ? given : undefined),
   'date-time': (given) => (typeof given === 'string' ? parseTicks(given) : undefined),
-}
-
-function readExpand(
-  endpoint: NamedEndpoint,
-  expand: unknown,
-  { errors, unknown }: { errors: PropertyErrors; unknown: PropertyErrors },
-): ReadonlySet<string> {
-  const flags = new Set<string>()
-  if (expand === undefined || expand === null) return flags
-  if (typeof expand !== 'object' || Array.isArray(expand)) {
-    errors['expand'] = ['The value of expand is not an object of booleans.']
-    return flags
-  }
-  for (const [flag, given] of Object.entries(expand)) {
-    const property = `expand.${flag}`
-    if (!endpoint.flags.includes(flag)) unknown[property] = [`'${flag}' can't be expanded in this report.`]
-    else if (given !== null && typeof given !== 'boolean')
-      errors[property] = [`The value of ${property} is not a valid boolean.`]
-    else if (given === true) flags.add(flag)
-  }
-  return flags
-}
-
-function checkTogether(values: ReadonlyMap<string, Value>, errors: PropertyErrors, firstPage: number): void {
-  for (const [name, least] of [
-    ['pageNumber', firstPage],
-    ['pageSize', 1],
-  ] as const) {
-    const given = values.get(name) as Integer
-    if (given < least) errors[name] = [`${name} must be ${least} or more.`]
-    else if (typeof given === 'bigint') errors[name] = [`${name} is too large.`]
-  }
-  for (const name of ['targetCurrencyCode', 'currencyCode']) {
-    const code = values.get(name)
-    if (code !== undefined && !isCurrency(String(code)))
-      errors[name] = [`'${String(code)}' is not a known ISO 4217 currency code.`]
-  }
+  'ISO 4217 code': (given) => (typeof given === 'string' && isCurrency(given) ? given : undefined),
 }

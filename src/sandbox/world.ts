@@ -1,23 +1,32 @@
-/** The data of the service, which clients can only read. Equal seeds and equal calls lead to equal data. */
-import type { TrailEntry } from './auditTrail.ts'
-import { Changes } from './changes.ts'
-import type { Amounts, WorldSettings } from './dice.ts'
+/** The data of the service, and all changes to it. Equal seeds and equal calls lead to equal data. */
+import { uniformInt } from 'pure-rand/distribution/uniformInt'
+import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
+import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
+import { SyncError } from '../errors.ts'
+import { recordChange, trailOf } from './auditTrail.ts'
+import { Dice, type WorldOptions, type WorldSettings } from './dice.ts'
 import { HISTORY_END } from './history.ts'
 import type { Currency } from './money.ts'
 import { poolsFor } from './pools.ts'
-import { RateTable } from './rates.ts'
-import { perReport, type WorldReport } from './reports/index.ts'
-import { type CollectionRules, type Row, Table } from './table.ts'
-import { type Ticks, TICKS_PER_MINUTE, type TimeStyle } from './ticks.ts'
+import { currencyOf } from './reports/contents.ts'
+import { perReport, reportOfEntity, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
+import { type RawFields, type Row, Table, type TrailEntry } from './table.ts'
+import { TICKS_PER_MINUTE, TICKS_PER_MS, type Ticks } from './ticks.ts'
 
-export interface WorldOptions {
-  readonly rows: number
-  readonly seed: number
+export interface WorldChange {
+  readonly report: WorldReport
+  readonly key: number
+  readonly action: string
+  readonly field?: string
+}
+
+/** What changes while the sandbox runs. */
+export interface WorldClock {
   readonly now: () => Ticks
+  /** How far a new modification time is before the present. It is 0 without the fault `stamps-back`. */
   readonly back?: () => Ticks
-  readonly rules: CollectionRules
-  readonly timeStyle: TimeStyle | undefined
-  readonly amounts: Amounts
+  /** The number of the table of exchange rates. It is 0 without the fault `fx`. */
+  readonly rateTable?: () => number
 }
 
 export interface RowRequest {
@@ -25,19 +34,35 @@ export interface RowRequest {
   readonly flags?: readonly string[]
 }
 
-export class World extends Changes {
-  readonly rates: RateTable
+/** The percentages are cumulative. Example: 22 % of the changes are `editChild` (62 − 40). */
+const TICK_SHARES = [
+  ['edit', 40],
+  ['editChild', 62],
+  ['addChild', 71],
+  ['removeChild', 76],
+  ['clearChildren', 78],
+  ['insert', 90],
+  ['softDelete', 96],
+  ['undelete', 100],
+] as const
 
-  constructor({ rows, seed, now, back = () => 0, rules, timeStyle, amounts }: WorldOptions) {
-    const historyEnd = Math.min(HISTORY_END, now() - TICKS_PER_MINUTE)
-    const worldSettings: WorldSettings = { seed, pools: poolsFor(seed), events: rows, historyEnd, timeStyle, amounts }
-    const rates = new RateTable(seed, amounts)
-    super(
-      perReport((report) => new Table(report, { worldSettings, rules, rates })),
-      worldSettings,
-      { now, back },
-    )
-    this.rates = rates
+/** How audit entries call actions. They call all others `Updated`. */
+const AUDITED: Readonly<Record<string, TrailEntry['action']>> = { softDelete: 'Deleted', undelete: 'Restored' }
+
+export class World {
+  readonly tables: Readonly<Record<WorldReport, Table>>
+  readonly #settings: WorldSettings
+  readonly #clock: WorldClock
+  readonly #random: RandomGenerator
+  readonly #deleted: Row[] = []
+
+  constructor(options: WorldOptions, clock: WorldClock) {
+    const historyEnd = Math.min(HISTORY_END, clock.now() - TICKS_PER_MINUTE)
+    const { rateTable = () => 0 } = clock
+    this.#settings = { ...options, pools: poolsFor(options.seed), historyEnd, rateTable }
+    this.tables = perReport((report) => new Table(report, this.#settings))
+    this.#clock = clock
+    this.#random = xoroshiro128plus(options.seed)
   }
 
   keys(report: WorldReport): number[] {
@@ -45,15 +70,15 @@ export class World extends Changes {
   }
 
   liveKeys(report: WorldReport): number[] {
-    return this.tables[report].rows.flatMap(({ key, deleted }) => (deleted ? [] : [key]))
+    return this.#live(report).map(({ key }) => key)
   }
 
   /** Returns the text that a response contains now, or undefined if no response contains the row. */
   rowText(report: WorldReport, key: number, { currency = 'EUR', flags }: RowRequest = {}): string | undefined {
-    const table = this.tables[report]
-    const row = table.find(key)
-    if (row === undefined || (row.deleted && !table.definition.keepsDeleted)) return undefined
-    return table.text(row, { flags: new Set(flags ?? table.definition.collections.map(({ flag }) => flag)), currency })
+    const { collections, keepsDeleted } = this.tables[report].definition
+    const row = this.tables[report].find(key)
+    if (row === undefined || (row.deleted && !keepsDeleted)) return undefined
+    return row.text({ flags: new Set(flags ?? collections.map(({ flag }) => flag)), currency })
   }
 
   row(report: WorldReport, key: number, request: RowRequest = {}): Record<string, unknown> | undefined {
@@ -62,11 +87,186 @@ export class World extends Changes {
   }
 
   stampsOf(report: WorldReport, key: number): Pick<Row, 'created' | 'modified' | 'aggregate'> {
-    const { created, modified, aggregate } = this.tables[report].find(key) as Row
+    const { created, modified, aggregate } = this.#row(report, key)
     return { created, modified, aggregate }
   }
 
   auditEntries(entityId: number, recordId: number): readonly TrailEntry[] {
-    return this.audit.of(entityId, recordId)
+    const report = reportOfEntity(entityId)
+    const row = report && this.tables[report].find(recordId)
+    return row === undefined ? [] : trailOf(row)
+  }
+
+  edit(report: WorldReport, key: number): WorldChange {
+    const row = this.#row(report, key)
+    const [field, raw] = this.#newValue(row)
+    return { ...this.#stamp(row, 'edit', { fields: { [field]: raw } }), field }
+  }
+
+  silentEdit(report: WorldReport, key: number): WorldChange {
+    const row = this.#row(report, key)
+    const { amount, amountEuros } = row.table.definition
+    if (amount !== undefined) {
+      row.nano = this.#dice().nano('amount', amountEuros, currencyOf(row))
+      return { report, key, action: 'silentEdit', field: amount }
+    }
+    const [field, raw] = this.#newValue(row)
+    row.change({ [field]: raw })
+    return { report, key, action: 'silentEdit', field }
+  }
+
+  /** Sets fields and collections to raw JSON text. An empty text removes the field. */
+  putRow(report: WorldReport, key: number, given: RawFields): WorldChange {
+    const row = this.#row(report, key)
+    const fields = { ...given }
+    for (const { field } of row.table.definition.collections) {
+      if (fields[field] !== undefined) row.setItems(field, fields[field])
+      delete fields[field]
+    }
+    return this.#stamp(row, 'putRow', { fields })
+  }
+
+  readonly editChild = this.#childChange('editChild', (items) => {
+    const at = this.#below(items.length)
+    return items.with(at, nextRevision(items[at] as string))
+  })
+
+  readonly addChild = this.#childChange('addChild', (items, newItem) => [...items, newItem()])
+
+  readonly removeChild = this.#childChange('removeChild', (items) => items.toSpliced(this.#below(items.length), 1))
+
+  readonly clearChildren = this.#childChange('clearChildren', () => [])
+
+  softDelete(report: WorldReport, key: number): WorldChange {
+    const row = this.#row(report, key)
+    this.#deleted.push(row)
+    row.deleted = true
+    return this.#stamp(row, 'softDelete')
+  }
+
+  undelete(report: WorldReport, key: number): WorldChange {
+    const row = this.#row(report, key)
+    row.deleted = false
+    return this.#stamp(row, 'undelete')
+  }
+
+  insert(report: WorldReport): WorldChange {
+    return this.#insertAt(report, this.#nowTicks(), 'insert')
+  }
+
+  /** Inserts a row with a modification time in the past, like a transaction that was committed late. */
+  lateCommit(report: WorldReport, ageMs: number): WorldChange {
+    return this.#insertAt(report, this.#nowTicks() - Math.trunc(ageMs * TICKS_PER_MS), 'lateCommit')
+  }
+
+  stampFuture(report: WorldReport, key: number, ms: number): WorldChange {
+    const at = this.#nowTicks() + Math.trunc(ms * TICKS_PER_MS)
+    return this.#stamp(this.#row(report, key), 'stampFuture', { at })
+  }
+
+  /** With `NEVER`, the row looks as if it was never edited. */
+  setStamps(report: WorldReport, key: number, at: Ticks): void {
+    const row = this.#row(report, key)
+    row.modified = at
+    row.aggregate = at
+    row.change()
+  }
+
+  tick(report: WorldReport = WORLD_REPORTS[this.#below(WORLD_REPORTS.length)] as WorldReport): WorldChange {
+    const drawn = this.#below(100)
+    const action = TICK_SHARES.find(([, upTo]) => drawn < upTo)?.[0] ?? 'edit'
+    if (action === 'insert') return this.insert(report)
+    if (action === 'undelete') {
+      const at = this.#deleted.findIndex(({ table }) => table.report === report)
+      const [row] = at < 0 ? [] : this.#deleted.splice(at, 1)
+      return row === undefined ? this.insert(report) : this.undelete(report, row.key)
+    }
+    const live = this.#live(report)
+    const row = live[this.#below(live.length)]
+    return row === undefined ? this.insert(report) : this[action](report, row.key)
+  }
+
+  #live(report: WorldReport): readonly Row[] {
+    return this.tables[report].rows.filter(({ deleted }) => !deleted)
+  }
+
+  #insertAt(report: WorldReport, at: Ticks, action: 'insert' | 'lateCommit'): WorldChange {
+    const row = this.tables[report].insert(at)
+    recordChange(row, { at, action: 'Created', payload: { source: 'live' } })
+    return { report, key: row.key, action }
+  }
+
+  /** Sets the stamps of a changed row and records the change. A changed collection of an event moves only `aggregate`. */
+  #stamp(row: Row, action: string, { fields = {}, at = this.#nowTicks(), collection }: StampOptions = {}): WorldChange {
+    const { report } = row.table
+    const back = at - (this.#clock.back?.() ?? 0)
+    if (report !== 'events') row.modified = back
+    else if (collection === undefined) row.modified = at
+    row.aggregate = back
+    row.change(fields)
+    const changes = Object.keys(fields).map((field) => ({ field, to: row.value(field) }))
+    const payload = { source: 'live', ...(collection === undefined ? { changes } : { collection }) }
+    recordChange(row, { at, action: AUDITED[action] ?? 'Updated', payload })
+    return { report, key: row.key, action }
+  }
+
+  /** Returns a method that changes the collection `named`. If `named` is undefined, it changes a random collection. */
+  #childChange(action: string, next: (items: readonly string[], newItem: () => string) => readonly string[]) {
+    return (report: WorldReport, key: number, named?: string): WorldChange => {
+      const row = this.#row(report, key)
+      const field = named ?? this.#collectionOf(row, action !== 'addChild')
+      const items = row.items(field)
+      const newItem = (): string => row.newItem(field)
+      const after = items.length === 0 ? [newItem()] : next(items, newItem)
+      row.setItems(field, row.table.collection(field).holds === 'one' ? after.slice(-1) : after)
+      return { ...this.#stamp(row, action, { collection: field }), field }
+    }
+  }
+
+  #collectionOf(row: Row, needsItems: boolean): string {
+    const fields = row.table.definition.collections.map(({ field }) => field)
+    const fitting = needsItems ? fields.filter((field) => row.items(field).length > 0) : fields
+    const among = fitting.length > 0 ? fitting : fields
+    return among[this.#below(among.length)] as string
+  }
+
+  #newValue(row: Row): [string, string] {
+    const { edits } = row.table.definition
+    const fields = Object.keys(edits)
+    const field = fields[this.#below(fields.length)] as string
+    const old = row.raw(field)
+    let raw = old
+    for (let attempt = 0; raw === old && attempt < 20; attempt += 1)
+      raw = JSON.stringify(edits[field]?.(this.#dice(), { ...row, modified: this.#nowTicks() }) ?? null)
+    return [field, raw ?? 'null']
+  }
+
+  #row(report: WorldReport, key: number): Row {
+    const row = this.tables[report].find(key)
+    if (row !== undefined) return row
+    const cure = 'Use a key from world.keys(report).'
+    throw new SyncError('USAGE_INVALID', `the sandbox has no ${report} row ${key}`, { cure })
+  }
+
+  #dice(): Dice {
+    return new Dice(this.#settings, 'changes', uniformInt(this.#random, 0, 0x7fffffff))
+  }
+
+  /** The clock has only microseconds, so the seventh fractional digit is random. */
+  #nowTicks(): Ticks {
+    return this.#clock.now() + this.#below(10)
+  }
+
+  #below(limit: number): number {
+    return limit <= 1 ? 0 : uniformInt(this.#random, 0, limit - 1)
   }
 }
+
+interface StampOptions {
+  readonly fields?: RawFields
+  readonly at?: Ticks
+  readonly collection?: string
+}
+
+const nextRevision = (item: string): string =>
+  item.replace(/"revision":(\d+)/, (_, count: string) => `"revision":${Number(count) + 1}`)

@@ -1,10 +1,10 @@
 /** The parts that everything else stands on: the time, the exact numbers and the pages. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { convert } from '../../src/sandbox/dice.ts'
 import { decimalText } from '../../src/sandbox/money.ts'
 import { pageOf, shuffled } from '../../src/sandbox/paging.ts'
 import { Faults } from '../../src/sandbox/faults.ts'
-import { RateTable } from '../../src/sandbox/rates.ts'
 import { RequestLog } from '../../src/sandbox/requestLog.ts'
 import { formatTicks, parseTicks, TIME_STYLES } from '../../src/sandbox/ticks.ts'
 import { HandClock } from './handClock.ts'
@@ -37,11 +37,10 @@ describe('amounts', () => {
   })
 
   it('stay what they are in their own currency and move with the rate table in others', () => {
-    const rates = new RateTable(3)
-    const before = rates.convert(10n ** 12n, 'EUR', 'USD')
-    rates.generation = 1
-    expect(rates.convert(10n ** 12n, 'EUR', 'USD')).not.toBe(before)
-    expect(rates.convert(10n ** 12n, 'USD', 'USD')).toBe(10n ** 12n)
+    const converted = (from: 'EUR' | 'USD', table: number) =>
+      convert(10n ** 12n, [from, 'USD'], { seed: 3, amounts: 'long', rateTable: () => table })
+    expect(converted('EUR', 1)).not.toBe(converted('EUR', 0))
+    expect(converted('USD', 1)).toBe(10n ** 12n)
   })
 })
 

@@ -72,7 +72,9 @@ describe('the example of docs/ADDING-A-REPORT.md', () => {
     const makings = {
       seed: 1,
       pools: poolsFor(1),
-      events: 10,
+      rows: 10,
+      collections: true,
+      rateTable: () => 0,
       historyEnd: 0,
       timeStyle: undefined,
       amounts: 'cents',

@@ -5,7 +5,7 @@ import { booking, type Definition, many, plain } from './definition.ts'
 export const automatedBookings: Definition = {
   path: '/v1/AutomatedBookingReport/GetAutomatedBookings',
   scope: 'automatedbookings.read',
-  parameters: { ...booking, bookingTypes: 'integer[]', currencyCode: 'string', reservationId: 'integer' },
+  parameters: { ...booking, bookingTypes: 'integer[]', currencyCode: 'ISO 4217 code', reservationId: 'integer' },
   required: ['currencyCode'],
   firstKey: 700_001,
   entity: { id: 7, type: 'AutomatedBookings' },

@@ -13,7 +13,7 @@ export const budgets: Definition = {
     ...paging,
     ...modified,
     ...owner,
-    targetCurrencyCode: 'string',
+    targetCurrencyCode: 'ISO 4217 code',
     onlyDefaultBudget: 'boolean',
     eventId: 'integer',
     includeDeleted: 'boolean',

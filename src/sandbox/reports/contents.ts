@@ -18,7 +18,7 @@ export const currencyOf = ({ dice }: Pick<RowSource, 'dice'>): Currency => dice.
 export const FIRST_EVENT = 100_001
 
 export const eventOf = (dice: Dice, number: number): number =>
-  FIRST_EVENT + Math.max(0, Math.min(number, dice.worldSettings.events) - 1 - dice.below(4, 'event'))
+  FIRST_EVENT + Math.max(0, Math.min(number, dice.settings.rows) - 1 - dice.below(4, 'event'))
 
 export const NIGHT: Range = [60, 380]
 

@@ -2,7 +2,7 @@
 import type { Dice, Range } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
 
-export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean'
+export type ParameterType = 'integer' | 'integer[]' | 'string' | 'date-time' | 'boolean' | 'ISO 4217 code'
 
 export interface Endpoint {
   readonly path: string

@@ -47,7 +47,7 @@ export const events: Definition = {
       name: nameOf(dice, row),
       startDate: dice.time('startDate', start),
       endDate: dice.time('endDate', end),
-      status: statusAt(dice.worldSettings.historyEnd, dice, row),
+      status: statusAt(dice.settings.historyEnd, dice, row),
       formType: dice.pick(FORMS, 'form'),
       location: dice.pick(dice.pools.venues, 'venue'),
       attendees,

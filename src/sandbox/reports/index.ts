@@ -87,7 +87,5 @@ export function routeOf(path: string): Route | undefined {
   const enquiryId = ENQUIRY_AUDIT.exec(path)?.[1]
   const named = enquiryId === undefined ? path : `${PREFIX}${AUDITS.enquiry_audit_entries.path}`
   const endpoint = ENDPOINTS.find((each) => PREFIX + each.path === named)
-  if (endpoint === undefined || (endpoint.report === 'enquiry_audit_entries' && enquiryId === undefined))
-    return undefined
-  return enquiryId === undefined ? { endpoint } : { endpoint, enquiryId }
+  return endpoint && { endpoint, ...(enquiryId !== undefined && { enquiryId }) }
 }
