@@ -27,6 +27,8 @@ export const invalidToken = (errors: Readonly<Record<string, readonly string[]>>
 export const unauthorised = (reason: string, error = 'invalid_token'): Answer =>
   json(401, { title: 'Unauthorized', status: 401, detail: reason }, { 'WWW-Authenticate': `Bearer error="${error}"` })
 
+export const wrongCredentials = (): Answer => plainStatus(401, 'Invalid client credentials')
+
 export const forbidden = (report: string): Answer =>
   json(403, { title: 'Forbidden', status: 403, detail: `This client is not permitted to read ${report}.` })
 

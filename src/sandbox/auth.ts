@@ -1,7 +1,7 @@
 /** The authentication interface (spec §5): issues short-lived JWTs, limits token requests, checks Bearer headers. */
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { forbidden, invalidToken, json, plainStatus, tooMany, unauthorised, type Answer } from './answer.ts'
+import { forbidden, invalidToken, json, tooMany, unauthorised, wrongCredentials, type Answer } from './answer.ts'
 import type { Parts, SandboxClient } from './options.ts'
 import type { NamedEndpoint } from './reports/index.ts'
 import { type Body, checkBody } from './validate.ts'
@@ -52,7 +52,7 @@ export class Auth {
     const client = settings.clients.find(
       (known) => known.clientId === body['clientId'] && known.clientSecret === body['clientSecret'],
     )
-    if (client === undefined || client.disabled === true) return plainStatus(401, 'Invalid client credentials')
+    if (client === undefined || client.disabled === true) return wrongCredentials()
     const scopes = requestedScopes(body['scopes'], client)
     const stray = scopes.filter((scope) => !client.scopes.includes(scope))
     if (stray.length > 0)

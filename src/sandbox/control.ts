@@ -98,7 +98,7 @@ const KEYED = [
 /** Without a `key` in the body, changes the least recently modified row of those that are not deleted. */
 function change(world: World, body: Body): WorldChange {
   const { action, field } = body
-  const report = String(body['report'] ?? '')
+  const report = typeof body['report'] === 'string' ? body['report'] : ''
   if (action === 'tick' && report === '') return world.tick()
   if (!isWorldReport(report)) throw refusal(`unknown report '${report}'`, `Reports are: ${WORLD_REPORTS.join(', ')}.`)
   const ms = typeof body['ms'] === 'number' ? body['ms'] : 60_000

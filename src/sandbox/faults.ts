@@ -2,74 +2,50 @@
 import { SyncError } from '../errors.ts'
 import { REPORTS, type ReportName } from './reports/index.ts'
 
-interface FaultRule {
-  readonly does: string
-  readonly argument?: number | string
-}
-
+/** What each fault does, and its default argument. A number shows that the argument is a number. */
 const RULES = {
-  drift: {
-    does: 'after every page of several, :N changes of the report follow, so that rows move between pages',
-    argument: 3,
-  },
-  unordered: { does: 'rows are in another order at every request' },
-  clamp: { does: 'pageSize is cut to :N, and the answer shows it', argument: 50 },
-  raise: { does: 'pageSize is raised to :N, but the answer shows the requested size', argument: 1_000 },
-  'clamp-silent': { does: 'pageSize is cut to :N, but the answer shows the requested size', argument: 50 },
-  'ignore-page': {
-    does: 'every pageNumber returns the first page; with :echo the answer shows the requested number',
-    argument: 'first',
-  },
-  'from-zero': {
-    does: 'pages are numbered from 0; with beyond a number after the last page is refused, even page 1',
-  },
-  'short-page': { does: 'the second page has half as many rows as the others, although more pages follow' },
-  beyond: {
-    does: 'a page after the last page, or one that reaches beyond cap, is refused with the status :N',
-    argument: 400,
-  },
-  cap: {
-    does: 'pages contain only the first :N rows; further pages are empty, or refused with beyond',
-    argument: 10_000,
-  },
-  'total-lies': { does: 'totalCount is off by :N', argument: 1 },
-  '429': { does: 'too many requests, with Retry-After :N seconds', argument: 1 },
-  '5xx': { does: 'requests fail with the status :N', argument: 503 },
-  reset: { does: 'the connection is destroyed in the middle of the body' },
-  truncate: { does: 'the JSON is cut, with a content-length that fits the cut' },
-  slow: { does: 'the answer is delayed by :N ms', argument: 500 },
-  drip: { does: 'one byte of the body is sent every :N ms', argument: 200 },
-  silent: { does: 'headers are sent, but no body' },
-  skew: { does: "the service's clock is off by :N seconds, in the Date header and in new stamps", argument: 3_600 },
-  'stamps-back': {
-    does: 'edits have a stamp :N seconds in the past; for an event only the aggregate stamp is wrong',
-    argument: 86_400,
-  },
-  'no-date': { does: 'no Date header' },
-  html: { does: '200 with an HTML page' },
-  'empty-body': { does: '200 with no body' },
-  redirect: { does: '302 to :URL', argument: 'http://elsewhere.example/reportingapi' },
-  huge: { does: 'the body is padded to :N MB', argument: 64 },
-  '401-once': { does: 'one report request is answered with 401, later ones are not' },
-  '401-always': { does: 'every request is answered with 401' },
-  '403': { does: 'every request is answered with 403' },
-  'record-403': { does: 'requests for the audit trail of the record :N are answered with 403', argument: 20_001 },
-  'record-404': { does: 'requests for the audit trail of the record :N are answered with 404', argument: 20_001 },
-  expire: { does: 'a token expires after :N report requests', argument: 3 },
-  'duplicate-row': { does: 'each page contains its first row twice' },
-  'bad-rows': {
-    does: 'every :Nth row is malformed: wrong types, missing or doubled keys, odd characters',
-    argument: 7,
-  },
-  fx: { does: 'the rate table number :N changes converted amounts without any edit', argument: 1 },
-} as const satisfies Record<string, FaultRule>
+  drift: ['after every page of several, :N changes of the report follow, so that rows move between pages', 3],
+  unordered: ['rows are in another order at every request'],
+  clamp: ['pageSize is cut to :N, and the answer shows it', 50],
+  raise: ['pageSize is raised to :N, but the answer shows the requested size', 1_000],
+  'clamp-silent': ['pageSize is cut to :N, but the answer shows the requested size', 50],
+  'ignore-page': ['every pageNumber returns the first page; with :echo the answer shows the requested number', 'first'],
+  'from-zero': ['pages are numbered from 0; with beyond a number after the last page is refused, even page 1'],
+  'short-page': ['the second page has half as many rows as the others, although more pages follow'],
+  beyond: ['a page after the last page, or one that reaches beyond cap, is refused with the status :N', 400],
+  cap: ['pages contain only the first :N rows; further pages are empty, or refused with beyond', 10_000],
+  'total-lies': ['totalCount is off by :N', 1],
+  '429': ['too many requests, with Retry-After :N seconds', 1],
+  '5xx': ['requests fail with the status :N', 503],
+  reset: ['the connection is destroyed in the middle of the body'],
+  truncate: ['the JSON is cut, with a content-length that fits the cut'],
+  slow: ['the answer is delayed by :N ms', 500],
+  drip: ['one byte of the body is sent every :N ms', 200],
+  silent: ['headers are sent, but no body'],
+  skew: ["the service's clock is off by :N seconds, in the Date header and in new stamps", 3_600],
+  'stamps-back': ['edits have a stamp :N seconds in the past; for an event only the aggregate stamp is wrong', 86_400],
+  'no-date': ['no Date header'],
+  html: ['200 with an HTML page'],
+  'empty-body': ['200 with no body'],
+  redirect: ['302 to :URL', 'http://elsewhere.example/reportingapi'],
+  huge: ['the body is padded to :N MB', 64],
+  '401-once': ['one report request is answered with 401, later ones are not'],
+  '401-always': ['every request is answered with 401'],
+  '403': ['every request is answered with 403'],
+  'record-403': ['requests for the audit trail of the record :N are answered with 403', 20_001],
+  'record-404': ['requests for the audit trail of the record :N are answered with 404', 20_001],
+  expire: ['a token expires after :N report requests', 3],
+  'duplicate-row': ['each page contains its first row twice'],
+  'bad-rows': ['every :Nth row is malformed: wrong types, missing or doubled keys, odd characters', 7],
+  fx: ['the rate table number :N changes converted amounts without any edit', 1],
+} as const satisfies Record<string, readonly [does: string, argument?: number | string]>
 
 export type FaultName = keyof typeof RULES
 
-export const faultNames = Object.entries(RULES).map(([name, rule]) => ({
+export const faultNames = Object.entries(RULES).map(([name, [does, argument]]) => ({
   name: name as FaultName,
-  does: rule.does,
-  argument: 'argument' in rule ? String(rule.argument) : undefined,
+  does,
+  argument: argument === undefined ? undefined : String(argument),
 }))
 
 export type FaultPlace = ReportName | 'token'
@@ -91,23 +67,22 @@ export function parseFault(text: string): Fault {
   if (!Object.hasOwn(RULES, name)) {
     throw refused(`unknown fault '${text}'`, `Faults are: ${Object.keys(RULES).join(', ')}.`)
   }
-  const rule: FaultRule = RULES[name as FaultName]
+  const [does, usual]: readonly [does: string, argument?: number | string] = RULES[name as FaultName]
   if (place !== undefined && place !== 'token' && !REPORTS.includes(place)) {
     throw refused(
       `fault '${text}' names the unknown report '${place}'`,
       `Write @token or one of: ${REPORTS.join(', ')}.`,
     )
   }
-  const takesText = typeof rule.argument === 'string'
-  const takesNumber = typeof rule.argument === 'number' && Number.isFinite(Number(argument))
-  if (argument !== undefined && !takesText && !takesNumber) {
-    throw refused(`fault '${text}' has an argument that does not fit`, `${name}: ${rule.does}.`)
+  const fits = typeof usual === 'string' || (typeof usual === 'number' && Number.isFinite(Number(argument)))
+  if (argument !== undefined && !fits) {
+    throw refused(`fault '${text}' has an argument that does not fit`, `${name}: ${does}.`)
   }
   return {
     name: name as FaultName,
     text,
     place: place as FaultPlace | undefined,
-    argument: argument ?? String(rule.argument ?? ''),
+    argument: argument ?? String(usual ?? ''),
     left: count === undefined ? (name === '401-once' ? 1 : Number.POSITIVE_INFINITY) : Number(count),
   }
 }

@@ -1,6 +1,6 @@
 /** Computes the rows of a page and the paging fields (spec §4, rule 2), and applies the faults of paging. */
 import { draw } from './dice.ts'
-import type { Faults } from './faults.ts'
+import type { FaultName, Faults } from './faults.ts'
 import type { Settings } from './options.ts'
 import type { ReportName } from './reports/index.ts'
 import type { Value } from './validate.ts'
@@ -27,14 +27,17 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   const first = faults.take('from-zero', report) === undefined ? 1 : 0
   const number = Number(values.get('pageNumber') ?? first) - first + 1
   const wantedSize = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
-  const clamp = faults.takeNumber('clamp', report) ?? Number.POSITIVE_INFINITY
-  const silentClamp = faults.takeNumber('clamp-silent', report) ?? Number.POSITIVE_INFINITY
+  const limitOf = (fault: FaultName): number => faults.takeNumber(fault, report) ?? Number.POSITIVE_INFINITY
+  const clamp = limitOf('clamp')
   const raised = Math.max(wantedSize, faults.takeNumber('raise', report) ?? 0)
-  const size = Math.max(1, Math.min(raised, clamp, silentClamp))
+  const size = Math.max(1, Math.min(raised, clamp, limitOf('clamp-silent')))
   const ignored = number === 1 ? undefined : faults.take('ignore-page', report)
   const effective = ignored === undefined ? number : 1
-  const { start, count } = sliceOf(effective, size, total > size && faults.take('short-page', report) !== undefined)
-  const cap = faults.takeNumber('cap', report) ?? Number.POSITIVE_INFINITY
+  // The second page of a short walk has half as many rows, and all later pages begin earlier.
+  const missing = total > size && faults.take('short-page', report) !== undefined ? Math.floor(size / 2) : 0
+  const start = (effective - 1) * size - (effective > 2 ? missing : 0)
+  const count = effective === 2 ? size - missing : size
+  const cap = limitOf('cap')
   return {
     start,
     count: Math.max(0, Math.min(count, cap - start)),
@@ -46,28 +49,8 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
   }
 }
 
-function sliceOf(number: number, size: number, short: boolean): { start: number; count: number } {
-  const start = (number - 1) * size
-  const missing = short ? Math.floor(size / 2) : 0
-  if (number === 2) return { start, count: size - missing }
-  return { start: number > 2 ? start - missing : start, count: size }
-}
-
-/** Returns the rows of a page in another order for each request (fault `unordered`). */
-export function shuffled(total: number, { start, count }: { start: number; count: number }, request: number): number[] {
-  const end = Math.min(start + count, total)
-  const step = strideFor(total, draw(request, total, 1))
-  const shift = draw(request, total, 2) % Math.max(1, total)
-  return Array.from({ length: Math.max(0, end - start) }, (_, i) => (((start + i) % total) * step + shift) % total)
-}
-
-/** Returns a number without a common divisor with `total`. So its multiples modulo `total` reach every position. */
-function strideFor(total: number, drawn: number): number {
-  let stride = 1 + (drawn % Math.max(1, Math.min(total, 100_003)))
-  while (greatestCommonDivisor(stride, total) !== 1) stride += 1
-  return stride
-}
-
-function greatestCommonDivisor(a: number, b: number): number {
-  return b === 0 ? a : greatestCommonDivisor(b, a % b)
-}
+/** Returns the places of a page's rows, in another order for each request (fault `unordered`). */
+export const shuffled = (total: number, { start, count }: Pick<Page, 'start' | 'count'>, request: number): number[] =>
+  Array.from({ length: total }, (_, place) => place)
+    .sort((a, b) => draw(request, a, 1) - draw(request, b, 1) || a - b)
+    .slice(start, start + count)

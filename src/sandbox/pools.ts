@@ -6,22 +6,7 @@ import { faker as french } from '@faker-js/faker/locale/fr'
 import { faker as japanese } from '@faker-js/faker/locale/ja'
 import { faker as polish } from '@faker-js/faker/locale/pl'
 
-export interface Booker {
-  readonly name: string
-  readonly email: string
-  readonly company: string
-  readonly phone: string
-}
-
-export interface Pools {
-  readonly bookers: readonly Booker[]
-  readonly towns: readonly string[]
-  readonly streets: readonly string[]
-  readonly people: readonly string[]
-  readonly venues: readonly string[]
-  readonly occasions: readonly string[]
-  readonly notes: readonly string[]
-}
+export type Pools = Readonly<ReturnType<typeof makePools>>
 
 const LANGUAGES = [english, german, french, polish, greek, japanese]
 const BOOKERS = 600
@@ -52,20 +37,18 @@ const REMARKS = [
 const poolsBySeed = new Map<number, Pools>()
 
 export function poolsFor(seed: number): Pools {
-  const known = poolsBySeed.get(seed)
-  if (known !== undefined) return known
-  const pools = makePools(seed)
+  const pools = poolsBySeed.get(seed) ?? makePools(seed)
   poolsBySeed.set(seed, pools)
   return pools
 }
 
-function makePools(seed: number): Pools {
+function makePools(seed: number) {
   LANGUAGES.forEach((language, index) => language.seed(seed * 31 + index))
   const language = (index: number): typeof english => LANGUAGES[index % LANGUAGES.length] as typeof english
-  const many = (count: number, make: (faker: typeof english) => string): string[] =>
-    Array.from({ length: count }, (_, index) => make(language(index)))
+  const many = <T>(count: number, make: (faker: typeof english, index: number) => T): readonly T[] =>
+    Array.from({ length: count }, (_, index) => make(language(index), index))
   return {
-    bookers: Array.from({ length: BOOKERS }, (_, index) => makeBooker(language(index), index)),
+    bookers: many(BOOKERS, makeBooker),
     towns: many(OTHERS, (faker) => faker.location.city()),
     streets: many(OTHERS, (faker) => faker.location.streetAddress()),
     people: many(OTHERS, (faker) => faker.person.fullName()),
@@ -77,7 +60,7 @@ function makePools(seed: number): Pools {
 
 const VENUE_KINDS = ['Grand Hotel', 'Kongresszentrum', 'Château', 'Town Hall', 'Hôtel de la Gare', 'Campus', 'Dock 7']
 
-function makeBooker(faker: typeof english, index: number): Booker {
+function makeBooker(faker: typeof english, index: number) {
   const company = faker.company.name()
   const given = english.person
     .firstName()

@@ -1,6 +1,6 @@
 /** Responds to a request, in this order: faults that replace the response, authentication, validation, rows. */
 import { attempt } from '../errors.ts'
-import { forbidden, invalid, invalidToken, plainStatus, tooMany, type Answer } from './answer.ts'
+import { forbidden, invalid, invalidToken, plainStatus, tooMany, wrongCredentials, type Answer } from './answer.ts'
 import type { Auth } from './auth.ts'
 import type { FaultPlace } from './faults.ts'
 import { parseExact } from './money.ts'
@@ -39,8 +39,11 @@ export async function serve(parts: Parts, auth: Auth, request: ReceivedRequest):
 }
 
 async function tokenAnswer({ faults }: Parts, auth: Auth, text: string): Promise<ServedResponse> {
-  const wrong = () => plainStatus(401, 'Invalid client credentials')
-  const denied = faults.answer('token', { '401-once': wrong, '401-always': wrong, '403': () => forbidden('tokens') })
+  const denied = faults.answer('token', {
+    '401-once': wrongCredentials,
+    '401-always': wrongCredentials,
+    '403': () => forbidden('tokens'),
+  })
   if (denied !== undefined) return { answer: denied }
   const body = parseBody(text)
   if (typeof body === 'string') return { answer: invalidToken({ $: [body] }) }

@@ -1,12 +1,11 @@
 /** The rows of one report, in memory and as JSON. The first read after a change sorts all rows. */
 import { attempt } from '../errors.ts'
 import { convert, Dice, draw, hashOf, type WorldSettings } from './dice.ts'
-import { historyOf, type RowHistory } from './history.ts'
 import { type Currency, decimalText, parseExact } from './money.ts'
 import type { CollectionKind, Definition, RowSource } from './reports/definition.ts'
 import { currencyOf } from './reports/contents.ts'
 import { DEFINITIONS, type WorldReport } from './reports/index.ts'
-import type { Ticks } from './ticks.ts'
+import { NEVER, TICKS_PER_DAY, TICKS_PER_SECOND, ticksOfMillis, type Ticks } from './ticks.ts'
 
 /** Maps field names to JSON text. An empty text means that the row does not have the field. */
 export type RawFields = Readonly<Record<string, string>>
@@ -27,6 +26,25 @@ export interface RowFormat {
   readonly damage?: RawFields
 }
 
+/** The latest time in any history. It is fixed, so that equal seeds create equal rows on every day. */
+export const HISTORY_END: Ticks = ticksOfMillis(Date.UTC(2026, 0, 1))
+const SPAN_TICKS = 1_095 * TICKS_PER_DAY
+
+const EDITED_PERCENT = 70
+const DELETED_PERCENT = 4
+const BULK_PERCENT = 3
+const WHOLE_SECOND_PERCENT = 10
+const CHILD_EDIT_PERCENT = 40
+
+export interface RowHistory {
+  readonly created: Ticks
+  readonly modified: Ticks
+  /** For events, the last change of the event or its child records (spec §2). In other reports, `modified` again. */
+  readonly aggregate: Ticks
+  readonly deleted: boolean
+  readonly earlierEdits: readonly Ticks[]
+}
+
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
 /** Each row reserves this many item numbers per collection. The number of an item is its `id`. */
 const ITEM_NUMBERS_PER_ROW = 16
@@ -45,10 +63,8 @@ export class Table {
     this.report = report
     this.definition = DEFINITIONS[report]
     this.settings = settings
-    const { keepsDeleted = false, rowsPerEvent } = this.definition
-    const rows = Math.max(1, Math.floor(settings.rows * rowsPerEvent))
-    for (let number = 0; number < rows; number += 1)
-      this.#add(historyOf(number, { seed: settings.seed, report, rows, end: settings.historyEnd, keepsDeleted }))
+    const rows = Math.max(1, Math.floor(settings.rows * this.definition.rowsPerEvent))
+    for (let number = 0; number < rows; number += 1) this.#add(historyOf(number, rows, this))
   }
 
   get rows(): readonly Row[] {
@@ -210,3 +226,34 @@ export class Row implements RowSource {
 
 /** Compares without subtraction: rows that were never edited have the time −∞, and −∞ minus −∞ is not a number. */
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
+
+/** Computes a row's history before the sandbox's start from the seed alone. So audit entries always agree with rows. */
+function historyOf(number: number, rows: number, { report, definition, settings }: Table): RowHistory {
+  const { keepsDeleted = false } = definition
+  const { seed, historyEnd: end } = settings
+  const own = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
+  const chance = (percent: number, purpose: number) => draw(own, number, purpose) % 100 < percent
+  const share = (purpose: number) => draw(own, number, purpose) / 2 ** 32
+  const between = (from: Ticks, purpose: number) => from + Math.floor((end - from) * share(purpose))
+  const rounded = (at: Ticks) =>
+    chance(WHOLE_SECOND_PERCENT, 9) ? Math.floor(at / TICKS_PER_SECOND) * TICKS_PER_SECOND : at
+  const modifiedAt = (): Ticks => {
+    if (!chance(EDITED_PERCENT, 2)) return keepsDeleted ? created : NEVER
+    // After a bulk import, many rows have the same modification time, so no window can separate these rows.
+    const bulkAt = end - 30 * TICKS_PER_DAY
+    return chance(BULK_PERCENT, 3) && created < bulkAt ? bulkAt : Math.max(created, rounded(between(created, 4)))
+  }
+  const created = rounded(end - SPAN_TICKS + Math.floor(((number + share(1)) / rows) * SPAN_TICKS))
+  const modified = modifiedAt()
+  const edits = modified > created ? draw(own, number, 8) % 4 : 0
+  return {
+    created,
+    modified,
+    aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
+    deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
+    earlierEdits: Array.from(
+      { length: edits },
+      (_, index) => created + Math.floor(((modified - created) * (index + 1)) / (edits + 1)),
+    ),
+  }
+}

@@ -5,12 +5,11 @@ import type { RandomGenerator } from 'pure-rand/types/RandomGenerator'
 import { SyncError } from '../errors.ts'
 import { recordChange, trailOf } from './auditTrail.ts'
 import { Dice, type WorldOptions, type WorldSettings } from './dice.ts'
-import { HISTORY_END } from './history.ts'
 import type { Currency } from './money.ts'
 import { poolsFor } from './pools.ts'
 import { currencyOf } from './reports/contents.ts'
 import { perReport, reportOfEntity, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
-import { type RawFields, type Row, Table, type TrailEntry } from './table.ts'
+import { HISTORY_END, type RawFields, type Row, Table, type TrailEntry } from './table.ts'
 import { TICKS_PER_MINUTE, TICKS_PER_MS, type Ticks } from './ticks.ts'
 
 export interface WorldChange {
@@ -237,7 +236,7 @@ export class World {
     const old = row.raw(field)
     let raw = old
     for (let attempt = 0; raw === old && attempt < 20; attempt += 1)
-      raw = JSON.stringify(edits[field]?.(this.#dice(), { ...row, modified: this.#nowTicks() }) ?? null)
+      raw = JSON.stringify(edits[field]?.(this.#dice(), row, this.#nowTicks()) ?? null)
     return [field, raw ?? 'null']
   }
 

@@ -50,8 +50,8 @@ export interface Definition extends Endpoint {
   /** True if rows always have a modification time and deleted rows are returned with `includeDeleted`. */
   readonly keepsDeleted?: true
   readonly fields: (row: RowSource) => Fields
-  /** Each function returns a field's new value after an edit. The time of the edit is `row.modified`. */
-  readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource) => unknown>>
+  /** Each function returns a field's new value after an edit. */
+  readonly edits: Readonly<Record<string, (dice: Dice, row: RowSource, editedAt: Ticks) => unknown>>
   readonly amount?: string
   /** The range of amounts in euros, used only with the option `amounts: cents`. */
   readonly amountEuros?: Range

@@ -77,7 +77,7 @@ export const events: Definition = {
   },
   edits: {
     name: nameOf,
-    status: (dice, row) => statusAt(row.modified, dice, row),
+    status: (dice, row, editedAt) => statusAt(editedAt, dice, row),
     attendees: (dice) => 402 + dice.below(400, 'attendees'),
     location: (dice) => dice.pick(dice.pools.venues, 'venue'),
     paymentMethod: (dice) => dice.pick(PAYMENTS, 'payment'),
