@@ -1,22 +1,15 @@
 /** Reads configuration file, `.env` and environment. Returns one frozen value or throws one error for all problems. */
 import { Secret } from '../secret.ts'
-import {
-  clashingFiles,
-  lakeProblems,
-  missingSettings,
-  servingProblems,
-  unknownReports,
-  columnProblems,
-} from './crossChecks.ts'
-import { differingKeys, type MergedSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
+import { clashingSettings, missingSettings } from './crossChecks.ts'
+import { differingKeys, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
-import { configInvalid, type Problem, type WhereOf } from './problems.ts'
+import { configInvalid, type Finding, type Path, type Problem } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'
 import { readClientSecret, readHashKey, readReceivers } from './secrets.ts'
 import type { Config, ConfigSources } from './shape.ts'
-import { readSources, type Sources } from './sources.ts'
-import { parseYaml, type YamlFile } from './yamlFile.ts'
+import { readSources } from './sources.ts'
+import { parseYaml } from './yamlFile.ts'
 
 export type { Problem } from './problems.ts'
 export { jsonSchema, type Limits } from './raw.ts'
@@ -27,11 +20,22 @@ export const loadConfig = async (given: ConfigSources): Promise<Config> => froze
 
 async function readConfig(given: ConfigSources): Promise<{ readonly config: Config; readonly settings: unknown }> {
   const sources = await readSources(given)
-  const { env, folder, file } = sources
-  const yaml = readYaml(sources)
+  const { env, folder, file, fileLabel } = sources
+  const yaml = parseYaml(sources.text)
+  if (yaml.malformed.length > 0)
+    throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
   const merged = withEnvironment(yaml.value, env)
-  const whereOf = whereOfSettings(sources, yaml, merged)
-  const { raw, problems } = check(merged.value, sources, whereOf)
+  const whereOf = (path: Path): string =>
+    merged.variableAt(path) ?? ((file === undefined && variableOf(path)) || `${fileLabel}:${yaml.lineOf(path)}`)
+  const parsed = RawConfig.safeParse(merged.value)
+  const raw = parsed.data as RawConfig | undefined
+  const problemOf = ({ at, problem }: Finding) => ({ where: typeof at === 'string' ? at : whereOf(at), problem })
+  const problems = [
+    ...findingsOf(parsed.error)
+      .map(problemOf)
+      .toSorted((a, b) => lineOf(a) - lineOf(b)),
+    ...[...missingSettings(merged.value, env), ...(raw ? clashingSettings(raw, sources) : [])].map(problemOf),
+  ]
   const places = { sources, whereOf, problems }
   const clientSecret = await readClientSecret(merged.value, places)
   const hashKey = raw && (await readHashKey(raw, places))
@@ -41,39 +45,6 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const settings = { ...(merged.value as object), ...variablesInEffect(env) }
   const editedKeys = async () => differingKeys(settings, (await readConfig(given)).settings)
   return { config: resolve(raw, { sources, clientSecret, hashKey, receivers, editedKeys }), settings }
-}
-
-function readYaml({ text, fileLabel }: Sources): YamlFile {
-  const yaml = parseYaml(text)
-  if (yaml.malformed.length === 0) return yaml
-  throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
-}
-
-function whereOfSettings(sources: Sources, yaml: YamlFile, merged: MergedSettings): WhereOf {
-  return (path) => {
-    const variable = merged.variableAt(path) ?? (sources.file === undefined ? variableOf(path) : undefined)
-    return variable ?? `${sources.fileLabel}:${yaml.lineOf(path)}`
-  }
-}
-
-function check(value: unknown, sources: Sources, whereOf: WhereOf): { raw?: RawConfig; problems: Problem[] } {
-  const parsed = RawConfig.safeParse(value)
-  const others = [...missingSettings(value, whereOf), ...unknownReports(sources.env)]
-  if (parsed.success) {
-    const raw = parsed.data as RawConfig
-    return {
-      raw,
-      problems: [
-        ...others,
-        ...clashingFiles(raw, sources.folder, whereOf),
-        ...columnProblems(raw, whereOf),
-        ...servingProblems(raw, sources.env, whereOf),
-        ...lakeProblems(raw, whereOf),
-      ],
-    }
-  }
-  const findings = findingsOf(parsed.error).map(({ path, problem }) => ({ where: whereOf(path), problem }))
-  return { problems: [...findings.toSorted((a, b) => lineOf(a) - lineOf(b)), ...others] }
 }
 
 /** Problems of environment variables are sorted last. */

@@ -2,27 +2,37 @@
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
 import { lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
-import { pathText, valueAt, type Problem, type WhereOf } from './problems.ts'
+import { pathText, valueAt, type Finding } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 import { filesOf } from './resolve.ts'
+import type { Sources } from './sources.ts'
 import { hint } from './suggest.ts'
 import { SYSTEM_COLUMNS, snakeCase, tableOf } from '../../schema/tables.ts'
 
-const REQUIRED = [
-  ['service', 'base_url'],
-  ['service', 'client_id'],
-] as const
+/** Returns the problems that are checked even if the schema has rejected a setting. */
+export function* missingSettings(value: unknown, env: Environment): Generator<Finding> {
+  for (const at of [
+    ['service', 'base_url'],
+    ['service', 'client_id'],
+  ])
+    if (valueAt(value, at) === undefined)
+      yield { at, problem: `${pathText(at)} is missing: set it, or ${variableOf(at)}` }
+  for (const name of reportsInEnvironment(env) ?? [])
+    if (!reportNames.some((known) => known === name))
+      yield { at: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }
+}
 
-export const missingSettings = (value: unknown, whereOf: WhereOf): readonly Problem[] =>
-  REQUIRED.filter((required) => valueAt(value, required) === undefined).map((required) => ({
-    where: whereOf(required),
-    problem: `${pathText(required)} is missing: set it, or ${variableOf(required)}`,
-  }))
-
-export const unknownReports = (env: Environment): readonly Problem[] =>
-  (reportsInEnvironment(env) ?? [])
-    .filter((name) => !reportNames.some((known) => known === name))
-    .map((name) => ({ where: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }))
+export function* clashingSettings(
+  raw: RawConfig,
+  { env, folder }: Pick<Sources, 'env' | 'folder'>,
+): Generator<Finding> {
+  const { warehouse, published } = filesOf(raw, folder)
+  // A publication would overwrite the warehouse.
+  if (warehouse === published) yield { at: ['published'], problem: 'published must be another file than warehouse' }
+  yield* columnProblems(raw)
+  yield* servingProblems(raw, env)
+  yield* lakeProblems(raw)
+}
 
 /** If other machines can connect, they could guess a shorter token. */
 const TOKEN_CHARS_MIN = 16
@@ -30,56 +40,46 @@ const TOKEN_CHARS_MIN = 16
 const LOOPBACK_TOKEN_CHARS_MIN = 4
 
 /** Checks `serve`, which needs DuckDB's extensions and a long token. */
-export function servingProblems(raw: RawConfig, env: Environment, whereOf: WhereOf): readonly Problem[] {
+function* servingProblems(raw: RawConfig, env: Environment): Generator<Finding> {
   const address = raw.serve === undefined ? undefined : serveAddress(raw.serve)
-  if (address === undefined) return []
-  const where = whereOf(['serve'])
-  const problems: Problem[] = []
-  if (raw.extensions === undefined) problems.push({ where, problem: `serve ${needsExtensions('quack and httpfs')}` })
+  if (address === undefined) return
+  const at = ['serve']
+  if (raw.extensions === undefined) yield { at, problem: `serve ${needsExtensions('quack and httpfs')}` }
   const token = env[SERVE_TOKEN]
   if (address.isLoopback && token !== undefined && token.length < LOOPBACK_TOKEN_CHARS_MIN)
-    problems.push({ where: SERVE_TOKEN, problem: `must have at least ${LOOPBACK_TOKEN_CHARS_MIN} characters` })
+    yield { at: SERVE_TOKEN, problem: `must have at least ${LOOPBACK_TOKEN_CHARS_MIN} characters` }
   if (!address.isLoopback && (token?.length ?? 0) < TOKEN_CHARS_MIN) {
     const problem = `serve beyond this machine needs a token: set ${SERVE_TOKEN} to at least ${TOKEN_CHARS_MIN} characters; "openssl rand -hex 32" makes one`
-    problems.push({ where, problem })
+    yield { at, problem }
   }
-  return problems
 }
 
-export function lakeProblems(raw: RawConfig, whereOf: WhereOf): readonly Problem[] {
+function* lakeProblems(raw: RawConfig): Generator<Finding> {
   const lake = lakeAddress(raw.warehouse)
-  const problemOf = (key: string, problem: string): Problem => ({ where: whereOf([key]), problem: `${key} ${problem}` })
-  if (lake === undefined)
-    return raw.lake_data === undefined ? [] : [problemOf('lake_data', 'is for a lake (warehouse: ducklake:…)')]
-  const problems: Problem[] = []
+  if (lake === undefined) {
+    if (raw.lake_data !== undefined) yield problemOf('lake_data', 'is for a lake (warehouse: ducklake:…)')
+    return
+  }
   const scanner = lake.catalogue === 'sqlite' ? 'sqlite_scanner' : 'postgres_scanner'
-  if (raw.extensions === undefined) problems.push(problemOf('warehouse', needsExtensions(`ducklake and ${scanner}`)))
+  if (raw.extensions === undefined) yield problemOf('warehouse', needsExtensions(`ducklake and ${scanner}`))
   if (lake.catalogue === 'postgres' && raw.lake_data === undefined)
-    problems.push(problemOf('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files'))
-  if (raw.serve !== undefined)
-    problems.push(problemOf('serve', 'serves a published copy; readers attach a lake themselves'))
+    yield problemOf('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files')
+  if (raw.serve !== undefined) yield problemOf('serve', 'serves a published copy; readers attach a lake themselves')
   if (raw.queue !== 'embedded')
-    problems.push(problemOf('queue', 'must be embedded: each worker that loads into a lake has a queue of its own'))
-  return problems
+    yield problemOf('queue', 'must be embedded: each worker that loads into a lake has a queue of its own')
 }
+
+const problemOf = (key: string, problem: string): Finding => ({ at: [key], problem: `${key} ${problem}` })
 
 const needsExtensions = (names: string): string =>
   `needs DuckDB's ${names}: set extensions (TIDEMARK_EXTENSIONS) to a directory with these files; docs/LIVE-SERVER.md shows where to get them`
 
-/** Rejects a published copy at the path of the warehouse, because a publication would overwrite the warehouse. */
-export function clashingFiles(raw: RawConfig, folder: string, whereOf: WhereOf): readonly Problem[] {
-  const { warehouse, published } = filesOf(raw, folder)
-  if (warehouse !== published) return []
-  return [{ where: whereOf(['published']), problem: 'published must be another file than warehouse' }]
-}
-
-export function columnProblems(raw: Pick<RawConfig, 'reports'>, whereOf: WhereOf): Problem[] {
-  return Object.entries(raw.reports).flatMap(([name, own]) =>
-    Object.entries(own?.columns ?? {}).flatMap(([column, rule]) => {
+function* columnProblems({ reports }: RawConfig): Generator<Finding> {
+  for (const [name, own] of Object.entries(reports))
+    for (const [column, rule] of Object.entries(own?.columns ?? {})) {
       const problem = rule === 'keep' ? undefined : columnProblem(reportOf(name as ReportName), column, rule)
-      return problem === undefined ? [] : [{ where: whereOf(['reports', name, 'columns', column]), problem }]
-    }),
-  )
+      if (problem !== undefined) yield { at: ['reports', name, 'columns', column], problem }
+    }
 }
 
 function columnProblem(report: Declaration, column: string, rule: 'hash' | 'drop'): string | undefined {
@@ -88,28 +88,19 @@ function columnProblem(report: Declaration, column: string, rule: 'hash' | 'drop
   if (more.length > 0 || own !== snakeCase(own) || own === '')
     return `must be a column, or collection.column, named as in the tables (${column.split('.').map(snakeCase).join('.')}?)`
   if (SYSTEM_COLUMNS.some(({ name }) => name === own)) return `${own} is Tidemark's own column`
-  const collections = tableOf(report).children.map(({ name }) => name.slice(report.name.length + 2))
-  if (second === undefined)
-    return rowColumnProblem(report, { column, rule, isCollection: collections.includes(column) })
-  if (!collections.includes(first)) {
-    const known = collections.length === 0 ? 'it has none' : `it has ${collections.join(', ')}`
-    return `${first} is no collection of ${report.name}: ${known}`
-  }
-  return second === 'id' && rule === 'drop' ? `id identifies the items of ${first}: hash it instead` : undefined
-}
-
-function rowColumnProblem(
-  report: Declaration,
-  { column, rule, isCollection }: { column: string; rule: 'hash' | 'drop'; isCollection: boolean },
-): string | undefined {
-  if (report.key.includes(column)) return `${column} is part of the key of ${report.name}: it has to be kept`
   const table = tableOf(report)
-  const field = [...table.asked, ...table.fields].find(({ name }) => name === column)
-  const isStamp = report.newerBy.includes(column) || (report.perRecord !== undefined && column === 'timestamp')
-  if (isStamp) return `${column} decides which version is newer: it has to be kept`
+  const collections = table.children.map(({ name }) => name.slice(report.name.length + 2))
+  const isCollection = collections.includes(first)
+  if (second !== undefined && !isCollection)
+    return `${first} is no collection of ${report.name}: it has ${collections.join(', ') || 'none'}`
+  if (second !== undefined)
+    return second === 'id' && rule === 'drop' ? `id identifies the items of ${first}: hash it instead` : undefined
+  if (report.key.includes(column)) return `${column} is part of the key of ${report.name}: it has to be kept`
+  if (report.newerBy.includes(column) || (report.perRecord !== undefined && column === 'timestamp'))
+    return `${column} decides which version is newer: it has to be kept`
+  const type = [...table.asked, ...table.fields].find(({ name }) => name === column)?.type
   if (rule === 'drop') return undefined
-  if (isCollection && field === undefined)
-    return `${column} is a collection: drop it, or hash its columns (${column}.…)`
-  const isText = field === undefined || field.type === 'VARCHAR' || field.type === 'JSON'
-  return isText ? undefined : `${column} is ${field.type} and can't be hashed: drop it`
+  if (type === undefined)
+    return isCollection ? `${column} is a collection: drop it, or hash its columns (${column}.…)` : undefined
+  return type === 'VARCHAR' || type === 'JSON' ? undefined : `${column} is ${type} and can't be hashed: drop it`
 }

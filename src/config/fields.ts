@@ -17,6 +17,8 @@ export const checked = (check: Check, meaning: string) =>
 export const whole = () =>
   z.int({ error: ({ code }) => (code === 'invalid_type' ? 'must be a whole number' : undefined) })
 
+export const between = (least: number, most: number) => whole().min(least).max(most)
+
 export const text = (meaning: string) => z.string().min(1).describe(meaning)
 
 const SIZE_WORDS = { error: 'must be a size such as 256MB, 1GiB or 1048576' }

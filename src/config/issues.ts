@@ -1,19 +1,14 @@
 /** Describes errors of the schema for an operator: the wrong key, the allowed values, the key that was meant. */
 import { z } from 'zod'
-import { pathText, type Path } from './problems.ts'
+import { pathText, type Finding, type Path } from './problems.ts'
 import { RawConfig } from './raw.ts'
 import { hint } from './suggest.ts'
 
-export interface Finding {
-  readonly path: Path
-  readonly problem: string
-}
-
-export function findingsOf(error: z.ZodError): readonly Finding[] {
-  return error.issues.flatMap((issue) => {
+export function findingsOf(error: z.ZodError | undefined): readonly Finding[] {
+  return (error?.issues ?? []).flatMap((issue) => {
     const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
-    if (issue.code !== 'unrecognized_keys') return [{ path, problem: `${subject(path)} ${messageOf(issue)}` }]
-    return issue.keys.map((key) => ({ path: [...path, key], problem: unknownKey(path, key) }))
+    if (issue.code !== 'unrecognized_keys') return [{ at: path, problem: `${subject(path)} ${messageOf(issue)}` }]
+    return issue.keys.map((key) => ({ at: [...path, key], problem: unknownKey(path, key) }))
   })
 }
 

@@ -8,6 +8,13 @@ export interface Problem {
 
 export type Path = readonly (string | number)[]
 
+/** A problem of the setting at the path, or of a variable that corresponds to no setting. */
+export interface Finding {
+  readonly at: Path | string
+  readonly problem: string
+}
+
+/** Returns the line or the variable that sets the value at `path`. */
 export type WhereOf = (path: Path) => string
 
 export const pathText = (path: Path): string =>

@@ -15,7 +15,7 @@ import {
   warehouseProblem,
   webhookProblem,
 } from './checks.ts'
-import { byteSize, checked, text, unique, whole } from './fields.ts'
+import { between, byteSize, checked, text, unique, whole } from './fields.ts'
 import { deletesEvery, reconcileEvery, reportSection, rhythm, schemaContract, type RawReport } from './reportSection.ts'
 import { BYTE_SIZE, parseDuration } from './units.ts'
 
@@ -37,11 +37,7 @@ const service = z
       .array(z.string().min(1))
       .optional()
       .describe('Scopes to ask for; all that the client has when left out (REPORTING_SCOPES)'),
-    concurrency: whole()
-      .min(1)
-      .max(64)
-      .default(8)
-      .describe('Most requests in flight at once; fewer while the service is slow'),
+    concurrency: between(1, 64).default(8).describe('Most requests in flight at once; fewer while the service is slow'),
     requests_per_second: z
       .number()
       .min(REQUESTS_PER_SECOND_MIN)
@@ -55,12 +51,7 @@ const service = z
 const consoleSection = z
   .strictObject({
     host: text('Address that the console listens on (TIDEMARK_CONSOLE_HOST)').default('127.0.0.1'),
-    port: z
-      .int()
-      .min(0)
-      .max(65_535)
-      .default(7717)
-      .describe('Port of the console; 0 takes a free one (TIDEMARK_CONSOLE_PORT)'),
+    port: between(0, 65_535).default(7717).describe('Port of the console; 0 takes a free one (TIDEMARK_CONSOLE_PORT)'),
     proxies: z
       .array(checked(proxyProblem, 'Address or network'))
       .default([])
@@ -103,11 +94,7 @@ const notify = z
     lag: checked(lagProblem, 'A notice is sent when a mark is further behind than this (TIDEMARK_NOTIFY_LAG)').default(
       '1h',
     ),
-    failures: whole()
-      .min(1)
-      .max(100)
-      .default(3)
-      .describe('A notice is sent when a report fails this many times in a row'),
+    failures: between(1, 100).default(3).describe('A notice is sent when a report fails this many times in a row'),
   })
   .prefault({})
   .describe('Where the worker posts notices for operators, and messages about new data')
@@ -141,19 +128,14 @@ const limits = z
     load_bytes_max: byteSize('Bytes in one load').default(512 * MIB),
     page_bytes_max: byteSize('Bytes in one page').default(128 * MIB),
     walk_pages_max: whole().min(1).default(100_000).describe('Pages of one run of a report, per currency or record'),
-    walk_attempts_max: whole()
-      .min(2)
-      .max(100)
+    walk_attempts_max: between(2, 100)
       .default(4)
       .describe('Walks of one slice that cannot be cut, before the run fails'),
     warehouse_memory: memory('128MB', 'loads'),
     query_memory: memory('1GB', 'reading: query, export, verify, all readers of serve together'),
     query_disk: memory('10GB', 'temporary files of one reader', 'Disk'),
     query_time: checked(queryTimeProblem, 'Time that one statement of a reader may take').default('30m'),
-    warehouse_threads: z
-      .int()
-      .min(1)
-      .max(1_024)
+    warehouse_threads: between(1, 1_024)
       .optional()
       .describe('Threads that DuckDB may use, large loads one less; one per core when left out'),
   })

@@ -9,7 +9,7 @@ import {
   reconcileEveryProblem,
   timeZoneProblem,
 } from './checks.ts'
-import { checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
+import { between, checked, exactInteger, filterTypes, unique } from './fields.ts'
 
 /** Audit reports are left out, because audit entries are not audited. */
 export const auditableReports: readonly ReportName[] = reports
@@ -19,7 +19,7 @@ export const auditableReports: readonly ReportName[] = reports
 export const rhythm = {
   every: checked(everyProblem, 'How often a worker syncs: a duration such as 5m, or a cron line'),
   time_zone: checked(timeZoneProblem, 'The time zone that cron lines are read in, such as Europe/Paris'),
-  page_size: whole().min(1).max(10_000).describe('Rows per page to request'),
+  page_size: between(1, 10_000).describe('Rows per page to request'),
   overlap: checked(durationProblem, 'How far a new window reaches back behind the mark'),
   settle: checked(durationProblem, 'How long the service may take to show a change'),
   start: checked(instantProblem, 'Where the first run of a windowed report begins'),

@@ -12,7 +12,7 @@ import {
   SERVE_TOKEN,
 } from './environment.ts'
 import { limitsOf, type RawConfig } from './raw.ts'
-import type { Config, LakeConfig, ReceiverConfig, ReportConfig, ServiceConfig, OffReason, Rhythm } from './shape.ts'
+import type { Config, LakeConfig, ReceiverConfig, ReportConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
@@ -26,29 +26,41 @@ export interface ResolveContext {
   readonly editedKeys: Config['source']['editedKeys']
 }
 
-/** Converts checked settings: paths become absolute, durations become milliseconds, sizes become bytes. */
 export function resolve(raw: RawConfig, given: ResolveContext): Config {
+  const { clientSecret, hashKey, receivers, editedKeys } = given
   const { folder, env, file } = given.sources
+  const { base_url: baseUrl = '', client_id: clientId = '', scopes, concurrency } = raw.service
+  const { requests_per_second: requestsPerSecond } = raw.service
+  const { lag, failures } = raw.notify
   const { warehouse, published } = filesOf(raw, folder)
   const lake = lakeOf(raw, folder)
+  const address = serveAddress(raw.serve ?? '')
   const onlyReports = reportsInEnvironment(env)
   const misspelt = misspellings(env)
   const tokenIn = (name: string) => (env[name] === undefined ? undefined : new Secret(env[name]))
+  const serveToken = tokenIn(SERVE_TOKEN)
   return {
-    service: serviceOf(raw.service, given.clientSecret),
+    service: {
+      baseUrl: new URL(baseUrl),
+      clientId,
+      clientSecret,
+      ...(scopes && { scopes }),
+      concurrency,
+      ...(requestsPerSecond !== undefined && { requestsPerSecond }),
+    },
     warehouse,
     ...(lake && { lake }),
     published,
     publishBy: raw.publish_by,
     staging: `${warehouse}.staging`,
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
-    ...serveOf(raw, tokenIn(SERVE_TOKEN)),
+    ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
     historyMs: parseDuration(raw.history) ?? 0,
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
-    ...(given.hashKey && { hashKey: given.hashKey }),
-    ...notifyOf(raw.notify, given.receivers),
+    ...(hashKey && { hashKey }),
+    ...(receivers.length > 0 && { notify: { receivers, lagMs: parseDuration(lag) ?? 0, failures } }),
     currencies: raw.currencies,
     reports: Object.fromEntries(
       reports.map((report) => [report.name, resolveReport(report, raw, onlyReports)]),
@@ -57,24 +69,22 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
     source: {
       ...(file !== undefined && { file }),
       env: Object.keys(variablesInEffect(env)),
-      editedKeys: given.editedKeys,
+      editedKeys,
       ...(misspelt.length > 0 && { misspellings: misspelt }),
     },
   }
 }
 
-/** Returns the absolute paths of the files. The published copy is by default in the folder of the warehouse. */
+/**
+ * Returns the absolute paths of the files. Staging, queue and socket are created next to `warehouse`, also for a lake.
+ * The published copy is by default in the folder of the warehouse.
+ */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
-  const warehouse = path.resolve(folder, localPath(raw.warehouse))
+  const lake = lakeAddress(raw.warehouse)
+  const local = lake?.catalogue === 'postgres' ? './data/lake' : (lake?.at ?? raw.warehouse)
+  const warehouse = path.resolve(folder, local)
   const published = raw.published ?? path.join(path.dirname(warehouse), 'published.duckdb')
   return { warehouse, published: path.resolve(folder, published) }
-}
-
-/** Returns the path next to which staging, queue and socket are created. */
-function localPath(warehouse: string): string {
-  const lake = lakeAddress(warehouse)
-  if (lake === undefined) return warehouse
-  return lake.catalogue === 'sqlite' ? lake.at : './data/lake'
 }
 
 function lakeOf(raw: RawConfig, folder: string): LakeConfig | undefined {
@@ -86,30 +96,6 @@ function lakeOf(raw: RawConfig, folder: string): LakeConfig | undefined {
   return { ...lake, at, data: `${data}/`, extensions }
 }
 
-function serveOf({ serve }: RawConfig, token: Secret | undefined): Pick<Config, 'serve'> {
-  const address = serve === undefined ? undefined : serveAddress(serve)
-  return address === undefined ? {} : { serve: { ...address, ...(token && { token }) } }
-}
-
-/** The empty texts only satisfy the types: `missingSettings` has already rejected a missing address or client. */
-function serviceOf(raw: RawConfig['service'], clientSecret: Secret): ServiceConfig {
-  return {
-    baseUrl: new URL(raw.base_url ?? ''),
-    clientId: raw.client_id ?? '',
-    clientSecret,
-    ...(raw.scopes && { scopes: raw.scopes }),
-    concurrency: raw.concurrency,
-    ...(raw.requests_per_second !== undefined && { requestsPerSecond: raw.requests_per_second }),
-  }
-}
-
-function notifyOf(
-  { lag, failures }: RawConfig['notify'],
-  receivers: readonly ReceiverConfig[],
-): Pick<Config, 'notify'> {
-  return receivers.length === 0 ? {} : { notify: { receivers, lagMs: parseDuration(lag) ?? 0, failures } }
-}
-
 type RegisteredReport = (typeof reports)[number]
 
 function resolveReport(
@@ -119,7 +105,7 @@ function resolveReport(
 ): ReportConfig {
   const own: RawReport = raw.reports[report.name] ?? { enabled: true }
   const { name, expand, created }: Declaration & RegisteredReport = report
-  const offReason = offReasonOf(report, { own, raw, onlyReports })
+  const offReason = offReasonOf(report, own, { currencies: raw.currencies, onlyReports })
   return {
     name,
     enabled: offReason === undefined,
@@ -158,12 +144,12 @@ const reconcileOf = ({ perRecord }: Declaration, every: string): { reconcile?: R
 
 /** Returns why the report is off, or undefined if it is on. `enabled: false` comes before all other reasons. */
 function offReasonOf(
-  report: Declaration,
-  { own, raw, onlyReports }: { own: RawReport; raw: RawConfig; onlyReports: readonly string[] | undefined },
+  { name, currency, perRecord }: Declaration,
+  { enabled, entities = [] }: RawReport,
+  { currencies, onlyReports }: Pick<RawConfig, 'currencies'> & { onlyReports: readonly string[] | undefined },
 ): OffReason | undefined {
-  if (!own.enabled) return 'enabled: false'
-  if (onlyReports !== undefined && !onlyReports.includes(report.name)) return 'not in TIDEMARK_REPORTS'
-  if (report.currency !== undefined && raw.currencies.length === 0) return 'no currencies are configured'
-  const needsEntities = report.perRecord?.follows === 'configured'
-  return needsEntities && (own.entities ?? []).length === 0 ? 'no entities are configured' : undefined
+  if (!enabled) return 'enabled: false'
+  if (onlyReports?.includes(name) === false) return 'not in TIDEMARK_REPORTS'
+  if (currency !== undefined && currencies.length === 0) return 'no currencies are configured'
+  return perRecord?.follows === 'configured' && entities.length === 0 ? 'no entities are configured' : undefined
 }

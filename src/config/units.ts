@@ -7,19 +7,18 @@ const BYTES_PER = { B: 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, KiB: 2 ** 10, MiB
 export const DURATION = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/
 export const BYTE_SIZE = /^(\d{1,12}(?:\.\d{1,3})?) ?(B|KB|MB|GB|TB|KiB|MiB|GiB|TiB)$/
 
-/** Returns milliseconds. */
-export function parseDuration(text: string): number | undefined {
-  const [, amount, unit] = DURATION.exec(text) ?? []
-  if (amount === undefined || unit === undefined) return undefined
-  return Math.round(Number(amount) * MS_PER[unit as keyof typeof MS_PER])
-}
+const amountIn =
+  (pattern: RegExp, sizes: Readonly<Record<string, number>>) =>
+  (text: string): number | undefined => {
+    const [, amount, unit = ''] = pattern.exec(text) ?? []
+    return amount === undefined ? undefined : Math.round(Number(amount) * (sizes[unit] ?? 0))
+  }
+
+/** Returns milliseconds, or undefined for text that is no duration. */
+export const parseDuration = amountIn(DURATION, MS_PER)
 
 /** Returns bytes. `MB` is 1000² bytes, and `MiB` is 1024² bytes. */
-export function parseByteSize(text: string): number | undefined {
-  const [, amount, unit] = BYTE_SIZE.exec(text) ?? []
-  if (amount === undefined || unit === undefined) return undefined
-  return Math.round(Number(amount) * BYTES_PER[unit as keyof typeof BYTES_PER])
-}
+export const parseByteSize = amountIn(BYTE_SIZE, BYTES_PER)
 
 const STEPS_MS = [
   SECOND_MS,
@@ -35,29 +34,17 @@ const STEPS_MS = [
 /** The advice is a multiple of a step that fits in it at least twice. Example: 14 min become 3 × 5 = 15 min. */
 const STEPS_MIN = 2
 
-/** Returns about twice the largest lateness (ms), rounded up. Returns undefined if `overlapMs` is already enough. */
-export function advisedOverlapMs(largestLatenessMs: number, overlapMs: number): number | undefined {
+/** Returns about twice the largest lateness (ms) as a setting. Returns undefined if `overlapMs` is already enough. */
+export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
   if (largestLatenessMs <= overlapMs / 2) return undefined
   const wanted = 2 * largestLatenessMs
   const step = STEPS_MS.findLast((each) => wanted >= STEPS_MIN * each) ?? STEPS_MS[0]
-  return Math.ceil(wanted / step) * step
+  return settingDuration(Math.ceil(wanted / step) * step)
 }
 
-const UNITS = [
-  ['d', DAY_MS],
-  ['h', HOUR_MS],
-  ['m', MINUTE_MS],
-  ['s', SECOND_MS],
-] as const
-
-/** Uses the largest unit that divides the duration. Examples: `90s`, `15m`. */
+/** Rounds up to seconds and uses the largest unit that divides them. Examples: `90s`, `15m`. */
 export function settingDuration(ms: number): string {
   const whole = Math.ceil(ms / SECOND_MS) * SECOND_MS
-  const [unit, size] = UNITS.find(([, each]) => whole >= each && whole % each === 0) ?? ['s', SECOND_MS]
+  const [unit, size] = Object.entries(MS_PER).findLast(([, each]) => whole >= each && whole % each === 0) ?? ['s', 1]
   return `${whole / size}${unit}`
-}
-
-export function advisedOverlap(largestLatenessMs: number, overlapMs: number): string | undefined {
-  const advised = advisedOverlapMs(largestLatenessMs, overlapMs)
-  return advised === undefined ? undefined : settingDuration(advised)
 }

@@ -1,5 +1,5 @@
 /** Parses YAML and finds the line of each key. Errors never quote the text, which can contain a secret. */
-import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document, type YAMLError } from 'yaml'
+import { isMap, isNode, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { attempt } from '../errors.ts'
 import type { Path } from './problems.ts'
 
@@ -21,7 +21,15 @@ export function parseYaml(text: string): YamlFile {
   // The limit protects the memory, because a short file can become huge through aliases (`*name`).
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
-  return { value, lineOf: (path) => lineIn(document, lines, path), malformed: [] }
+  const lineOf = (path: Path): number => {
+    if (path.length === 0) return 1
+    const [parent, last] = [path.slice(0, -1), path.at(-1)]
+    const section = document.getIn(parent, true)
+    const pair = isMap(section) ? section.items.find(({ key }) => String(key) === String(last)) : undefined
+    const node = pair?.key ?? document.getIn(path, true)
+    return isNode(node) && node.range ? lines.linePos(node.range[0]).line : lineOf(parent)
+  }
+  return { value, lineOf, malformed: [] }
 }
 
 const ALIASES = 'an alias (*name) is not known, or aliases are nested too deeply'
@@ -37,30 +45,6 @@ function plain(value: unknown): unknown {
       .map(([key, inner]) => [key, plain(inner)]),
   )
 }
-
-function lineIn(document: Document, lines: LineCounter, path: Path): number {
-  let node: unknown = document.contents
-  let offset = 0
-  for (const step of path) {
-    const found = childOf(node, step)
-    if (found === undefined) break
-    offset = found.offset ?? offset
-    node = found.node
-  }
-  return lines.linePos(offset).line
-}
-
-function childOf(node: unknown, step: string | number): { node: unknown; offset: number | undefined } | undefined {
-  if (isSeq(node)) {
-    const item: unknown = node.items[Number(step)]
-    return item === undefined ? undefined : { node: item, offset: offsetOf(item) }
-  }
-  if (!isMap(node)) return undefined
-  const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
-  return pair === undefined ? undefined : { node: pair.value, offset: offsetOf(pair.key) }
-}
-
-const offsetOf = (node: unknown): number | undefined => (node as { range?: readonly number[] | null }).range?.[0]
 
 /** Removes quotations of the text from the parser's message, because the text can contain a secret. */
 function messageOf(error: YAMLError): string {

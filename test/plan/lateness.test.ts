@@ -1,7 +1,7 @@
 /** Late rows: what counts as asked before, how late a row is at least, and which overlap follows from it. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { advisedOverlapMs, settingDuration, parseDuration } from '../../src/config/units.ts'
+import { advisedOverlap, parseDuration } from '../../src/config/units.ts'
 import { type Instant, minusMs, plusMs } from '../../src/instant.ts'
 import { previousRead, latenessMs } from '../../src/plan/lateness.ts'
 
@@ -37,8 +37,8 @@ describe('what was asked before', () => {
 
 describe('the advised overlap', () => {
   it('is none while rows come within half of it', () => {
-    expect(advisedOverlapMs(5 * MINUTE_MS, 10 * MINUTE_MS)).toBeUndefined()
-    expect(advisedOverlapMs(0, 0)).toBeUndefined()
+    expect(advisedOverlap(5 * MINUTE_MS, 10 * MINUTE_MS)).toBeUndefined()
+    expect(advisedOverlap(0, 0)).toBeUndefined()
   })
 
   it.each([
@@ -50,22 +50,22 @@ describe('the advised overlap', () => {
     [3 * 3_600_000, '6h'],
     [40 * 3_600_000, '4d'],
   ])('for %i ms is %s', (lateness, setting) => {
-    expect(settingDuration(advisedOverlapMs(lateness, 0) ?? 0)).toBe(setting)
+    expect(advisedOverlap(lateness, 0)).toBe(setting)
   })
 
   it('is at least twice the lateness, not far above it, readable, and once set it is enough', () => {
     fc.assert(
       fc.property(fc.double({ min: 1, max: 1e10, noNaN: true }), fc.nat(1e9), (lateness, overlapMs) => {
-        const advised = advisedOverlapMs(lateness, overlapMs)
-        if (advised === undefined) {
+        const setting = advisedOverlap(lateness, overlapMs)
+        if (setting === undefined) {
           expect(lateness).toBeLessThanOrEqual(overlapMs / 2)
           return
         }
+        const advised = parseDuration(setting) ?? 0
         expect(advised).toBeGreaterThanOrEqual(2 * lateness)
         // Whole seconds: just above half a second they are coarse.
         expect(advised).toBeLessThanOrEqual(Math.max(2_000, 3 * lateness))
-        expect(parseDuration(settingDuration(advised))).toBe(advised)
-        expect(advisedOverlapMs(lateness, advised)).toBeUndefined()
+        expect(advisedOverlap(lateness, advised)).toBeUndefined()
       }),
       { examples: [[501, 0]] },
     )
