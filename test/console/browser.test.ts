@@ -333,7 +333,7 @@ describe('a person', () => {
       await page.keyboard.press('ArrowDown')
       await page.locator(`main[data-shown="#/runs?state=${state}"]`).waitFor()
     }
-    await focusIs('filter-state')
+    await focusIs('state')
     await page.reload()
     await focusIs('title')
     await focusOn('Skip to the content')

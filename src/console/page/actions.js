@@ -4,20 +4,13 @@ import { sleep } from './clock.js'
 import { wordFor } from './format.js'
 import { html } from './html.js'
 import { confirmed, notice, noticeOf } from './notices.js'
-import { state } from './state.js'
+import { reload, state } from './state.js'
 
 /** @typedef {import('../api/schemas.ts').Errand} Errand */
 /** @typedef {import('./state.js').Question} Question */
-/** @typedef {{ path: string, body: object, label: string, id: string, tone?: string, question?: Question }} Action */
+/** @typedef {{ path: string, body: object, label: string, id: string, tone?: string, question?: Question | undefined }} Action */
 
 const POLL_EVERY_MS = 1_000
-
-let onActed = () => {}
-
-/** Calls the listener after each action, so that the page shows the effect. @param {() => void} listener */
-export function whenActed(listener) {
-  onActed = listener
-}
 
 /** @param {Action} action */
 function actionButton({ id, label, tone = 'outline', path, body, question }) {
@@ -43,12 +36,12 @@ export async function carryOut(path, body) {
   try {
     const errand = /** @type {Errand} */ (await act(path, body))
     if (errand.state === 'running') notice(`${wordFor(errand.what)} ${errand.reports.join(', ')}: running`)
-    onActed()
+    reload()
     showEnd(errand.state === 'running' ? await endOf(errand) : errand)
   } catch (error) {
     noticeOf(error)
   }
-  onActed()
+  reload()
 }
 
 /** @param {Errand} errand @returns {Promise<Errand>} */
@@ -57,15 +50,13 @@ async function endOf(errand) {
   while (now.state === 'running') {
     await sleep(POLL_EVERY_MS)
     // The action continues in the worker, even if a request for its state gets no response.
-    now = await read(`/api/errands/${errand.id}`).catch(unlessLost(now))
+    try {
+      now = await read(`/api/errands/${errand.id}`)
+    } catch (error) {
+      if (!(error instanceof Failure && error.code === LOST)) throw error
+    }
   }
   return now
-}
-
-/** @param {Errand} known @returns {(error: unknown) => Errand} */
-const unlessLost = (known) => (error) => {
-  if (error instanceof Failure && error.code === LOST) return known
-  throw error
 }
 
 /** @param {Errand} errand */
@@ -76,52 +67,33 @@ function showEnd({ outcomes, error }) {
   }
 }
 
-/** @param {string} verb @param {string} path @param {string} label */
-const reportButton =
-  (verb, path, label) =>
-  (/** @type {string | readonly string[]} */ report, tone = 'outline') =>
-    actionButton({ path, body: { reports: [report].flat() }, label, id: `${verb}-${[report].flat().join('-')}`, tone })
+/**
+ * Returns a function that draws a button for one or several reports.
+ * @param {string} verb @param {string} label @param {{ title: string, text: string }} [question] to confirm first
+ */
+export const reportButton =
+  (verb, label, question) =>
+  (/** @type {string | readonly string[]} */ report, tone = 'outline') => {
+    const reports = [report].flat()
+    const asked = question && { ...question, title: `${question.title} ${reports.join(', ')}?`, yes: label }
+    const id = `${verb}-${reports.join('-')}`
+    return actionButton({ path: `/api/${verb}`, body: { reports }, label, id, tone, question: asked })
+  }
 
-export const syncButton = reportButton('sync', '/api/sync', 'Run now')
-export const resumeButton = reportButton('resume', '/api/resume', 'Resume')
-export const pauseButton = reportButton('pause', '/api/pause', 'Pause')
-export const retryButton = reportButton('retry', '/api/rejected/retry', 'Load them again')
+export const syncButton = reportButton('sync', 'Run now')
+export const resumeButton = reportButton('resume', 'Resume')
+export const pauseButton = reportButton('pause', 'Pause')
+export const retryButton = reportButton('rejected/retry', 'Load them again')
 
-/** @param {string} report */
-export const retryReportButton = (report) =>
-  reportButton('retry', '/api/rejected/retry', `Load those of ${report} again`)(report, '')
+export const reconcileButton = reportButton('reconcile', 'Reconcile', {
+  title: 'Compare all rows of',
+  text: 'A reconcile reads the whole report and repairs what differs. It marks rows as deleted that two reconciles in a row did not find. It may take a while; other runs continue meanwhile.',
+})
 
-/** @param {string} report */
-export const dismissReportButton = (report) =>
-  reportButton('dismiss', '/api/rejected/dismiss', `Dismiss those of ${report}`)(report)
-
-/** @param {string} report */
-export const reconcileButton = (report) =>
-  actionButton({
-    path: '/api/reconcile',
-    body: { reports: [report] },
-    label: 'Reconcile',
-    id: `reconcile-${report}`,
-    question: {
-      title: `Compare all of ${report} with the service?`,
-      text: 'A reconcile reads the whole report and repairs what differs. It marks rows as deleted that two reconciles in a row did not find. It may take a while; other runs continue meanwhile.',
-      yes: 'Reconcile',
-    },
-  })
-
-/** @param {string} report */
-export const resetButton = (report) =>
-  actionButton({
-    path: '/api/reset',
-    body: { reports: [report] },
-    label: 'Start over',
-    id: `reset-${report}`,
-    question: {
-      title: `Start over with ${report}?`,
-      text: 'All rows are read again, as in the first run. Readers see the old rows until then. At the end, all rows that the service did not return are marked as deleted, even if they are many. This can not be undone.',
-      yes: 'Start over',
-    },
-  })
+export const resetButton = reportButton('reset', 'Start over', {
+  title: 'Start over with',
+  text: 'All rows are read again, as in the first run. Readers see the old rows until then. At the end, all rows that the service did not return are marked as deleted, even if they are many. This can not be undone.',
+})
 
 /** @param {string} id @param {string} name */
 export const cancelButton = (id, name) =>

@@ -7,9 +7,9 @@ import { counted, grouped, moment } from './format.js'
 import { byId, Component, html } from './html.js'
 import { state } from './state.js'
 
-/** @typedef {import('zod').infer<typeof import('../api/schemas.ts').Backfill>} Backfill */
+/** @import { Backfill } from '../api/schemas.ts' */
 /** @typedef {import('zod').infer<typeof import('../api/schemas.ts').Plan>} Plan */
-/** @typedef {import('./place.js').Place} Place */
+/** @typedef {import('./state.js').Place} Place */
 
 export const title = () => 'Backfills'
 
@@ -27,7 +27,7 @@ export const draw = ({ backfills }, { query }) => [
   section(
     'earlier-title',
     'Earlier backfills',
-    backfills.length === 0 ? html`<article>None yet.</article>` : backfillTable(backfills),
+    table('Backfills, the newest request first', backfills.map(backfillRow)),
   ),
 ]
 
@@ -43,8 +43,9 @@ class BackfillForm extends Component {
   newestDryRun = 0
 
   range() {
-    const [from, to] = [typed('backfill-from'), typed('backfill-to')]
-    return { report: typed('backfill-report'), ...(from && { from }), ...(to && { to }) }
+    const fields = [...new FormData(/** @type {HTMLFormElement} */ (byId('backfill')))]
+    const texts = fields.map(([name, typed]) => [name, /** @type {string} */ (typed).trim()])
+    return Object.fromEntries(texts.filter(([, text]) => text !== ''))
   }
 
   async dryRun() {
@@ -73,11 +74,11 @@ class BackfillForm extends Component {
       void this.dryRun()
     }
     return html`
-      <form aria-label="Backfill" onSubmit=${submit}>
+      <form id="backfill" aria-label="Backfill" onSubmit=${submit}>
         <article>
           <div class="grid">
-            ${select({ id: 'backfill-report', label: 'Report', names: state.reportNames, chosen: report })}
-            ${timeField('backfill-from', 'From (UTC)')} ${timeField('backfill-to', 'To (UTC)')}
+            ${select({ name: 'report', label: 'Report', names: state.reportNames, chosen: report })}
+            ${timeField('from', 'From (UTC)')} ${timeField('to', 'To (UTC)')}
           </div>
           <p><small>Left empty: from the configured start of the report, up to now.</small></p>
           <p class="failure" role="alert">${failure}</p>
@@ -94,12 +95,9 @@ class BackfillForm extends Component {
   }
 }
 
-/** @param {string} id */
-const typed = (id) => /** @type {HTMLInputElement} */ (byId(id)).value.trim()
-
-/** @param {string} id @param {string} label */
-const timeField = (id, label) => html`
-  <label>${label}<input id=${id} name=${id} placeholder="2024-01-31T08:00Z" autocomplete="off" /></label>
+/** @param {string} name @param {string} label */
+const timeField = (name, label) => html`
+  <label>${label}<input name=${name} placeholder="2024-01-31T08:00Z" autocomplete="off" /></label>
 `
 
 const WINDOWS_LISTED = 12
@@ -113,45 +111,31 @@ function planSection({ report, since, until, goes_on: goesOn, requests, windows 
   return html`
     <div>
       <p>${what}: ${size}, for ${report} from ${moment(since)} to ${moment(until)}. Nothing was written.</p>
-      ${windowTable(windows.slice(0, WINDOWS_LISTED))}
+      ${table('Windows of the plan, newest first', windows.slice(0, WINDOWS_LISTED).map(windowRow))}
       ${more > 0 && html`<p class="faint">and ${counted(more, 'older window')}</p>`}
     </div>
   `
 }
 
-/** @param {Plan['windows']} windows */
-const windowTable = (windows) =>
-  table({
-    caption: 'Windows of the plan, newest first',
-    columns: [{ right: 'Window' }, 'From', 'To', 'Scope', { right: 'Rows' }, { right: 'Requests' }],
-    rows: windows.map(({ number, since, until, scope, rows, requests }) => ({
-      key: String(number),
-      cells: [
-        number,
-        moment(since),
-        moment(until),
-        scope,
-        rows === null ? 'unknown' : grouped(rows),
-        rows === null ? `${grouped(requests)} or more` : grouped(requests),
-      ],
-    })),
-  })
-
-/** @param {readonly Backfill[]} backfills */
-const backfillTable = (backfills) =>
-  table({
-    caption: 'Backfills, the newest request first',
-    columns: ['Report', 'State', 'From', 'To', { right: 'Windows' }, { right: 'Rows' }, 'Act'],
-    rows: backfills.map((each) => ({ key: each.backfill_id, cells: backfillCells(each) })),
-  })
+/** @param {Plan['windows'][number]} window */
+const windowRow = ({ number, since, until, scope, rows, requests }) => ({
+  key: number,
+  Window: number,
+  From: moment(since),
+  To: moment(until),
+  Scope: scope,
+  Rows: rows === null ? 'unknown' : grouped(rows),
+  Requests: rows === null ? `${grouped(requests)} or more` : grouped(requests),
+})
 
 /** @param {Backfill} backfill */
-const backfillCells = ({ backfill_id: id, report, state: ended, since, until, windows, done, failed, rows }) => [
-  html`<a href="#/runs/${id}">${report}</a>`,
-  pill(ended),
-  moment(since),
-  moment(until),
-  `${done} / ${windows}${failed > 0 ? `, ${failed} failed` : ''}`,
-  grouped(rows),
-  ended === 'pending' || ended === 'failed' ? cancelButton(id, `the backfill of ${report}`) : '',
-]
+const backfillRow = ({ backfill_id: id, report, state: ended, since, until, windows, done, failed, rows }) => ({
+  key: id,
+  Report: html`<a href="#/runs/${id}">${report}</a>`,
+  State: pill(ended),
+  From: moment(since),
+  To: moment(until),
+  Windows: `${done} / ${windows}${failed > 0 ? `, ${failed} failed` : ''}`,
+  Rows: grouped(rows),
+  Act: ended === 'pending' || ended === 'failed' ? cancelButton(id, `the backfill of ${report}`) : '',
+})

@@ -5,8 +5,6 @@ import { html } from './html.js'
 
 /** @typedef {import('./html.js').Content} Content */
 /** @import { Attention, RunningRun } from '../api/schemas.ts' */
-/** `{ right: name }` is a column of numbers, aligned right. @typedef {string | { right: string }} Column */
-/** @typedef {{ key: string, cells: readonly Content[] }} Row */
 
 const TONES = /** @type {Record<string, string>} */ ({
   done: 'good',
@@ -22,6 +20,10 @@ const TONES = /** @type {Record<string, string>} */ ({
 /** @param {string} state */
 export const pill = (state) =>
   html`<span class="pill ${TONES[state] ?? ''} ${state === 'running' ? 'pulse' : ''}">${wordFor(state)}</span>`
+
+/** @param {{ report: string, state: string }} standing @param {readonly { report: string }[]} running */
+export const standingPill = ({ report, state }, running) =>
+  pill(state !== 'paused' && running.some((run) => run.report === report) ? 'running' : state)
 
 /** Returns a view's title, which gets the focus when the view opens. @param {string} title @param {string} [text] */
 export const lead = (title, text) => html`
@@ -39,34 +41,37 @@ export const section = (id, title, ...content) => html`
   </section>
 `
 
+/** Matches the columns of numbers, which are aligned right. */
+const NUMBERS = /^(?:Lag|Last run|Windows?|Rows|Requests|Took|New|Changed|Rejected|Tries)$/
+
+/** @param {string} column */
+const alignment = (column) => (NUMBERS.test(column) ? 'number' : '')
+
+/** @param {string} column */
+const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${column}</th>`
+
 /**
- * Sets ARIA roles, because CSS for phones removes the roles that tables have by default.
- * @param {{ caption: string, columns: readonly Column[], rows: readonly Row[] }} content
+ * Draws a row for each object: its members are the cells, except `key`. Sets ARIA roles, because CSS for phones removes
+ * the roles that tables have by default.
+ * @param {string} caption @param {readonly Readonly<Record<string, Content>>[]} rows @param {string} [empty]
  */
-export const table = ({ caption, columns, rows }) => html`
-  <article>
-    <table class="stacks" role="table" aria-label=${caption}>
-      <thead role="rowgroup"><tr role="row">${columns.map(headCell)}</tr></thead>
-      <tbody role="rowgroup">
-        ${rows.map(({ key, cells }) => html`<tr key=${key} role="row">${columns.map((column, n) => dataCell(cells[n], column))}</tr>`)}
-      </tbody>
-    </table>
-  </article>
-`
-
-/** @param {Column} column */
-const nameOf = (column) => (typeof column === 'string' ? column : column.right)
-
-/** @param {Column} column */
-const alignment = (column) => (typeof column === 'string' ? '' : 'number')
-
-/** @param {Column} column */
-const headCell = (column) => html`<th scope="col" role="columnheader" class=${alignment(column)}>${nameOf(column)}</th>`
-
-/** @param {Content} content @param {Column} column */
-const dataCell = (content, column) => html`
-  <td role="cell" class=${alignment(column)} data-head=${nameOf(column)}>${content}</td>
-`
+export function table(caption, rows, empty = 'None yet.') {
+  if (rows.length === 0) return html`<article>${empty}</article>`
+  const columns = Object.keys(rows[0] ?? {}).filter((name) => name !== 'key')
+  const row = (/** @type {Readonly<Record<string, Content>>} */ cells) => html`
+    <tr key=${cells['key']} role="row">
+      ${columns.map((name) => html`<td role="cell" class=${alignment(name)} data-head=${name}>${cells[name]}</td>`)}
+    </tr>
+  `
+  return html`
+    <article>
+      <table class="stacks" role="table" aria-label=${caption}>
+        <thead role="rowgroup"><tr role="row">${columns.map(headCell)}</tr></thead>
+        <tbody role="rowgroup">${rows.map(row)}</tbody>
+      </table>
+    </article>
+  `
+}
 
 /** @param {readonly (readonly [string, Content])[]} pairs */
 export const facts = (pairs) => html`

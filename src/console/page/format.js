@@ -11,6 +11,9 @@ const UNITS = /** @type {const} */ ([
 /** @param {number} value */
 export const grouped = (value) => value.toLocaleString('en')
 
+/** @param {number} value */
+export const unlessZero = (value) => (value === 0 ? '' : grouped(value))
+
 /** Returns, for example, `3 rows`. @param {number} count @param {string} noun */
 export const counted = (count, noun) => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
 

@@ -2,19 +2,17 @@
 import { act } from './api.js'
 import { byId, html } from './html.js'
 import { noticeOf } from './notices.js'
+import { state } from './state.js'
 import { isDark, switchTheme } from './theme.js'
 
-/** @typedef {typeof import('./state.js').state} State */
-
-const VIEWS = [
+const VIEWS = /** @type {const} */ ([
   ['', 'Overview'],
   ['runs', 'Runs'],
   ['rejected', 'Rejected'],
   ['backfills', 'Backfills'],
-]
+])
 
-/** @param {State} state @param {() => void} onTheme */
-export const frame = (state, onTheme) => html`
+export const frame = () => html`
   <a class="skip" href="#main" onClick=${skip}>Skip to the content</a>
   <header>
     <nav class="container" aria-label="Main">
@@ -25,9 +23,9 @@ export const frame = (state, onTheme) => html`
           </a>
         </li>
       </ul>
-      <ul>${VIEWS.map(([view, name]) => link(state, view, name))}</ul>
+      <ul>${VIEWS.map(link)}</ul>
       <ul>
-        <li>${themeButton(onTheme)}</li>
+        <li>${themeButton()}</li>
         <li><button type="button" id="logout" class="outline secondary" onClick=${logOut}>Log out</button></li>
       </ul>
     </nav>
@@ -44,26 +42,21 @@ export const frame = (state, onTheme) => html`
   ${dialog(state.question)}
 `
 
-/** @param {State} state @param {string} [view] @param {string} [name] */
-function link({ place }, view, name) {
-  const current = place.view === 'reports' ? '' : place.view
+/** @param {readonly [string, string]} view */
+function link([view, name]) {
+  const current = state.place.view === 'reports' ? '' : state.place.view
   return html`
     <li><a class="secondary" href="#/${view}" aria-current=${view === current ? 'page' : null}>${name}</a></li>
   `
 }
 
-/** @param {() => void} onTheme */
-function themeButton(onTheme) {
+function themeButton() {
   const other = isDark() ? 'Light' : 'Dark'
-  const click = () => {
-    switchTheme()
-    onTheme()
-  }
   const label = `Switch to ${other.toLowerCase()} colours`
-  return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${click}>${other}</button>`
+  return html`<button type="button" id="theme" class="outline secondary" aria-label=${label} onClick=${switchTheme}>${other}</button>`
 }
 
-/** The browser sets `returnValue` of the dialog to the pressed button's `value`. @param {State['question']} question */
+/** The browser sets `returnValue` of the dialog to the pressed button's `value`. @param {typeof state['question']} question */
 const dialog = (question) => html`
   <dialog id="ask" aria-labelledby="ask-title">
     ${

@@ -1,5 +1,4 @@
 /** Entry of the page. Redraws the current view every 10 seconds, and when a run begins or ends. */
-import { whenActed } from './actions.js'
 import { read } from './api.js'
 import * as backfills from './backfills.js'
 import { after } from './clock.js'
@@ -8,15 +7,14 @@ import { frame } from './frame.js'
 import { byId, Fragment, h, html, render } from './html.js'
 import { watchLive } from './live.js'
 import * as overview from './overview.js'
-import { placeNow } from './place.js'
 import { released } from './pressing.js'
 import * as rejected from './rejected.js'
 import * as report from './report.js'
 import * as run from './run.js'
 import * as runs from './runs.js'
-import { change, onChange, state } from './state.js'
+import { change, placeNow, state } from './state.js'
 
-/** @typedef {import('./place.js').Place} Place */
+/** @typedef {import('./state.js').Place} Place */
 /** @typedef {import('./html.js').Content} Content */
 /**
  * @typedef {{
@@ -28,14 +26,11 @@ import { change, onChange, state } from './state.js'
 
 const REFRESH_EVERY_MS = 10_000
 
+/** The views by their address. An address with a name, such as `runs/ID`, is found as `runs/`. */
+const VIEWS = /** @type {Record<string, View>} */ ({ runs, rejected, backfills, 'runs/': run, 'reports/': report })
+
 /** @param {Place} place @returns {View} */
-function viewOf({ view, name }) {
-  if (view === 'reports' && name !== '') return report
-  if (view === 'runs') return name === '' ? runs : run
-  if (view === 'rejected') return rejected
-  if (view === 'backfills') return backfills
-  return overview
-}
+const viewOf = ({ view, name }) => VIEWS[name === '' ? view : `${view}/`] ?? overview
 
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
@@ -127,14 +122,14 @@ const root = byId('page')
 
 function draw() {
   const { activeElement: focused } = document
-  render(frame(state, refresh), root)
+  render(frame(), root)
   // Focuses the title if the focused element was removed. Otherwise the keyboard would start at the top of the page.
   if (focused !== null && !focused.isConnected) focusTitle()
 }
 
 root.replaceChildren()
-onChange(draw)
-whenActed(refresh)
+addEventListener('draw', draw)
+addEventListener('reload', refresh)
 addEventListener('hashchange', openView)
 document.addEventListener('visibilitychange', refresh)
 watchLive({

@@ -2,8 +2,8 @@
 import { resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { spark } from './charts.js'
-import { lead, needCard, pill, runningSection, section, table } from './components.js'
-import { ago, counted, duration, grouped } from './format.js'
+import { lead, needCard, runningSection, section, standingPill, table } from './components.js'
+import { ago, counted, duration, grouped, unlessZero } from './format.js'
 import { html } from './html.js'
 import { state } from './state.js'
 
@@ -23,7 +23,7 @@ export const draw = ({ attention, receivers_behind: behind, reports, running, ow
   behind.length > 0 &&
     section('behind-title', 'Receivers that are behind', html`<div class="grid needs">${behind.map(receiver)}</div>`),
   runningSection(owner ? state.live.running : running),
-  section('reports-title', 'Reports', reportTable(reports, new Set(running.map(({ report }) => report)))),
+  section('reports-title', 'Reports', reportTable(reports, running)),
 ]
 
 /** @param {readonly Attention[]} attention @param {Overview['reports']} reports */
@@ -72,36 +72,25 @@ const receiver = ({ receiver: name, since, why, cure }) => html`
 /** @param {Attention['kind']} kind @param {string} report */
 const detailsOf = (kind, report) => (kind === 'rejected' ? `#/rejected?report=${report}` : `#/reports/${report}`)
 
-const COLUMNS = [
-  'Report',
-  'State',
-  { right: 'Lag' },
-  { right: 'Last run' },
-  { right: 'Rows' },
-  { right: 'Rejected' },
-  'Recent rows',
-]
-
-/** @param {Overview['reports']} reports @param {ReadonlySet<string>} running */
+/** @param {Overview['reports']} reports @param {Overview['running']} running */
 const reportTable = (reports, running) =>
-  table({
-    caption: 'Reports and their state',
-    columns: COLUMNS,
-    rows: reports.map((report) => ({ key: report.report, cells: reportCells(report, running.has(report.report)) })),
-  })
+  table(
+    'Reports and their state',
+    reports.map((each) => reportRow(each, running)),
+  )
 
-/** @param {Overview['reports'][number]} report @param {boolean} isRunning */
-function reportCells(report, isRunning) {
-  const { report: name, state: standing, lag_seconds: lag, rejected, not_running_because: because } = report
-  const link = html`<a href="#/reports/${name}" id="report-${name}">${name}</a>`
-  if (standing === 'off') return [link, pill('off'), '', '', '', '', html`<span class="faint">${because}</span>`]
-  return [
-    link,
-    pill(isRunning && standing !== 'paused' ? 'running' : standing),
-    lag === null ? '' : duration(Math.max(0, lag)),
-    report.last_run === null ? '' : ago(report.last_run),
-    grouped(report.rows),
-    rejected === 0 ? '' : grouped(rejected),
-    spark(report.recent),
-  ]
+/** @param {Overview['reports'][number]} report @param {Overview['running']} running */
+function reportRow(report, running) {
+  const { report: name, state: standing, lag_seconds: lag, last_run: lastRun, not_running_because: because } = report
+  const isOff = standing === 'off'
+  return {
+    key: name,
+    Report: html`<a href="#/reports/${name}" id="report-${name}">${name}</a>`,
+    State: standingPill(report, running),
+    Lag: isOff || lag === null ? '' : duration(Math.max(0, lag)),
+    'Last run': isOff || lastRun === null ? '' : ago(lastRun),
+    Rows: isOff ? '' : grouped(report.rows),
+    Rejected: isOff ? '' : unlessZero(report.rejected),
+    'Recent rows': isOff ? html`<span class="faint">${because}</span>` : spark(report.recent),
+  }
 }

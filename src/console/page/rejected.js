@@ -1,5 +1,5 @@
 /** Rows that could not be stored: the reason, and the row as the service sent it. */
-import { dismissReportButton, retryReportButton } from './actions.js'
+import { reportButton } from './actions.js'
 import { read } from './api.js'
 import { lead } from './components.js'
 import { filters } from './filters.js'
@@ -9,7 +9,7 @@ import { state } from './state.js'
 
 /** @typedef {import('zod').infer<typeof import('../api/schemas.ts').RejectedRow>} RejectedRow */
 /** @typedef {{ total: number, rows: RejectedRow[] }} Rejected */
-/** @typedef {import('./place.js').Place} Place */
+/** @typedef {import('./state.js').Place} Place */
 
 const PAGE_ROWS = 20
 
@@ -37,7 +37,12 @@ export function draw({ total, rows }, place) {
     filters(place),
     html`<p>${total === 0 ? 'Every row that came could be stored.' : `${counted(total, 'row')} could not be stored.`}</p>`,
     total > 0 &&
-      html`<div class="row">${reports.map(retryReportButton)} ${reports.map((report) => dismissReportButton(report))}</div>`,
+      html`
+        <div class="row">
+          ${reports.map((report) => reportButton('rejected/retry', `Load those of ${report} again`)(report, ''))}
+          ${reports.map((report) => reportButton('rejected/dismiss', `Dismiss those of ${report}`)(report))}
+        </div>
+      `,
     rows.length > 0 && rows.map(rejectedRow),
     total > PAGE_ROWS && pager(total, place),
   ]

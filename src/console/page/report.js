@@ -2,7 +2,7 @@
 import { pauseButton, reconcileButton, resetButton, resumeButton, retryButton, syncButton } from './actions.js'
 import { read } from './api.js'
 import { lagChart, rowsChart } from './charts.js'
-import { facts, needCard, pill, runningSection, section } from './components.js'
+import { facts, needCard, runningSection, section, standingPill } from './components.js'
 import { duration, grouped, moment } from './format.js'
 import { html } from './html.js'
 import { runsTable } from './runs.js'
@@ -23,7 +23,15 @@ export const load = ({ name }) => read(`/api/reports/${name}`)
 export function draw({ standing, explained, settings, attention, marks, runs }) {
   const running = state.live.running.filter((run) => run.report === standing.report)
   return [
-    html`<hgroup>${heading(standing, running.length > 0)}<p>${explained}</p></hgroup>`,
+    html`
+      <hgroup>
+        <div class="row spread">
+          <div class="row"><h1 id="title" tabindex="-1">${standing.report}</h1>${standingPill(standing, running)}</div>
+          ${standing.state !== 'off' && buttons(standing)}
+        </div>
+        <p>${explained}</p>
+      </hgroup>
+    `,
     attention.map((each) => needCard(each, 'h2')),
     runningSection(running),
     factsOf(standing, settings),
@@ -37,17 +45,6 @@ export function draw({ standing, explained, settings, attention, marks, runs }) 
     section('runs-title', 'Last runs', runsTable(runs.slice(0, RUNS_LISTED))),
   ]
 }
-
-/** @param {ReportDetail['standing']} standing @param {boolean} isRunning */
-const heading = (standing, isRunning) => html`
-  <div class="row spread">
-    <div class="row">
-      <h1 id="title" tabindex="-1">${standing.report}</h1>
-      ${pill(isRunning && standing.state !== 'paused' ? 'running' : standing.state)}
-    </div>
-    ${standing.state !== 'off' && buttons(standing)}
-  </div>
-`
 
 /** @param {ReportDetail['standing']} standing */
 const buttons = ({ report, state: now, rejected }) => html`

@@ -14,7 +14,7 @@ import { state } from './state.js'
 export const title = ({ name }) => `Run ${name.slice(0, 8)}`
 
 /** @param {{ name: string }} place @returns {Promise<RunDetail>} */
-export const load = ({ name }) => read(`/api/runs/${encodeURIComponent(name)}`)
+export const load = ({ name }) => read(`/api/runs/${name}`)
 
 /** @param {RunDetail} detail @param {{ name: string }} place */
 export const draw = ({ run, lines }, { name }) => [

@@ -2,11 +2,12 @@
 import { read, failureText } from './api.js'
 import { lead, pill, section, table } from './components.js'
 import { filters } from './filters.js'
-import { duration, grouped, moment, wordFor, counted } from './format.js'
+import { counted, duration, moment, unlessZero, wordFor } from './format.js'
 import { html } from './html.js'
+import { reload } from './state.js'
 
 /** @import { Jobs, Run } from '../api/schemas.ts' */
-/** @typedef {import('./place.js').Place} Place */
+/** @typedef {import('./state.js').Place} Place */
 
 const STATES = ['running', 'done', 'failed', 'stopped']
 
@@ -28,7 +29,7 @@ export const draw = ({ runs, jobs }, place) => [
   lead('Runs', 'Each run reads one report. Open a run to see its result and its log.'),
   filters(place, STATES),
   html`<label><input type="checkbox" id="hide-empty" checked=${hidesEmpty()} onChange=${hideEmpty} /> Hide runs without rows</label>`,
-  runs.length === 0 ? html`<article>No such run.</article>` : runsTable(runs),
+  runsTable(runs, 'No such run.'),
   section('jobs-title', 'Jobs in the queues', jobsSection(jobs)),
 ]
 
@@ -38,40 +39,25 @@ const hidesEmpty = () => localStorage.getItem(HIDE_EMPTY) === 'yes'
 /** The browser stores the user's choice. @param {Event} event */
 function hideEmpty({ target }) {
   localStorage.setItem(HIDE_EMPTY, /** @type {HTMLInputElement} */ (target).checked ? 'yes' : 'no')
-  dispatchEvent(new Event('hashchange'))
+  reload()
 }
 
-const COLUMNS = [
-  'Began (UTC)',
-  'Report',
-  'Kind',
-  'State',
-  { right: 'Took' },
-  { right: 'Rows' },
-  { right: 'New' },
-  { right: 'Changed' },
-  { right: 'Rejected' },
-]
+/** @param {readonly Run[]} runs @param {string} [empty] */
+export const runsTable = (runs, empty) => table('Runs, newest first', runs.map(runRow), empty)
 
-/** @param {readonly Run[]} runs */
-export const runsTable = (runs) =>
-  table({
-    caption: 'Runs, newest first',
-    columns: COLUMNS,
-    rows: runs.map((run) => ({
-      key: run.run_id,
-      cells: [
-        html`<a href="#/runs/${run.run_id}" id="run-${run.run_id}">${moment(run.started_at)}</a>`,
-        run.report,
-        wordFor(run.kind),
-        run.error === null ? pill(run.state) : [pill(run.state), html` <small>${run.error.code}</small>`],
-        run.seconds === null ? '' : duration(run.seconds),
-        ...[run.rows, run.inserted, run.updated, run.rejected].map((number) => (number === 0 ? '' : grouped(number))),
-      ],
-    })),
-  })
-
-const JOB_COLUMNS = ['Added (UTC)', 'Queue', 'Job', 'State', { right: 'Tries' }, 'Reason of the last failure']
+/** @param {Run} run */
+const runRow = ({ run_id: id, state, error, seconds, ...run }) => ({
+  key: id,
+  'Began (UTC)': html`<a href="#/runs/${id}" id="run-${id}">${moment(run.started_at)}</a>`,
+  Report: run.report,
+  Kind: wordFor(run.kind),
+  State: error === null ? pill(state) : [pill(state), html` <small>${error.code}</small>`],
+  Took: seconds === null ? '' : duration(seconds),
+  Rows: unlessZero(run.rows),
+  New: unlessZero(run.inserted),
+  Changed: unlessZero(run.updated),
+  Rejected: unlessZero(run.rejected),
+})
 
 /** Shows the error if the jobs could not be read. @param {Jobs | Error} answer */
 function jobsSection(answer) {
@@ -81,20 +67,17 @@ function jobsSection(answer) {
   if (jobs.length === 0) return html`<article>No job is running, waiting or failed.</article>`
   return [
     html`<p class="faint">${counted(total, 'job')}. Scheduled ticks are not listed.</p>`,
-    table({
-      caption: 'Jobs of the queues: running, waiting, failed',
-      columns: JOB_COLUMNS,
-      rows: jobs.map((job) => ({
-        key: `${job.queue} ${job.id}`,
-        cells: [
-          moment(job.added_at),
-          job.queue,
-          job.name,
-          pill(job.state),
-          job.tries === 0 ? '' : job.tries,
-          job.error ?? '',
-        ],
-      })),
-    }),
+    table('Jobs of the queues: running, waiting, failed', jobs.map(jobRow)),
   ]
 }
+
+/** @param {Jobs['jobs'][number]} job */
+const jobRow = ({ id, queue, name, state, tries, added_at: addedAt, error }) => ({
+  key: `${queue} ${id}`,
+  'Added (UTC)': moment(addedAt),
+  Queue: queue,
+  Job: name,
+  State: pill(state),
+  Tries: unlessZero(tries),
+  'Reason of the last failure': error,
+})

@@ -1,10 +1,17 @@
 /** The state of the page. `change` draws the page again after each change. */
-import { placeNow } from './place.js'
 
 /** @typedef {import('./html.js').Content} Content */
 /** @typedef {import('./live.js').LiveState} LiveState */
 /** @typedef {{ text: string, tone: 'good' | 'bad' }} Notice */
 /** @typedef {{ title: string, text: string, yes: string }} Question */
+/** @typedef {{ view: string, name: string, query: URLSearchParams }} Place */
+
+/** Reads the address of the view. Example: `#/runs/ID?state=failed`. @returns {Place} */
+export function placeNow() {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?')
+  const [view = '', name = ''] = path.split('/')
+  return { view, name, query: new URLSearchParams(query) }
+}
 
 export const state = {
   place: placeNow(),
@@ -20,16 +27,11 @@ export const state = {
   reportNames: [],
 }
 
-/** @type {() => void} */
-let draw = () => {}
-
-/** @param {() => void} listener */
-export function onChange(listener) {
-  draw = listener
-}
-
 /** @param {Partial<typeof state>} changed */
 export function change(changed) {
   Object.assign(state, changed)
-  draw()
+  dispatchEvent(new Event('draw'))
 }
+
+/** Requests the data of the view again, to show the effect of an action. */
+export const reload = () => dispatchEvent(new Event('reload'))
