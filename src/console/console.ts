@@ -7,16 +7,14 @@ import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Secret } from '../secret.ts'
 import { addressOf, checkReach } from './access/address.ts'
-import { type GateOptions, guard, newToken, addSessionRoutes } from './access/gate.ts'
-import { guessCounter } from './access/guesses.ts'
+import { addSessionRoutes, guard, guessCounter, newToken } from './access/gate.ts'
 import { addHeaders, addPageFiles } from './pageFiles.ts'
-import { Sessions } from './access/sessions.ts'
+import { openSessions } from './access/sessions.ts'
 import { addActionRoutes } from './api/actionRoutes.ts'
 import { createApi } from './api/api.ts'
 import { addReadRoutes, type ReadOptions } from './api/readRoutes.ts'
-import { Errands } from './errands.ts'
 import { answerFailures } from './failures.ts'
-import { Live } from './live.ts'
+import { addLiveRoute } from './live.ts'
 
 export interface ConsoleOptions extends ReadOptions {
   readonly host: string
@@ -56,38 +54,24 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
     routerOptions: { maxParamLength: 200 },
     forceCloseConnections: true,
   })
-  const errands = new Errands(options.clock, options.log)
   await app.register(rateLimit, {
     max: OPEN_REQUESTS_A_MINUTE,
     timeWindow: '1 minute',
     allowList: ({ routeOptions }) => routeOptions.config?.open !== true,
   })
-  const gate: GateOptions = {
-    token,
-    viewToken: options.viewToken,
-    host: options.host,
-    cookie: `tidemark_${options.port}`,
-    sessions: new Sessions(options.clock),
-    countGuess: guessCounter(app),
-  }
-  const live = await addRoutes(app, { options, gate, errands })
+  await addRoutes(app, { ...options, token })
   const port = await listen(app, options)
   return {
     address: addressOf(options.host, port),
     token,
-    [Symbol.asyncDispose]: async () => {
-      live.close()
-      errands.close()
-      await app.close()
-    },
+    [Symbol.asyncDispose]: () => app.close(),
   }
 }
 
-async function addRoutes(
-  app: FastifyInstance,
-  { options, gate, errands }: { options: ConsoleOptions; gate: GateOptions; errands: Errands },
-): Promise<Live> {
-  const { clock, log, backendOf, version } = options
+async function addRoutes(app: FastifyInstance, options: ConsoleOptions & { readonly token: Secret }): Promise<void> {
+  const { clock, log, backendOf, version, token, viewToken, host, port } = options
+  const sessions = openSessions(clock)
+  const gate = { token, viewToken, host, cookie: `tidemark_${port}`, sessions, countGuess: guessCounter(app) }
   // The API accepts only JSON. Fastify accepts plain text too by default.
   app.removeContentTypeParser('text/plain')
   answerFailures(app, log)
@@ -97,14 +81,11 @@ async function addRoutes(
   const api = await createApi(app, version)
   addSessionRoutes(api, gate)
   addReadRoutes(api, options)
-  addActionRoutes(api, backendOf, errands)
-  const mayWatch = (request: { session: string }) =>
-    request.session === '' || gate.sessions.accessOf(request.session) !== undefined
-  const live = new Live({ clock, backendOf, mayWatch })
-  app.get('/api/live', (request, reply) => live.begin(request, reply))
+  addActionRoutes(api, options)
+  const mayWatch = ({ session }: { session: string }) => session === '' || sessions.accessOf(session) !== undefined
+  addLiveRoute(app, { clock, backendOf, mayWatch })
   addHealth(app, options)
   await addPageFiles(app)
-  return live
 }
 
 async function listen(app: FastifyInstance, { host, port }: ConsoleOptions): Promise<number> {

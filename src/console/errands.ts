@@ -12,49 +12,19 @@ import { outcomesOf, problemOf } from './outcomes.ts'
 const WAIT_MS_MAX = 1_000
 const ERRANDS_MAX = 50
 
-export class Errands {
-  readonly #clock: Clock
-  readonly #log: Log
-  readonly #errands = new Map<string, Errand>()
-  readonly #closing = new AbortController()
+export interface ErrandOptions {
+  readonly clock: Clock
+  readonly log: Log
+  readonly backendOf: () => ConsoleBackend
+}
 
-  constructor(clock: Clock, log: Log) {
-    this.#clock = clock
-    this.#log = log
-  }
-
-  get(id: string): Errand | undefined {
-    return this.#errands.get(id)
-  }
-
-  /** Starts the action and waits for its end, but at most `WAIT_MS_MAX`. Returns the state at that time. */
-  async begin(backend: ConsoleBackend, request: OperationRequest): Promise<Errand> {
-    const errand: Errand = {
-      id: randomUUID(),
-      what: request.do,
-      reports: reportsOf(request),
-      state: 'running',
-      started_at: formatInstant(this.#clock.now()),
-      outcomes: [],
-      error: null,
-    }
-    this.#errands.set(errand.id, errand)
-    this.#log.info({ errand: errand.id, what: errand.what, reports: errand.reports }, 'requested in the console')
-    const [oldest] = this.#errands.keys()
-    if (this.#errands.size > ERRANDS_MAX && oldest !== undefined) this.#errands.delete(oldest)
-    const done = this.#carryOut(backend, request, errand)
-    await within(WAIT_MS_MAX, this.#clock, () => done)
-    return errand
-  }
-
-  close(): void {
-    this.#closing.abort()
-  }
-
-  async #carryOut(backend: ConsoleBackend, request: OperationRequest, errand: Errand): Promise<void> {
+/** Returns functions that start an errand and find it again. Errands end early when `signal` aborts. */
+export function openErrands({ clock, log, backendOf }: ErrandOptions, signal: AbortSignal) {
+  const errands = new Map<string, Errand>()
+  const carryOut = async (request: OperationRequest, errand: Errand): Promise<void> => {
     const tell = (event: object) => errand.outcomes.push(...outcomesOf(event))
     try {
-      const answer = await backend.answer(request, { by: 'console', tell, signal: this.#closing.signal })
+      const answer = await backendOf().answer(request, { by: 'console', tell, signal })
       if ('error' in answer) errand.error = problemOf(answer.error)
       else if (errand.outcomes.length === 0) errand.outcomes.push(...outcomesOf(answer.result))
     } catch (thrown) {
@@ -63,10 +33,24 @@ export class Errands {
     const failed = errand.error !== null || errand.outcomes.some(({ error }) => error !== null)
     errand.state = failed ? 'failed' : 'done'
     const { id, what, state, error } = errand
-    this.#log.info(
-      { errand: id, what, state, ...(error !== null && { code: error.code }) },
-      'the work that the console requested has ended',
-    )
+    const ended = { errand: id, what, state, ...(error !== null && { code: error.code }) }
+    log.info(ended, 'the work that the console requested has ended')
+  }
+  return {
+    get: (id: string): Errand | undefined => errands.get(id),
+    /** Starts the action and waits for its end, but at most `WAIT_MS_MAX`. Returns the state at that time. */
+    begin: async (request: OperationRequest): Promise<Errand> => {
+      const [id, what, reports] = [randomUUID(), request.do, reportsOf(request)]
+      const started_at = formatInstant(clock.now())
+      const errand: Errand = { id, what, reports, state: 'running', started_at, outcomes: [], error: null }
+      errands.set(id, errand)
+      log.info({ errand: id, what, reports }, 'requested in the console')
+      const [oldest] = errands.keys()
+      if (errands.size > ERRANDS_MAX && oldest !== undefined) errands.delete(oldest)
+      const done = carryOut(request, errand)
+      await within(WAIT_MS_MAX, clock, () => done)
+      return errand
+    },
   }
 }
 

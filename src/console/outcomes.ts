@@ -1,40 +1,40 @@
 /** Converts results of operations and active runs to the objects that the API returns. */
 import { formatInstant } from '../instant.ts'
-import type { AnswerOf, Outcome as RunOutcome, RunningRun as ActiveRun } from '../operations/contract.ts'
+import type { AnswerOf, Outcome as RunOutcome, Progress, RunningRun as ActiveRun } from '../operations/contract.ts'
 import { notableFigures } from '../../jobs/runs/runs.ts'
 import type { Problem } from '../status/standing.ts'
 import type { Outcome, RunningRun } from './api/schemas.ts'
 
 type RetriedReport = AnswerOf<'retry-rejected'>['retried'][number]
+type Result = Partial<
+  { readonly outcome: RunOutcome } & AnswerOf<'retry-rejected'> &
+    AnswerOf<'dismiss-rejected'> &
+    AnswerOf<'pause'> &
+    AnswerOf<'resume'> &
+    AnswerOf<'reset'> &
+    AnswerOf<'cancel'>
+>
 
 export const problemOf = ({ code, message, cure }: Problem): Problem => ({ code, message, cure })
 
+/** Returns the outcomes of an event or of a result of an operation. */
 export function outcomesOf(answer: unknown): Outcome[] {
-  const { outcome, retried, dismissed, paused, resumed, reset, what } = answer as {
-    readonly outcome?: RunOutcome
-    readonly retried?: readonly RetriedReport[]
-    readonly dismissed?: AnswerOf<'dismiss-rejected'>['dismissed']
-    readonly paused?: readonly string[]
-    readonly resumed?: readonly string[]
-    readonly reset?: AnswerOf<'reset'>['reset']
-    readonly what?: string
-  }
-  if (outcome !== undefined) return [runOutcome(outcome)]
-  if (retried !== undefined) return retried.map(retriedOutcome)
-  if (dismissed !== undefined)
-    return dismissed.map(({ report, rows }) => plainOutcome(report, `${rows} rejected rows dismissed`))
-  if (paused !== undefined) return paused.map((report) => plainOutcome(report, 'paused'))
-  if (resumed !== undefined) return resumed.map((report) => plainOutcome(report, 'resumed'))
-  if (reset !== undefined) return reset.map(({ report, rows }) => plainOutcome(report, `${rows} rows are read again`))
-  return what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]
+  const { outcome, retried = [], dismissed = [], paused = [], resumed = [], reset = [], what } = answer as Result
+  return [
+    ...(outcome === undefined ? [] : [runOutcome(outcome)]),
+    ...retried.map(retriedOutcome),
+    ...dismissed.map(({ report, rows }) => plainOutcome(report, `${rows} rejected rows dismissed`)),
+    ...paused.map((report) => plainOutcome(report, 'paused')),
+    ...resumed.map((report) => plainOutcome(report, 'resumed')),
+    ...reset.map(({ report, rows }) => plainOutcome(report, `${rows} rows are read again`)),
+    ...(what === undefined ? [] : [{ report: '', state: 'cancelled', text: `cancelled: ${what}`, error: null }]),
+  ]
 }
 
-const plainOutcome = (report: string, state: string): Outcome => ({
-  report,
-  state,
-  text: `${report}: ${state}`,
-  error: null,
-})
+const plainOutcome = (report: string, state: string): Outcome => {
+  const text = `${report}: ${state}`
+  return { report, state, text, error: null }
+}
 
 function runOutcome({ report, state, figures, error }: RunOutcome): Outcome {
   if (error !== undefined) {
@@ -53,7 +53,7 @@ function retriedOutcome({ report, tried, loaded, rejected, withheld = 0 }: Retri
 }
 
 export function toRunningRun({ runId, report, kind, startedAt, progress }: ActiveRun): RunningRun {
-  const { pages = 0, rows = 0 } = progress ?? {}
+  const { pages = 0, rows = 0, rowsExpected = null, windows } = progress ?? {}
   return {
     run_id: runId,
     report,
@@ -61,13 +61,12 @@ export function toRunningRun({ runId, report, kind, startedAt, progress }: Activ
     started_at: formatInstant(startedAt),
     pages,
     rows,
-    rows_expected: progress?.rowsExpected ?? null,
-    windows: windowsOf(progress),
+    rows_expected: rowsExpected,
+    windows: windows === undefined ? null : windowsOf(windows),
   }
 }
 
-function windowsOf(progress: ActiveRun['progress']): RunningRun['windows'] {
-  if (progress?.windows === undefined) return null
-  const { done, failed, total, msLeft = null } = progress.windows
-  return { done, failed, total, ms_left: msLeft }
-}
+const windowsOf = ({ msLeft, ...windows }: NonNullable<Progress['windows']>) => ({
+  ...windows,
+  ms_left: msLeft ?? null,
+})

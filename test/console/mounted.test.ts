@@ -11,9 +11,8 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
 import { checkReach, isOurName } from '../../src/console/access/address.ts'
-import { guessCounter } from '../../src/console/access/guesses.ts'
-import { SESSION_MS_MAX, Sessions } from '../../src/console/access/sessions.ts'
-import { isToken, newToken } from '../../src/console/access/gate.ts'
+import { openSessions, SESSION_MS_MAX } from '../../src/console/access/sessions.ts'
+import { guessCounter, isToken, newToken } from '../../src/console/access/gate.ts'
 import { type Console, type ConsoleOptions, openConsole } from '../../src/console/console.ts'
 import type { AllSettings, ConsoleBackend } from '../../src/console/backend.ts'
 import type { Changes } from '../../src/operations/readChanges.ts'
@@ -218,7 +217,7 @@ const aHand = () => {
 describe('time', () => {
   it('ends a session after half a day', () => {
     const hand = aHand()
-    const sessions = new Sessions(hand)
+    const sessions = openSessions(hand)
     const id = sessions.begin('act')
     hand.nowMs = SESSION_MS_MAX - 1
     expect(sessions.accessOf(id)).toBe('act')
@@ -243,7 +242,7 @@ describe('time', () => {
   })
 
   it('keeps no more than a hundred sessions: the oldest ends', () => {
-    const sessions = new Sessions(aHand())
+    const sessions = openSessions(aHand())
     const ids = Array.from({ length: 101 }, () => sessions.begin('act'))
     expect(ids.filter((id) => sessions.accessOf(id) === undefined)).toHaveLength(1)
     expect(sessions.accessOf(ids[0] ?? '')).toBeUndefined()

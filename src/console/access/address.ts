@@ -7,10 +7,7 @@ export const TOKEN_LENGTH_MIN = 16
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 
-interface Tokens {
-  readonly token?: Secret | undefined
-  readonly viewToken?: Secret | undefined
-}
+type Tokens = Partial<Record<'token' | 'viewToken', Secret | undefined>>
 
 /** Throws CONFIG_INVALID for equal tokens and, if other machines can connect, for a short or missing token. */
 export function checkReach(host: string, { token, viewToken }: Tokens): void {

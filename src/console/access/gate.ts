@@ -1,12 +1,12 @@
 /** Checks access before a route runs. Compares routes, not URLs, because one URL can be written in several ways. */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { asSyncError, SyncError } from '../../errors.ts'
+import { MINUTE_MS } from '../../instant.ts'
 import { Secret } from '../../secret.ts'
 import { sendFailure } from '../failures.ts'
 import { isOurName } from './address.ts'
-import type { CountGuess } from './guesses.ts'
-import type { Access, Sessions } from './sessions.ts'
+import { type Access, digestOf, type Sessions } from './sessions.ts'
 import { z } from 'zod'
 import { type Api, answers } from '../api/api.ts'
 
@@ -29,7 +29,7 @@ export interface GateOptions {
   readonly host: string
   readonly cookie: string
   readonly sessions: Sessions
-  readonly countGuess: CountGuess
+  readonly countGuess: ReturnType<typeof guessCounter>
 }
 
 /** The page adds this header to requests for actions. Forms and images of other sites cannot send this header. */
@@ -96,14 +96,35 @@ async function checkToken(
   throw new SyncError('CONSOLE_LIMITED', 'too many wrong tokens were sent', { cure, data: { retryAfterSeconds } })
 }
 
+/** A client above the first limit must wait, but a right token is always accepted. */
+const GUESSES_PER_ADDRESS_MAX = 10
+const GUESSES_TOTAL_MAX = 100
+/** A further address replaces the address with the oldest wrong token. */
+const ADDRESSES_MAX = 10_000
+
+/** Returns a function that counts a wrong token and returns the seconds that the client must wait, or 0. */
+export function guessCounter(app: FastifyInstance): (request: FastifyRequest) => Promise<number> {
+  const common = { timeWindow: MINUTE_MS, cache: ADDRESSES_MAX, allowList: [] }
+  const limits = [
+    app.createRateLimit({ ...common, max: GUESSES_PER_ADDRESS_MAX }),
+    app.createRateLimit({ ...common, max: GUESSES_TOTAL_MAX, keyGenerator: () => 'all addresses' }),
+  ]
+  return async (request) => {
+    for (const countIn of limits) {
+      const count = await countIn(request)
+      if (!count.isAllowed && count.isExceeded) return count.ttlInSeconds
+    }
+    return 0
+  }
+}
+
 const TOKEN_BYTES = 24
 
 export const newToken = (): Secret => new Secret(randomBytes(TOKEN_BYTES).toString('base64url'))
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-
 /** Compares hashes, because `timingSafeEqual` needs texts of equal length. */
-export const isToken = (token: Secret, guess: string): boolean => timingSafeEqual(digest(token.reveal()), digest(guess))
+export const isToken = (token: Secret, guess: string): boolean =>
+  timingSafeEqual(digestOf(token.reveal()), digestOf(guess))
 
 /** Throws CONSOLE_REFUSED unless the request is from the console's own page or from a program with the token. */
 function checkOrigin({ headers }: FastifyRequest, isMachine: boolean): void {

@@ -8,32 +8,27 @@ const SESSIONS_MAX = 100
 const ID_BYTES = 32
 
 export type Access = 'act' | 'look'
+export type Sessions = ReturnType<typeof openSessions>
 
-export class Sessions {
-  readonly #clock: Pick<Clock, 'monotonicMs'>
+export const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+const keyOf = (id: string): string => digestOf(id).toString('base64')
+
+export function openSessions(clock: Pick<Clock, 'monotonicMs'>) {
   /** The sessions by the hash of their identifier, the oldest first. `endsMs` is monotonic time. */
-  readonly #open = new Map<string, { readonly endsMs: number; readonly access: Access }>()
-
-  constructor(clock: Pick<Clock, 'monotonicMs'>) {
-    this.#clock = clock
-  }
-
-  begin(access: Access): string {
-    const id = randomBytes(ID_BYTES).toString('base64url')
-    const [oldest] = this.#open.keys()
-    if (this.#open.size >= SESSIONS_MAX && oldest !== undefined) this.#open.delete(oldest)
-    this.#open.set(digestOf(id), { endsMs: this.#clock.monotonicMs() + SESSION_MS_MAX, access })
-    return id
-  }
-
-  accessOf(id: string): Access | undefined {
-    const { endsMs = 0, access } = this.#open.get(digestOf(id)) ?? {}
-    return endsMs > this.#clock.monotonicMs() ? access : undefined
-  }
-
-  end(id: string): void {
-    this.#open.delete(digestOf(id))
+  const sessions = new Map<string, { readonly endsMs: number; readonly access: Access }>()
+  return {
+    begin: (access: Access): string => {
+      const id = randomBytes(ID_BYTES).toString('base64url')
+      const [oldest] = sessions.keys()
+      if (sessions.size >= SESSIONS_MAX && oldest !== undefined) sessions.delete(oldest)
+      sessions.set(keyOf(id), { endsMs: clock.monotonicMs() + SESSION_MS_MAX, access })
+      return id
+    },
+    accessOf: (id: string): Access | undefined => {
+      const { endsMs = 0, access } = sessions.get(keyOf(id)) ?? {}
+      return endsMs > clock.monotonicMs() ? access : undefined
+    },
+    end: (id: string): void => void sessions.delete(keyOf(id)),
   }
 }
-
-const digestOf = (id: string): string => createHash('sha256').update(id).digest('base64')

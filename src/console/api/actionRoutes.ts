@@ -5,13 +5,12 @@ import { asSyncError, SyncError } from '../../errors.ts'
 import { formatInstant, type Instant, parseInstant } from '../../instant.ts'
 import { type AnswerOf, errorFrom, type OperationRequest } from '../../operations/contract.ts'
 import type { ConsoleBackend } from '../backend.ts'
-import type { Errands } from '../errands.ts'
+import { type ErrandOptions, openErrands } from '../errands.ts'
 import { type Api, answers } from './api.ts'
 import { Report } from '../../status/coverage.ts'
 import { Errand, Plan } from './schemas.ts'
 
 const reports = z.array(Report).min(1).max(reportNames.length)
-const Reports = z.strictObject({ reports })
 const moment = z
   .string()
   .max(40)
@@ -26,37 +25,52 @@ const Range = z.strictObject({
 const ErrandPath = z.strictObject({ errand: z.uuid() })
 const PLAN_SUMMARY = 'What a backfill would do; asks the service a few small questions and writes nothing'
 
-/** The path, the action and the OpenAPI summary of each action whose request contains only names of reports. */
-const ON_REPORTS = [
-  ['/api/sync', 'sync', 'An incremental run of each report, now'],
-  ['/api/pause', 'pause', 'Makes runs skip these reports'],
-  ['/api/resume', 'resume', 'Ends the pause of these reports'],
-  ['/api/reset', 'reset', 'Starts over with these reports: reads all of their rows again'],
-  ['/api/rejected/retry', 'retry-rejected', 'Loads rejected rows again'],
-  ['/api/rejected/dismiss', 'dismiss-rejected', 'Ends the listing of the rejected rows of these reports'],
-] as const
+/** Returns the schema of a request that contains only names of reports. */
+const onReports = (name: 'sync' | 'pause' | 'resume' | 'reset' | 'retry-rejected' | 'dismiss-rejected') =>
+  z.strictObject({ reports }).transform((body): OperationRequest => ({ do: name, ...body }))
 
-export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, errands: Errands): void {
-  const add = actionAdder(api, backendOf, errands)
-  for (const [path, name, summary] of ON_REPORTS)
-    add(path, { summary, body: Reports, request: ({ reports }) => ({ do: name, reports }) })
-  add('/api/reconcile', {
-    summary: 'Compares whole reports with the service',
-    body: z.strictObject({ reports, allow_mass_delete: z.boolean().default(false) }),
-    request: (body) => ({ do: 'reconcile', reports: body.reports, allowMassDelete: body.allow_mass_delete }),
-  })
-  add('/api/backfills', {
-    summary: 'Reads a range again; continues a backfill of this range that was begun before',
-    body: Range,
-    request: (body) => ({ do: 'backfill', backfills: [body] }),
-  })
-  add('/api/cancel', {
-    summary: 'Ends a run or a backfill',
-    body: z.strictObject({ id: z.string().min(1).max(100) }),
-    request: (body) => ({ do: 'cancel', ...body }),
-  })
+/** The address, the OpenAPI summary and the body of each action. The schema of the body returns the operation. */
+const ACTIONS: readonly (readonly [string, string, z.ZodType<OperationRequest>])[] = [
+  ['sync', 'An incremental run of each report, now', onReports('sync')],
+  ['pause', 'Makes runs skip these reports', onReports('pause')],
+  ['resume', 'Ends the pause of these reports', onReports('resume')],
+  ['reset', 'Starts over with these reports: reads all of their rows again', onReports('reset')],
+  ['rejected/retry', 'Loads rejected rows again', onReports('retry-rejected')],
+  ['rejected/dismiss', 'Ends the listing of the rejected rows of these reports', onReports('dismiss-rejected')],
+  [
+    'reconcile',
+    'Compares whole reports with the service',
+    z
+      .strictObject({ reports, allow_mass_delete: z.boolean().default(false) })
+      .transform((body) => ({ do: 'reconcile', reports: body.reports, allowMassDelete: body.allow_mass_delete })),
+  ],
+  [
+    'backfills',
+    'Reads a range again; continues a backfill of this range that was begun before',
+    Range.transform((body) => ({ do: 'backfill', backfills: [body] })),
+  ],
+  [
+    'cancel',
+    'Ends a run or a backfill',
+    z.strictObject({ id: z.string().min(1).max(100) }).transform((body) => ({ do: 'cancel', ...body })),
+  ],
+]
+
+export function addActionRoutes(api: Api, options: ErrandOptions): void {
+  const closing = new AbortController()
+  api.addHook('preClose', async () => closing.abort())
+  const errands = openErrands(options, closing.signal)
+  for (const [path, summary, body] of ACTIONS) {
+    const response = { 200: Errand, 202: Errand }
+    api.post(`/api/${path}`, { schema: { summary, body, response } }, async (asked, reply) => {
+      const errand = await errands.begin(asked.body)
+      if (errand.error !== null) throw errorFrom(errand.error)
+      reply.code(errand.state === 'running' ? 202 : 200)
+      return errand
+    })
+  }
   const planning = answers(Plan, PLAN_SUMMARY, { body: Range })
-  api.post('/api/backfills/plan', planning, ({ body }) => planOf(backendOf(), body))
+  api.post('/api/backfills/plan', planning, ({ body }) => planOf(options.backendOf(), body))
   const looking = answers(Errand, 'The state of an action that was begun before', { params: ErrandPath })
   api.get('/api/errands/:errand', looking, async ({ params }) => {
     const errand = errands.get(params.errand)
@@ -67,24 +81,6 @@ export function addActionRoutes(api: Api, backendOf: () => ConsoleBackend, erran
     })
   })
 }
-
-interface Action<Body extends z.ZodType> {
-  readonly summary: string
-  readonly body: Body
-  readonly request: (body: z.output<Body>) => OperationRequest
-}
-
-const actionAdder =
-  (api: Api, backendOf: () => ConsoleBackend, errands: Errands) =>
-  <Body extends z.ZodType>(path: string, { summary, body, request }: Action<Body>): void => {
-    const response = { 200: Errand, 202: Errand }
-    api.post(path, { schema: { summary, body, response } }, async (asked, reply) => {
-      const errand = await errands.begin(backendOf(), request(asked.body as z.output<Body>))
-      if (errand.error !== null) throw errorFrom(errand.error)
-      reply.code(errand.state === 'running' ? 202 : 200)
-      return errand
-    })
-  }
 
 async function planOf(backend: ConsoleBackend, range: z.output<typeof Range>): Promise<z.infer<typeof Plan>> {
   const asking = { by: 'console', tell: () => undefined, signal: new AbortController().signal }
