@@ -39,12 +39,6 @@ interface Definition {
   readonly reads: readonly string[]
 }
 
-interface Lists {
-  readonly functions: ReadonlySet<string>
-  readonly tableFunctions: ReadonlySet<string>
-  readonly refusedViews: ReadonlySet<string>
-}
-
 /** Creates the SQL macro `refusal(statement)`. Must be called again after another copy was attached. */
 export async function createRule(sql: Sql, place?: string): Promise<void> {
   const { functions, tableFunctions, refusedViews } = listsFor(await sql.rows<Definition>(DEFINITIONS))
@@ -67,7 +61,7 @@ const namesOutside = (names: string, list: ReadonlySet<string>): string =>
 
 /** Returns the allowed functions and the refused views. A view or macro is refused if it uses a refused name. */
 function listsFor(definitions: readonly Definition[], refused: readonly Definition[] = []): Lists {
-  const lists = listsOf(definitions, refused)
+  const lists = listsWithout(refused, definitions)
   const others = definitions.filter(
     ({ is_parsed, calls, table_calls, reads }) =>
       !is_parsed ||
@@ -78,21 +72,20 @@ function listsFor(definitions: readonly Definition[], refused: readonly Definiti
   return others.length === refused.length ? lists : listsFor(definitions, others)
 }
 
-function listsOf(definitions: readonly Definition[], refused: readonly Definition[]): Lists {
+type Lists = ReturnType<typeof listsWithout>
+
+function listsWithout(refused: readonly Definition[], definitions: readonly Definition[]) {
   const names = (kind: Definition['kind'], from: readonly Definition[]) =>
     from.filter((each) => each.kind === kind).map((each) => each.name)
-  const functions = without([...FUNCTIONS, ...names('macro', definitions)], names('macro', refused))
-  const listed = [...TABLE_FUNCTIONS, ...LAKE_FUNCTIONS, ...names('table_macro', definitions)]
-  const tables = without(listed, names('table_macro', refused))
+  const allowed = (listed: readonly string[], kind: Definition['kind']) =>
+    [...listed, ...names(kind, definitions)].filter((each) => !names(kind, refused).includes(each))
+  const tableFunctions = allowed([...TABLE_FUNCTIONS, ...LAKE_FUNCTIONS], 'table_macro')
   return {
-    functions: new Set([...functions, ...tables]),
-    tableFunctions: new Set(tables),
+    functions: new Set([...allowed(FUNCTIONS, 'macro'), ...tableFunctions]),
+    tableFunctions: new Set(tableFunctions),
     refusedViews: new Set(names('view', refused)),
   }
 }
-
-const without = (all: readonly string[], some: readonly string[]): readonly string[] =>
-  all.filter((each) => !some.includes(each))
 
 /** Throws QUERY_FAILED if readers are not allowed to run the statement. */
 export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string): Promise<void> {

@@ -11,63 +11,49 @@ const COPIES_KEPT = 2
 /** The macros that check statements are in this database, because readers do not see temporary macros. */
 export const MEMORY = 'memory.main.'
 
-export class AttachedCopies {
-  readonly #database: Database
-  readonly #published: string
-  readonly #folder: string
-  readonly #shown: number[] = []
-  #number = 0
+interface CopyPlaces {
+  readonly published: string
+  readonly folder: string
+}
 
-  constructor(database: Database, { published, folder }: Record<'published' | 'folder', string>) {
-    this.#database = database
-    this.#published = published
-    this.#folder = folder
+/** Returns a function that shows the newest published copy in views. It does nothing until the first copy exists. */
+export function copyShower(database: Database, { published, folder }: CopyPlaces): () => Promise<void> {
+  const shown: string[] = []
+  let number = 0
+  const fileOf = (copy: string): string => join(folder, `${copy}.duckdb`)
+  const remove = async (copy: string): Promise<void> => {
+    await database.run(`DETACH DATABASE IF EXISTS ${copy}`)
+    await rm(fileOf(copy), { force: true })
   }
-
-  /** Shows the newest published copy in the views. Does nothing until the first copy exists. */
-  async show(): Promise<void> {
-    const number = this.#number + 1
-    const file = this.#file(number)
+  return async () => {
+    const copy = `copy_${number + 1}`
     try {
-      if (!(await linkCopy(this.#published, file))) return
-      await this.#database.run(`ATTACH ${text(file)} AS ${copyName(number)} (READ_ONLY)`)
-      await this.#createViews(copyName(number))
+      if (!(await linkCopy(published, fileOf(copy)))) return
+      await database.run(`ATTACH ${text(fileOf(copy))} AS ${copy} (READ_ONLY)`)
+      await createViews(database, copy)
     } catch (error) {
-      await this.#remove(number)
+      await remove(copy)
       throw error
     }
-    this.#number = number
-    this.#shown.push(number)
-    for (const old of this.#shown.splice(0, this.#shown.length - COPIES_KEPT)) await this.#remove(old)
-  }
-
-  async #createViews(copy: string): Promise<void> {
-    await this.#database.transaction(async (sql) => {
-      const shown = await sql.rows<{ schema: string; table: string }>(`
-        SELECT schema_name AS "schema", table_name AS "table" FROM duckdb_tables() WHERE database_name = '${copy}'
-        UNION ALL
-        SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = '${copy}' AND NOT internal`)
-      for (const schema of new Set(shown.map((each) => each.schema)))
-        await sql.run(`CREATE SCHEMA IF NOT EXISTS memory.${name(schema)}`)
-      for (const { schema, table } of shown) {
-        const place = `${name(schema)}.${name(table)}`
-        await sql.run(`CREATE OR REPLACE VIEW memory.${place} AS FROM ${copy}.${place}`)
-      }
-      await createRule(sql, MEMORY)
-    })
-  }
-
-  async #remove(number: number): Promise<void> {
-    await this.#database.run(`DETACH DATABASE IF EXISTS ${copyName(number)}`)
-    await rm(this.#file(number), { force: true })
-  }
-
-  #file(number: number): string {
-    return join(this.#folder, `${copyName(number)}.duckdb`)
+    number += 1
+    shown.push(copy)
+    for (const old of shown.splice(0, shown.length - COPIES_KEPT)) await remove(old)
   }
 }
 
-const copyName = (number: number): string => `copy_${number}`
+const createViews = (database: Database, copy: string): Promise<void> =>
+  database.transaction(async (sql) => {
+    const shown = await sql.rows<{ schema: string; table: string }>(`
+      SELECT schema_name AS "schema", table_name AS "table" FROM duckdb_tables() WHERE database_name = '${copy}'
+      UNION ALL
+      SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = '${copy}' AND NOT internal`)
+    for (const { schema, table } of shown) {
+      const place = `${name(schema)}.${name(table)}`
+      await sql.run(`CREATE SCHEMA IF NOT EXISTS memory.${name(schema)}`)
+      await sql.run(`CREATE OR REPLACE VIEW memory.${place} AS FROM ${copy}.${place}`)
+    }
+    await createRule(sql, MEMORY)
+  })
 
 /** Creates a link to the newest copy, so that its file survives the next publication. Returns false without a copy. */
 async function linkCopy(published: string, file: string): Promise<boolean> {

@@ -5,7 +5,7 @@ import { Database } from '../warehouse/database/duckdb.ts'
 import { type Extension, loadExtensions } from '../warehouse/database/extensions.ts'
 import { text } from '../warehouse/database/sql.ts'
 import { createRule } from './allowList.ts'
-import { AttachedCopies, MEMORY } from './attachedCopies.ts'
+import { copyShower, MEMORY } from './attachedCopies.ts'
 
 export interface LiveServerSettings {
   readonly host: string
@@ -22,42 +22,36 @@ export interface LiveServerSettings {
 /** `quack` is loaded after `httpfs`, because it needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-export class LiveServer {
-  readonly #database: Database
-  readonly #copies: AttachedCopies
+export interface LiveServer {
+  /** Shows the newest published copy. */
+  show(): Promise<void>
+  /** Returns how long (ms) the oldest statement has run. */
+  longestMs(): Promise<number>
+}
 
-  private constructor(database: Database, copies: AttachedCopies) {
-    this.#database = database
-    this.#copies = copies
+/** Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
+export async function startLiveServer(settings: LiveServerSettings, folder: string): Promise<LiveServer> {
+  const { memory, disk, threads, published } = settings
+  const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
+  const show = copyShower(database, { published, folder })
+  try {
+    await loadExtensions(database, settings.extensions, EXTENSIONS)
+    await createRule(database, MEMORY)
+    await show()
+    await closeDoors(database, folder)
+    await listen(database, settings)
+    await database.run('SET lock_configuration = true')
+  } catch (error) {
+    await database.close()
+    throw error
   }
-
-  /** Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
-  static async start(settings: LiveServerSettings, folder: string): Promise<LiveServer> {
-    const { memory, disk, threads } = settings
-    const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
-    try {
-      await loadExtensions(database, settings.extensions, EXTENSIONS)
-      const copies = new AttachedCopies(database, { published: settings.published, folder })
-      await createRule(database, MEMORY)
-      await copies.show()
-      await closeDoors(database, folder)
-      await listen(database, settings)
-      await database.run('SET lock_configuration = true')
-      return new LiveServer(database, copies)
-    } catch (error) {
-      await database.close()
-      throw error
-    }
-  }
-
-  async longestMs(): Promise<number> {
-    const [oldest] = await this.#database.rows<{ ms: number | null }>(`
-      SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
-    return oldest?.ms ?? 0
-  }
-
-  show(): Promise<void> {
-    return this.#copies.show()
+  return {
+    show,
+    longestMs: async () => {
+      const [oldest] = await database.rows<{ ms: number | null }>(`
+        SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
+      return oldest?.ms ?? 0
+    },
   }
 }
 

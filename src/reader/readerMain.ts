@@ -11,7 +11,7 @@ import { Database } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
 import { text } from '../warehouse/database/sql.ts'
 import { checkStatement, createRule } from './allowList.ts'
-import { LiveServer } from './liveServer.ts'
+import { type LiveServer, startLiveServer } from './liveServer.ts'
 import type { Answer, More, OpenRequest, Request } from './messages.ts'
 import { warrantsOf } from './warrants.ts'
 
@@ -60,7 +60,7 @@ const send = (message: Answer): unknown => process.send?.(message)
 
 async function perform(request: Request): Promise<unknown> {
   if (request.do === 'open') database = await openLocked(request)
-  else if (request.do === 'serve') server = await LiveServer.start(request.settings, folder)
+  else if (request.do === 'serve') server = await startLiveServer(request.settings, folder)
   else if (request.do === 'show') await server.show()
   else if (request.do === 'longest') return server.longestMs()
   else {

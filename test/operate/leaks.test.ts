@@ -23,7 +23,7 @@ import { SyncError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { askSocket, listenAt } from '../../src/operations/socket.ts'
 import { verifyReports } from '../../src/operations/verifyReports.ts'
-import { AttachedCopies } from '../../src/reader/attachedCopies.ts'
+import { copyShower } from '../../src/reader/attachedCopies.ts'
 import { openReader } from '../../src/reader/reader.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { Spool } from '../../src/staging/spool.ts'
@@ -390,8 +390,7 @@ const CONSOLE = {
 async function someCopies() {
   const database = opened.use(await Database.open(':memory:', { memory }))
   await mkdir(at('links'))
-  const copies = new AttachedCopies(database, { published: at('published.duckdb'), folder: at('links') })
-  return { database, show: () => copies.show() }
+  return { database, show: copyShower(database, { published: at('published.duckdb'), folder: at('links') }) }
 }
 
 it.each(CASES)('%s fails fifty times and leaves nothing', async (_, prepare) => {
