@@ -1,7 +1,7 @@
 /** Finds the enabled audit reports that follow a report, and the scope prefix of their records. Example: `3:`. */
 import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
-import type { Follower } from '../warehouse/load/changedRecords.ts'
+import type { Follower } from '../warehouse/load/loadInput.ts'
 
 type Reports = Readonly<Record<ReportName, ReportConfig>>
 

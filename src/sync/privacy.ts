@@ -5,7 +5,7 @@ import type { ReadSettings } from '../plan/coverage.ts'
 import { privacyText, rowRules } from '../plan/privacy.ts'
 import { keyPrint, PrivatePages } from '../staging/privatePage.ts'
 import type { ReportConfig } from '../config/config.ts'
-import type { LoadRules } from '../warehouse/load/stage.ts'
+import type { LoadRules } from '../warehouse/load/loadInput.ts'
 import type { SyncSettings } from './context.ts'
 
 type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { events } from '../../schema/reports/events.ts'
 import { type ColumnType, chosenTypes, partsOf, VALUES } from '../../schema/values.ts'
 import { plusMs } from '../../src/instant.ts'
-import { NO_RULES } from '../../src/warehouse/load/stage.ts'
+import { NO_RULES } from '../../src/warehouse/load/loadInput.ts'
 import { aWarehouse, loadRows, NOON, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse

@@ -191,8 +191,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'audit entries that are stored are added again',
     file: 'src/warehouse/load/auditEntries.ts',
-    from: '      WHERE s.rowid NOT IN (SELECT sid FROM stay)`)',
-    to: '      WHERE true`)',
+    from: '    WHERE s.rowid NOT IN (SELECT sid FROM stay)) s`',
+    to: '    WHERE true) s`',
   },
   {
     name: 'a token is requested for each request',
@@ -330,8 +330,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'rows of other spans of creation count as absent',
     file: 'src/warehouse/load/counting.ts',
-    from: "const isInside = isWhole ? 'true' :",
-    to: "const isInside = isWhole || range.since !== range.until ? 'true' :",
+    from: 'const isAbsent = isWhole ?',
+    to: 'const isAbsent = isWhole || range.since !== range.until ?',
   },
   {
     name: 'a copy is published without reading it',

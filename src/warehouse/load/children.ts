@@ -1,36 +1,37 @@
 /** Stores the items of collections in child tables. If a row lacks a collection, the stored items are kept. */
-import { CHILD_COLUMNS, type ChildTable, type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
+import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
+import { assert } from '../../errors.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
-import type { CatalogField } from '../../staging/catalog.ts'
-import type { StagedCollection } from '../../staging/spool.ts'
 import { alwaysFits, castOf, misfits } from './casts.ts'
-import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue, noItemsSql } from './items.ts'
+import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue } from './items.ts'
 import { type Sql, name, names, text } from '../database/sql.ts'
-import { childKey, type History, recordReplaced } from '../tables/versions.ts'
-import { reasonFor } from './fieldSql.ts'
-import { misfitKey } from './misfits.ts'
+import { childKey, recordReplaced } from '../tables/versions.ts'
+import type { CarriedCollection, Merging } from './loading.ts'
+import { misfitKey, misfitSql } from './misfits.ts'
 
-export interface ChildMerge {
-  readonly table: ReportTable
+interface ChildMerge extends Merging, CarriedCollection {
   readonly child: ChildTable
-  readonly field: CatalogField
-  readonly column: string
-  readonly items: StagedCollection | undefined
-  readonly replaces: boolean
-  readonly discovered: readonly DiscoveredColumn[]
-  readonly excludePayload: boolean
-  readonly loadId: number
-  readonly numberMark: string
-  readonly history: History | undefined
+  readonly childColumns: readonly DiscoveredColumn[]
 }
 
-/** Writes one collection of the rows in the temporary table `win`. Returns the number of child rows written. */
-export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number> {
-  const { items, replaces } = parts
-  if (items === undefined && !replaces) return 0
-  const keysAreSure = items === undefined || items.ids !== 'unsure'
+/** Writes the collections of the rows in the temporary table `win`. Returns the number of child rows written. */
+export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
+  let written = 0
+  for (const collection of load.staged.collections) {
+    const { field, items } = collection
+    const child = load.table.children.find((each) => each.field === field.name)
+    assert(child !== undefined, `${field.name} is no collection of ${load.table.name}`)
+    const childColumns = load.discovered(child.name)
+    const parts = { ...load, ...collection, child, childColumns }
+    if (items !== undefined || replaces) written += await mergeCollection(sql, parts, replaces)
+  }
+  return written
+}
+
+async function mergeCollection(sql: Sql, parts: ChildMerge, replaces: boolean): Promise<number> {
+  const keysAreSure = parts.items?.ids !== 'unsure'
   const misfit = misfitsSql(parts)
   if (!replaces && keysAreSure && misfit === undefined) return insertChildren(sql, parts, `(${childItemsSql(parts)})`)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE child_items AS ${childItemsSql(parts)}`)
@@ -41,7 +42,7 @@ export async function mergeChildren(sql: Sql, parts: ChildMerge): Promise<number
 
 async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promise<number> {
   const target = `main.${name(parts.child.name)}`
-  const columns = names([...parts.table.key, ...CHILD, ...parts.discovered.map((column) => column.name), ...SYSTEM])
+  const columns = names([...parts.table.key, ...CHILD, ...parts.childColumns.map((column) => column.name), ...SYSTEM])
   const [written] = await sql.rowsInOrder<{ Count: number }>(
     `INSERT INTO ${target} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`,
   )
@@ -51,24 +52,15 @@ async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promi
 const CHILD = CHILD_COLUMNS.map((column) => column.name)
 const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
-function itemFields(parts: ChildMerge): readonly CatalogField[] {
-  return parts.field.elements?.fields ?? []
-}
-
-function idAndDeletedSql(parts: ChildMerge): { readonly id: string; readonly deleted: string } {
-  const id = parts.field.elements?.field(CHILD_ID_FIELD)
-  const deleted = parts.field.elements?.field(CHILD_DELETED_FIELD)
-  return {
-    id: id === undefined ? 'NULL::VARCHAR' : itemText(id, 'i'),
-    deleted:
-      deleted === undefined ? 'false' : `coalesce(${castOf(itemText(deleted, 'i'), 'BOOLEAN', deleted.kinds)}, false)`,
-  }
-}
+const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
 /** Returns the query of the items of written rows. Run it with `rowsInOrder`, so that DuckDB streams the items. */
 function childItemsSql(parts: ChildMerge): string {
-  const { id, deleted } = idAndDeletedSql(parts)
-  const items = parts.items === undefined ? noItemsSql(itemFields(parts)) : itemsSql(parts.items, itemFields(parts))
+  const [idField, flag] = [fieldNamed(parts, CHILD_ID_FIELD), fieldNamed(parts, CHILD_DELETED_FIELD)]
+  const id = idField === undefined ? 'NULL::VARCHAR' : itemText(idField, 'i')
+  const deleted =
+    flag === undefined ? 'false' : `coalesce(${castOf(itemText(flag, 'i'), 'BOOLEAN', flag.kinds)}, false)`
+  const items = itemsSql(parts.items, parts.field.elements?.fields)
   const key = names(parts.table.key)
   return `
     SELECT s.sid, ${names(parts.table.key, 's')}, s.observed_at, i.*, ${id} AS id_sent,
@@ -149,13 +141,11 @@ const insertRemovedSql = (target: string, loadId: number): string => `
 
 function misfitsSql(parts: ChildMerge): string | undefined {
   const flag: DiscoveredColumn = { name: 'is_deleted', field: CHILD_DELETED_FIELD, type: 'BOOLEAN' }
-  const found = [...parts.discovered, flag].flatMap(({ name: column, field: wire, type }) => {
-    const field = parts.items === undefined ? undefined : parts.field.elements?.field(wire)
+  const found = [...parts.childColumns, flag].flatMap(({ name: column, field: wire, type }) => {
+    const field = fieldNamed(parts, wire)
     if (field === undefined || alwaysFits(type, field.kinds)) return []
     const isMisfit = `${itemIsNested(field, 'k')} OR coalesce(${misfits(itemText(field, 'k'), type, field.kinds)}, false)`
-    return [
-      `CASE WHEN ${isMisfit} THEN {'column': ${text(column)}, 'value': ${itemValue(field, 'k', parts.numberMark)}, 'reason': ${text(reasonFor(type))}} END`,
-    ]
+    return [misfitSql(isMisfit, { column, type, value: itemValue(field, 'k', parts.numberMark) })]
   })
   if (found.length === 0) return undefined
   const key = misfitKey(parts.table, 'k')
@@ -168,8 +158,8 @@ function misfitsSql(parts: ChildMerge): string | undefined {
 }
 
 function childValuesSql(parts: ChildMerge): string {
-  const values = parts.discovered.map((column) => {
-    const field = parts.items === undefined ? undefined : parts.field.elements?.field(column.field)
+  const values = parts.childColumns.map((column) => {
+    const field = fieldNamed(parts, column.field)
     if (field === undefined) return 'NULL'
     if (column.type === 'JSON') return itemValue(field, 'k', parts.numberMark)
     const value = castOf(itemText(field, 'k'), column.type, field.kinds)
@@ -177,7 +167,7 @@ function childValuesSql(parts: ChildMerge): string {
   })
   return [
     names(parts.table.key, 'k'),
-    `k.child_key, k.position, ${parts.excludePayload ? 'NULL' : 'k.sent'}`,
+    `k.child_key, k.position, ${parts.rules.excludePayload ? 'NULL' : 'k.sent'}`,
     ...values,
     `k.deleted, CASE WHEN k.deleted THEN 'flag' END, CASE WHEN k.deleted THEN k.deleted_seen_at END`,
     `k.observed_at, ${parts.loadId}::BIGINT, NULL, k.row_hash`,

@@ -1,19 +1,23 @@
 /** Reads and writes the tables for comparisons of counts by creation time (product contract §4). */
-import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import type { CreationRange } from '../../plan/countSearch.ts'
 import type { Span } from '../../plan/spans.ts'
-import { nextLoadId } from '../books/books.ts'
 import type { Fence } from '../books/fences.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
-import { goneKeysSql } from './inputTables.ts'
-import { checkBrake, keyColumn, markAbsent, placeSql, recordDeletions } from './reconcile.ts'
-
-export interface CountPlace {
-  readonly report: Declaration
-  readonly scope: string
-}
+import { goneKeysSql } from './merge.ts'
+import {
+  checkBrake,
+  type CountPlace,
+  type Deleting,
+  findAbsent,
+  heldSql,
+  keyColumn,
+  markAbsent,
+  placeSql,
+  rowsSql,
+  storedKeySql,
+} from './reconcile.ts'
 
 type Keys = Iterable<string | number>
 
@@ -39,27 +43,19 @@ export interface CountState {
   readonly stopped: string | undefined
 }
 
-const rowsSql = ({ report, scope }: CountPlace): string =>
-  `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
-const aliveSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
-const keySql = ({ report }: CountPlace): string => `t.${name(keyColumn(report))}::VARCHAR`
-
 const keysSql = ({ report, scope }: CountPlace, keys: Keys): string =>
   goneKeysSql(
     tableOf(report),
     Array.from(keys, (key) => (report.currency === undefined ? [key] : [key, scope])),
   )
 
-const heldRows = (sql: Pick<Sql, 'kept'>, place: CountPlace): Promise<number> =>
-  countOf({ rows: (query) => sql.kept(query) }, aliveSql(place))
-
 /** Counts stored rows by range of creation times. Deleted rows and rows created after `until` are not counted. */
 async function countedCreations(sql: Sql, place: CountPlace, { recent, until }: RecentRows): Promise<CreationRange[]> {
   await sql.run(keysSql(place, recent))
   const rows = await sql.rows<{ since: Instant | null; until: Instant | null; rows: number }>(`
     SELECT epoch_us(c.since) AS since, epoch_us(c.until) AS until, count(*) AS rows
-    FROM (SELECT ${keySql(place)} AS key FROM ${aliveSql(place)}
-      AND ${keySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
+    FROM (SELECT ${storedKeySql(place)} AS key FROM ${heldSql(place)}
+      AND ${storedKeySql(place)} NOT IN (SELECT ${name(keyColumn(place.report))}::VARCHAR FROM gone_keys)) t
     LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(place)}) c USING (key) GROUP BY ALL`)
   // The counted rows were created before `until`, so no range extends beyond `until`.
   return rows.map((row) => ({
@@ -93,7 +89,7 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
       SELECT ${text(place.report.name)}, ${text(place.scope)}, key, since, until, ${text(readBy)} FROM noted;
       DELETE FROM tidemark.absences WHERE ${placeSql(place)} AND again_from IS NOT NULL AND key IN (SELECT key FROM noted)`)
     const held = await sql.rows<{ key: string }>(
-      `SELECT ${keySql(place)} AS key FROM ${rowsSql(place)} AND t.${key} IN (SELECT ${key} FROM gone_keys)`,
+      `SELECT ${storedKeySql(place)} AS key FROM ${rowsSql(place)} AND t.${key} IN (SELECT ${key} FROM gone_keys)`,
     )
     const stored = new Set(held.map((row) => row.key))
     missing.push(...some.map(String).filter((each) => !stored.has(each)))
@@ -101,44 +97,28 @@ async function recordCreations(sql: Sql, place: CountPlace, { span, readBy, keys
   return missing
 }
 
-export interface RangeEnd extends CountPlace {
+/** `startedAt` is the time of the service's clock, in whole seconds, at which the run began to read the range. */
+export interface RangeEnd extends CountPlace, Deleting {
   readonly range: Span
   readonly isWhole: boolean
-  readonly runId: string
-  /** The time of the service's clock, in whole seconds, at which the run began to read the range. */
-  readonly startedAt: Instant
-  readonly now: Instant
   readonly settleMs: number
 }
 
 /** If two reads did not return a row of the range, marks the row as deleted. Throws MASS_DELETE_STOPPED. */
 async function endRange(sql: Sql, end: RangeEnd): Promise<{ absent: number; deleted: number }> {
   const { report, scope, range, isWhole, runId, startedAt, settleMs } = end
-  const isLater = range.since === undefined ? 'true' : `c.since >= ${time(range.since)}`
-  const isInside = isWhole ? 'true' : `${isLater} AND c.until <= ${time(range.until)}`
-  await sql.run(`
-    CREATE OR REPLACE TEMP TABLE absent AS
-    SELECT tid, key, key IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)}
-      AND coalesce(again_from <= ${time(startedAt)}, true)) AS again
-    FROM (SELECT t.rowid AS tid, ${keySql(end)} AS key FROM ${aliveSql(end)} AND t._observed_at < ${time(startedAt)}) t
-    LEFT JOIN (FROM tidemark.creations WHERE ${placeSql(end)}) c USING (key)
-    WHERE c.read_by IS DISTINCT FROM ${text(runId)} AND ${isInside}`)
-  const [counts = { absent: 0, deleted: 0 }] = await sql.rows<{ absent: number; deleted: number }>(
-    'SELECT count(*) FILTER (NOT again) AS absent, count(*) FILTER (again) AS deleted FROM absent',
-  )
-  const { deleted } = counts
-  checkBrake(report.name, deleted, await heldRows(sql, end))
-  const from = time(plusMs(startedAt, settleMs))
+  const read = `SELECT key FROM tidemark.creations WHERE ${placeSql(end)} AND read_by`
+  const isInside = `${range.since === undefined ? '' : `since >= ${time(range.since)} AND `}until <= ${time(range.until)}`
+  const isAbsent = isWhole ? `NOT IN (${read} = ${text(runId)})` : `IN (${read} <> ${text(runId)} AND ${isInside})`
+  const { absent, deleted, held } = await findAbsent(sql, end, `${storedKeySql(end)} ${isAbsent}`)
+  checkBrake(report.name, deleted, held)
   await sql.run(`
     INSERT INTO tidemark.absences (report, scope, key, reconcile_id, again_from)
-    SELECT ${text(report.name)}, ${text(scope)}, key, ${text(runId)}, ${from} FROM absent
+    SELECT ${text(report.name)}, ${text(scope)}, key, ${text(runId)}, ${time(plusMs(startedAt, settleMs))} FROM absent
     WHERE NOT again AND key NOT IN (SELECT key FROM tidemark.absences WHERE ${placeSql(end)});
     DELETE FROM tidemark.absences WHERE ${placeSql(end)} AND key IN (SELECT key FROM absent WHERE again)`)
-  if (deleted === 0) return counts
-  const loadId = await nextLoadId(sql)
-  await markAbsent(sql, { report, loadId, startedAt })
-  await recordDeletions(sql, { ...end, loadId, deleted })
-  return counts
+  if (deleted > 0) await markAbsent(sql, end, deleted)
+  return { absent, deleted }
 }
 
 async function countState(sql: Pick<Sql, 'kept'>, place: CountPlace): Promise<CountState | undefined> {
@@ -161,7 +141,7 @@ type FencedWork = <T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>) 
 type WithFence = { readonly fence: Fence | undefined }
 
 export const countBooks = (database: Pick<Sql, 'rows' | 'kept'>, fenced: FencedWork) => ({
-  heldRows: (place: CountPlace) => heldRows(database, place),
+  heldRows: (place: CountPlace) => countOf({ rows: (query) => database.kept(query) }, heldSql(place)),
   notes: (place: CountPlace & WithFence, which: RecentRows) =>
     fenced(place.fence, (sql) => countedCreations(sql, place, which)),
   note: (place: CountPlace & WithFence, read: ReadSpan) =>

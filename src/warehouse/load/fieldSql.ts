@@ -1,47 +1,38 @@
 /** Builds SQL that reads a load's fields from staged lines: typed values for columns, and the JSON for `_extra`. */
-import { type DuckType, type ReportTable } from '../../../schema/tables.ts'
-import type { Declaration } from '../../../schema/report.ts'
-import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
+import { type DuckType } from '../../../schema/tables.ts'
+import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, Kind, NESTED, NUMBERS, only, SCALARS, TEXTS } from '../../plan/kinds.ts'
 import type { CatalogField, ObjectCatalog } from '../../staging/catalog.ts'
 import { alwaysFits, castOf, isNestedSql, isRounded, misfits, unmarkedJson, unmarkedText } from './casts.ts'
-import { VALUES } from '../../../schema/values.ts'
 import { name, text } from '../database/sql.ts'
-
-export interface FieldSource {
-  readonly report: Declaration
-  readonly table: ReportTable
-  readonly discovered: readonly DiscoveredColumn[]
-  readonly catalog: ObjectCatalog
-  readonly numberMark: string
-}
-
-export interface StagedColumn {
-  readonly name: string
-  readonly value: string
-  /** SQL condition that a staged row `r` contains the field. */
-  readonly carried: string
-}
+import type { Reading, StagedColumn } from './loading.ts'
+import { misfitSql, reasonFor } from './misfits.ts'
 
 export class FieldSql {
-  readonly #parts: FieldSource
+  readonly #load: Reading
+  readonly #catalog: ObjectCatalog
+  readonly #discovered: readonly DiscoveredColumn[]
 
-  constructor(parts: FieldSource) {
-    this.#parts = parts
+  constructor(load: Reading) {
+    this.#load = load
+    this.#catalog = load.segment.catalog
+    this.#discovered = load.discovered(load.table.name)
   }
 
   /** Returns the `columns` argument of `read_json`: JSON for fields that can be nested, VARCHAR for all others. */
   readerColumns(): string {
-    const fields = this.#parts.catalog.fields.map(
-      (field) => `${name(field.stagedName)}: ${text(typeToRead(field, this.#readsJson(field)))}`,
-    )
-    return `{"#": 'BIGINT', "$": 'BIGINT'${fields.map((field) => `, ${field}`).join('')}}`
+    const fields = this.#catalog.fields.map((field) => {
+      const isJson = field.elements === undefined ? this.#readsJson(field) : has(field.kinds, SCALARS)
+      return `, ${name(field.stagedName)}: '${isJson ? 'JSON' : 'VARCHAR'}'`
+    })
+    return `{"#": 'BIGINT', "$": 'BIGINT'${fields.join('')}}`
   }
 
   columns(): StagedColumn[] {
-    const { table, discovered, catalog } = this.#parts
-    const documented = table.fields.flatMap((column): StagedColumn[] => {
-      const sources = column.sources.flatMap((source) => catalog.field(source) ?? [])
+    const { table } = this.#load
+    const found = this.#discovered.map(({ field, ...column }) => ({ ...column, sources: [field] }))
+    return [...table.fields, ...found].flatMap((column): StagedColumn[] => {
+      const sources = column.sources.flatMap((source) => this.#catalog.field(source) ?? [])
       // Key columns are always included, because later statements use them.
       if (sources.length === 0 && table.key.includes(column.name) && column.sources.length > 0) {
         return [{ name: column.name, value: `NULL::${column.type}`, carried: 'false' }]
@@ -51,17 +42,11 @@ export class FieldSql {
       const value = values.length === 1 ? (values[0] as string) : `coalesce(${values.join(', ')})`
       return [{ name: column.name, value, carried: this.carried(sources) }]
     })
-    const found = discovered.flatMap((column): StagedColumn[] => {
-      const field = catalog.field(column.field)
-      if (field === undefined) return []
-      return [{ name: column.name, value: this.#value(field, column.type), carried: this.carried([field]) }]
-    })
-    return [...documented, ...found]
   }
 
-  rejectReason(contract: SchemaContract): string {
-    const { table, catalog } = this.#parts
-    const checks = catalog.fields.flatMap((field) => {
+  rejectReason(): string {
+    const { table, rules } = this.#load
+    const checks = this.#catalog.fields.flatMap((field) => {
       const column = table.fields.find(
         ({ name: key, sources }) => table.key.includes(key) && sources.includes(field.name),
       )
@@ -72,43 +57,39 @@ export class FieldSql {
         `WHEN (${castOf(value, column.type, field.kinds)}) IS NULL THEN ${reason} || left(coalesce(${value}, ${this.#sent(field)}), 80)`,
       ]
     })
-    if (contract === 'reject') checks.push(...this.#unknownFields())
+    if (rules.contract === 'reject') checks.push(...this.#unknownFields())
     return checks.length === 0 ? 'NULL::VARCHAR' : `CASE ${checks.join(' ')} END`
   }
 
   #unknownFields(): string[] {
-    return this.#parts.catalog.fields.flatMap((field) => {
+    return this.#catalog.fields.flatMap((field) => {
       if (field.elements !== undefined || this.#typeOf(field) !== undefined || !has(field.kinds, SCALARS)) return []
       const raw = rawSql(field)
       const isScalar = has(field.kinds, NESTED) ? `NOT ${isNestedSql(raw)}` : 'true'
-      return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${text(unknownField(field.name))}`]
+      return [`WHEN ${raw} IS NOT NULL AND ${isScalar} THEN ${unknownField(field)}`]
     })
   }
 
   get mayMisfit(): boolean {
-    return this.#misfitFields().length > 0
+    return this.#misfits().length > 0
   }
 
   misfits(): string {
-    const found = this.#misfitFields().flatMap(({ field, type, columns }) =>
-      columns.map(
-        (column) =>
-          `CASE WHEN ${this.#isMisfit(field, type)} THEN {'column': ${text(column)}, 'value': ${this.#sent(field)}, 'reason': ${text(reasonFor(type))}} END`,
-      ),
-    )
+    const found = this.#misfits()
     return found.length === 0 ? 'NULL' : `nullif(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL), [])`
   }
 
-  #misfitFields() {
-    const { table, catalog, discovered, report } = this.#parts
-    return catalog.fields.flatMap((field) => {
+  #misfits(): string[] {
+    const { table, report } = this.#load
+    return this.#catalog.fields.flatMap((field) => {
       const type = this.#typeOf(field)
       if (type === undefined || alwaysFits(type, field.kinds)) return []
       const documented = table.fields.filter(({ sources }) => sources.includes(field.name))
-      const found = discovered.filter((column) => column.field === field.name)
+      const found = this.#discovered.filter((column) => column.field === field.name)
       const flag = field.name === report.deletedFlag ? [{ name: 'is_deleted' }] : []
       const columns = [...documented, ...found, ...flag].map((column) => column.name)
-      return columns.some((column) => table.key.includes(column)) ? [] : [{ field, type, columns }]
+      if (columns.some((column) => table.key.includes(column))) return []
+      return columns.map((column) => misfitSql(this.#isMisfit(field, type), { column, type, value: this.#sent(field) }))
     })
   }
 
@@ -126,7 +107,8 @@ export class FieldSql {
   }
 
   deletedFlag(): string {
-    const field = this.#flagField()
+    const { deletedFlag: flag } = this.#load.report
+    const field = flag === undefined ? undefined : this.#catalog.field(flag)
     return field === undefined ? 'NULL::BOOLEAN' : castOf(this.#text(field), 'BOOLEAN', field.kinds)
   }
 
@@ -135,11 +117,11 @@ export class FieldSql {
     const raw = rawSql(field)
     const isOdd = has(field.kinds, SCALARS)
     const odd = isOdd ? ` AND (${raw} IS NULL OR ${isNestedSql(raw)})` : ''
-    return `nullif(${this.carried([field])}${odd}, false)`
+    return `nullif(${this.carried([field], 'r."$"')}${odd}, false)`
   }
 
   extra(): string {
-    const members = this.#parts.catalog.fields.flatMap((field) => {
+    const members = this.#catalog.fields.flatMap((field) => {
       const value = this.#extraValue(field)
       return value === undefined ? [] : [`${text(`${JSON.stringify(field.name)}:`)} || (${value})::VARCHAR`]
     })
@@ -150,7 +132,7 @@ export class FieldSql {
 
   /** Returns SQL that computes the row's fingerprint from this row only, so that it is equal in each load. */
   rowHash(shapeHash: string): string {
-    const parts = this.#parts.catalog.fields.map(
+    const parts = this.#catalog.fields.map(
       (field) => `CASE WHEN ${rawSql(field)} IS NULL THEN 0::UBIGINT ELSE ${this.#hash(field)} END`,
     )
     return xorOf([shapeHash, ...parts])
@@ -166,18 +148,13 @@ export class FieldSql {
     return `CASE WHEN ${isNestedSql(raw)} THEN hash(${label}, ${raw}::VARCHAR, true) ELSE hash(${label}, ${raw} ->> '$') END`
   }
 
-  /** Returns the SQL condition that a row has one of the fields. It tests the row's shape (its set of fields). */
-  carried(fields: readonly CatalogField[]): string {
+  /** Returns the SQL condition that a row has one of the fields. It tests the number of the row's shape (set of fields). */
+  carried(fields: readonly CatalogField[], shape = 's."~shape"'): string {
     const wanted = new Set(fields.map((field) => field.name))
-    const carrying = this.#parts.catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
+    const carrying = this.#catalog.shapes.map((shape) => shape.some((each) => wanted.has(each)))
     if (!carrying.includes(false)) return 'true'
     // With an IN of at least five numbers, DuckDB would use a join, which needs three megabytes of memory.
-    return carrying.includes(true) ? `([${carrying.join(', ')}])[r."$" + 1]` : 'false'
-  }
-
-  #flagField(): CatalogField | undefined {
-    const flag = this.#parts.report.deletedFlag
-    return flag === undefined ? undefined : this.#parts.catalog.field(flag)
+    return carrying.includes(true) ? `([${carrying.join(', ')}])[${shape} + 1]` : 'false'
   }
 
   #value(field: CatalogField, type: DuckType): string {
@@ -187,19 +164,19 @@ export class FieldSql {
   #text(field: CatalogField): string {
     const raw = rawSql(field)
     const value = this.#readsJson(field) ? `CASE WHEN NOT ${isNestedSql(raw)} THEN ${raw} ->> '$' END` : raw
-    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#parts.numberMark) : value
+    return has(field.kinds, Kind.marked) ? unmarkedText(value, this.#load.numberMark) : value
   }
 
   #json(field: CatalogField): string {
     const raw = rawSql(field)
-    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#parts.numberMark) : raw
+    return has(field.kinds, Kind.marked) ? unmarkedJson(raw, this.#load.numberMark) : raw
   }
 
   #typeOf(field: CatalogField): DuckType | undefined {
-    const { report, table, discovered } = this.#parts
+    const { report, table } = this.#load
     if (field.name === report.deletedFlag) return 'BOOLEAN'
     const documented = table.fields.find(({ sources }) => sources.includes(field.name))
-    return (documented ?? discovered.find((column) => column.field === field.name))?.type
+    return (documented ?? this.#discovered.find((column) => column.field === field.name))?.type
   }
 
   #extraValue(field: CatalogField): string | undefined {
@@ -209,11 +186,8 @@ export class FieldSql {
     }
     const type = this.#typeOf(field)
     if (type === undefined) return only(field.kinds, Kind.null) ? undefined : this.#json(field)
-    const rounded = isRounded(this.#text(field), type, field.kinds)
-    const reasons = [
-      ...(alwaysFits(type, field.kinds) ? [] : [this.#isMisfit(field, type)]),
-      ...(rounded === undefined ? [] : [rounded]),
-    ]
+    const misfit = alwaysFits(type, field.kinds) ? undefined : this.#isMisfit(field, type)
+    const reasons = [misfit, isRounded(this.#text(field), type, field.kinds)].filter((each) => each !== undefined)
     return reasons.length === 0 ? undefined : `CASE WHEN ${reasons.join(' OR ')} THEN ${this.#sent(field)} END`
   }
 
@@ -227,7 +201,8 @@ export class FieldSql {
   }
 }
 
-export const unknownField = (field: string): string => `the field ${field} has no column (schema_contract: reject)`
+export const unknownField = (field: CatalogField): string =>
+  text(`the field ${field.name} has no column (schema_contract: reject)`)
 
 /** Returns SQL that combines all parts by XOR. The tree of calls is balanced, because DuckDB limits the depth. */
 function xorOf(parts: readonly string[]): string {
@@ -236,12 +211,4 @@ function xorOf(parts: readonly string[]): string {
   return `xor(${xorOf(parts.slice(0, half))}, ${xorOf(parts.slice(half))})`
 }
 
-/** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
-export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
-
 const rawSql = (field: CatalogField): string => `r.${name(field.stagedName)}`
-
-function typeToRead(field: CatalogField, readsJson: boolean): string {
-  if (field.elements !== undefined) return has(field.kinds, SCALARS) ? 'JSON' : 'VARCHAR'
-  return readsJson ? 'JSON' : 'VARCHAR'
-}

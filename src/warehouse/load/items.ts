@@ -15,17 +15,15 @@ const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 const columnOf = (field: CatalogField): string => `f${field.id}`
 
 /** Returns a table expression of items: the columns `ordinal`, `position`, `sent` and one column for each field. */
-export function itemsSql({ file, lineBytesMax }: StagedCollection, fields: readonly CatalogField[] = []): string {
-  const line = lineBytesMax + 1
-  const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, ${columnOf(field)}: 'VARCHAR'`)
-  return `read_csv(${text(file)}, columns = {ordinal: 'BIGINT', position: 'INTEGER', sent: 'VARCHAR'${columns.join('')}},
+export function itemsSql(items: StagedCollection | undefined, fields: readonly CatalogField[] = []): string {
+  const ofFields = fields.slice(0, ITEM_FIELDS_MAX).map((field) => [columnOf(field), 'VARCHAR'])
+  const columns = [['ordinal', 'BIGINT'], ['position', 'INTEGER'], ['sent', 'VARCHAR'], ...ofFields]
+  if (items === undefined)
+    return `(SELECT ${columns.map(([each, type]) => `NULL::${type} AS ${each}`).join(', ')} WHERE false)`
+  const line = items.lineBytesMax + 1
+  return `read_csv(${text(items.file)}, columns = {${columns.map(([each, type]) => `${each}: '${type}'`).join(', ')}},
     delim = '\t', quote = '', escape = '', nullstr = ${text(NO_VALUE)}, null_padding = true, header = false,
     auto_detect = false, max_line_size = ${line}, buffer_size = ${Math.max(BUFFER_BYTES_MIN, 2 * line)})`
-}
-
-export function noItemsSql(fields: readonly CatalogField[]): string {
-  const columns = fields.slice(0, ITEM_FIELDS_MAX).map((field) => `, NULL::VARCHAR AS ${columnOf(field)}`)
-  return `(SELECT NULL::BIGINT AS ordinal, NULL::INTEGER AS position, NULL::VARCHAR AS sent${columns.join('')} WHERE false)`
 }
 
 /** Returns SQL that reads an item's field as text. Strings lose quotes and escapes. Other values do not change. */

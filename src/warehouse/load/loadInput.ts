@@ -1,111 +1,142 @@
 /** The input of each kind of load, the parts of the warehouse that a load uses, and the result of a load. */
 import type { Declaration } from '../../../schema/report.ts'
+import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
-import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
+import type { ColumnChange, DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
 import type { PreviousRead } from '../../plan/lateness.ts'
 import type { Segment } from '../../staging/spool.ts'
 import type { CompletedWindow } from '../books/backfills.ts'
 import type { ClosedWindow, RunRecord } from '../books/books.ts'
 import type { Fence, Fences } from '../books/fences.ts'
 import type { AuditedRecord } from '../books/auditRecords.ts'
-import type { Follower } from './changedRecords.ts'
-import type { EntryWindow } from './inputTables.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
-import type { LoadCounts } from './merge.ts'
-import type { ReconcileProgress } from './reconcile.ts'
-import type { RejectedBatch } from './rejectedRows.ts'
-import type { LoadRules } from './stage.ts'
 
-interface LoadBase {
+/** The report's rules: which columns a load is allowed to add, and which texts it is allowed to store. */
+export interface LoadRules {
+  readonly contract: SchemaContract
+  /** The longest time (ms) after a change during which the service can still return the older state. */
+  readonly settleMs: number
+  readonly excludePayload: boolean
+}
+
+export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
+
+export interface Follower {
+  readonly report: string
+  /** The scopes of all records of an entity have this prefix. Example: `3:`, as in `3:7` (entity 3, record 7). */
+  readonly scopePrefix: string
+  readonly settleMs: number
+}
+
+export interface EntryWindow {
+  /** The record's identifiers, in the order of the request's columns. Example: `[3, 1001]`, record 1001 of entity 3. */
+  readonly record: readonly (string | number)[]
+  readonly since: Instant
+  readonly until: Instant
+}
+
+export interface RejectedBatch {
+  readonly loadIds: readonly number[]
+  readonly rows: number
+  /** The error to throw if the number of these rejected rows has changed before they are loaded again. */
+  readonly moved: SyncError
+}
+
+export interface ReconcileProgress {
+  readonly reconcileId: string
+  /** The creation or modification time up to which rows were requested. Undefined before the first request. */
+  readonly reached: Instant | undefined
+}
+
+/** The keys of deleted rows. A key can end with the modification time of the deleted version. */
+export type GoneKeys = readonly (readonly (string | number)[])[]
+
+interface AnyLoad {
   readonly report: Declaration
   readonly runId: string
   readonly now: Instant
   readonly segment?: Segment | undefined
   /** If undefined, the load is allowed to add columns, and it also stores each row's original JSON. */
   readonly rules?: LoadRules | undefined
-}
-
-/** A load whose rows a run has just read from the service. */
-interface RunLoad extends LoadBase {
   /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
-  readonly closes: readonly ClosedWindow[]
+  readonly closes?: readonly ClosedWindow[]
   /** The load's transaction checks this right to commit. If undefined, nothing is checked. */
   readonly fence?: Fence | undefined
   /** The record of the run, without the figures of this load. Set only for the last load of the run. */
   readonly run?: RunRecord | undefined
-}
-
-interface KeyedRows {
-  readonly gone?: readonly (readonly (string | number)[])[] | undefined
+  readonly gone?: GoneKeys | undefined
   readonly followers?: readonly Follower[] | undefined
-}
-
-/** Rows that an incremental run has read because they were modified. */
-export interface ChangesLoad extends RunLoad, KeyedRows {
-  readonly kind: 'changes'
-  /** The range of modification times that earlier windows have read. A new row in this range is late. */
+  /** `changes`: the range of modification times that earlier windows have read. A new row in this range is late. */
   readonly previousRead?: PreviousRead | undefined
-}
-
-export interface RereadLoad extends RunLoad, KeyedRows {
-  readonly kind: 'reread'
-  /** Set if a comparison of counts requests the rows. Each new row is then late by at least this time (ms). */
+  /** `reread`: set if a comparison of counts requests the rows. Each new row is then late by at least this time (ms). */
   readonly lateMs?: number | undefined
-}
-
-/** Rows of a reconcile. The load stores their keys, which the end of the reconcile compares with the stored rows. */
-export interface ReconcileLoad extends RunLoad, KeyedRows {
-  readonly kind: 'reconcile'
-  readonly reconcile: ReconcileProgress
-}
-
-/** Rows that a backfill has read earlier. A stored version with the same modification time is not replaced. */
-export interface BackfillLoad extends RunLoad, KeyedRows {
-  readonly kind: 'backfill'
-  /** The window of the backfill that this load completes. Set only for the last load of the window. */
+  /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
-}
-
-/** Rejected rows that are loaded again. A stored version with the same modification time is not replaced. */
-export interface RetryLoad extends LoadBase, KeyedRows {
-  readonly kind: 'retry'
-  /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */
-  readonly batch: RejectedBatch
-  /** Only for audit reports: an empty window for each record, so that the load deletes no stored entry. */
+  /** Audit reports: the entries of the load replace the stored entries of these records and times. */
   readonly entryWindows?: readonly EntryWindow[] | undefined
 }
 
-/** Audit entries. They replace the stored entries of the same records and times. */
-export interface AuditLoad extends RunLoad {
-  readonly kind: 'audit'
+/** A load whose rows a run has just read from the service. */
+interface RunLoad<Kind extends string> extends AnyLoad {
+  readonly kind: Kind
+  readonly closes: readonly ClosedWindow[]
+}
+
+/** Rows that an incremental run has read because they were modified. */
+export type ChangesLoad = RunLoad<'changes'>
+
+/** Rows that an incremental run has read although they may be unmodified. */
+export type RereadLoad = RunLoad<'reread'>
+
+/** Rows that a backfill has read earlier. A stored version with the same modification time is not replaced. */
+export type BackfillLoad = RunLoad<'backfill'>
+
+/** Rows of a reconcile. The load stores their keys, which the end of the reconcile compares with the stored rows. */
+interface ReconcileLoad extends RunLoad<'reconcile'> {
+  readonly reconcile: ReconcileProgress
+}
+
+export interface AuditLoad extends RunLoad<'audit'> {
   readonly entryWindows: readonly EntryWindow[]
   /** The times at which trails were read. Example: `[{ scope: '3:1001', at }]` for record 1001 of entity 3. */
   readonly audited: readonly AuditedRecord[]
 }
 
-export const goneKeysOf = (input: LoadInput): KeyedRows['gone'] => (input.kind === 'audit' ? undefined : input.gone)
+/**
+ * Rejected rows that are loaded again. A stored version with the same modification time is not replaced. The entry
+ * windows of audit reports are empty, so that the load deletes no stored entry.
+ */
+interface RetryLoad extends AnyLoad {
+  readonly kind: 'retry'
+  /** The rows to remove from `tidemark.rejected_rows`. Rows that are rejected again are stored there again. */
+  readonly batch: RejectedBatch
+}
 
 export type LoadInput = ChangesLoad | RereadLoad | ReconcileLoad | BackfillLoad | RetryLoad | AuditLoad
 
-/** Returns true for loads that request all rows of a range, modified or not. Most of these rows are unchanged. */
-export const readsUnmodified = ({ kind }: LoadInput): boolean =>
-  kind === 'reread' || kind === 'reconcile' || kind === 'backfill'
+export interface MergeCounts {
+  readonly inserted: number
+  readonly updated: number
+  readonly unchanged: number
+  readonly deleted: number
+  /** The number of late rows, and the longest delay of a row (at least, in ms). Undefined if late rows are not counted. */
+  readonly late?: { readonly late: number; readonly latenessMs: number | undefined } | undefined
+}
 
-/** Returns true for loads of rows that were read earlier. They keep stored versions with equal modification times. */
-export const isReadEarlier = ({ kind }: LoadInput): boolean => kind === 'backfill' || kind === 'retry'
+export interface LoadCounts extends MergeCounts {
+  readonly childrenWritten: number
+  readonly misfits: number
+}
+
+export const NO_COUNTS = { inserted: 0, updated: 0, unchanged: 0, deleted: 0, childrenWritten: 0, misfits: 0 }
 
 export interface LoadResult extends LoadCounts {
   readonly loadId: number
   readonly rows: number
   readonly rejected: number
-  readonly changes: readonly TableChange[]
-}
-
-export interface TableChange {
-  readonly table: string
-  readonly change: ColumnChange
+  readonly changes: readonly { readonly table: string; readonly change: ColumnChange }[]
 }
 
 export interface LoadPlace {

@@ -1,46 +1,16 @@
 /** Merges staged rows into the report's table, without an index. Writes only rows that are newer and have changed. */
-import type { Declaration } from '../../../schema/report.ts'
 import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
-import { type PreviousRead, latenessMs } from '../../plan/lateness.ts'
+import { latenessMs } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
 import { type Sql, name, names, text, time } from '../database/sql.ts'
-import { memberOf } from './casts.ts'
-import { recordReplaced, type History } from '../tables/versions.ts'
+import { castOf, memberOf } from './casts.ts'
+import { Kind } from '../../plan/kinds.ts'
+import { recordReplaced } from '../tables/versions.ts'
+import type { GoneKeys, LoadCounts, MergeCounts } from './loadInput.ts'
+import type { Loading, Merging, StagedColumn } from './loading.ts'
 import { isLaterSql, isNewerSql } from './rowVersion.ts'
-import type { StagedColumn } from './fieldSql.ts'
-import type { StagedRows } from './stage.ts'
 import { stampSql } from '../tables/tables.ts'
-
-export interface RowMerge {
-  readonly report: Declaration
-  readonly table: ReportTable
-  readonly staged: StagedRows
-  readonly tableColumns: readonly string[]
-  readonly loadId: number
-  readonly numberMark: string
-  /** True if a second read left out deleted rows. The temporary table `gone_keys` lists the keys of these rows. */
-  readonly knowsGone: boolean
-  readonly serviceNow?: Instant | undefined
-  readonly settleMs: number
-  /** True if a stored version with the same modification time is kept, because the staged version was read earlier. */
-  readonly keepsStored?: boolean
-  readonly history: History | undefined
-  readonly previousRead?: PreviousRead | undefined
-}
-
-export interface MergeCounts {
-  readonly inserted: number
-  readonly updated: number
-  readonly unchanged: number
-  readonly deleted: number
-  readonly late?: LateCounts | undefined
-}
-
-export interface LoadCounts extends MergeCounts {
-  readonly childrenWritten: number
-  readonly misfits: number
-}
 
 /** Adds the counts of two merges. Only `other` has late rows, because it has merged the newest version of each row. */
 export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
@@ -57,47 +27,43 @@ const columnNames = (columns: readonly { readonly name: string }[]): string[] =>
 const SYSTEM = columnNames(SYSTEM_COLUMNS)
 
 /** Merges the rows of `staged`. The temporary table `win` lists written rows and the stored rows that they replace. */
-export async function merge(sql: Sql, parts: RowMerge): Promise<MergeCounts> {
-  const target = `main.${name(parts.table.name)}`
-  await sql.run(createWinSql(parts, target))
-  const [counts] = await sql.rows<{ wins: number; updated: number; deleted: number }>(
-    'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
-  )
-  const wins = counts?.wins ?? 0
-  const updated = counts?.updated ?? 0
-  if (wins === 0) return { inserted: 0, updated: 0, unchanged: parts.staged.rows, deleted: 0 }
-  const late = await countLate(sql, parts, target)
-  const columns = names([...parts.tableColumns, ...SYSTEM])
-  const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, parts, target) }
-  const isAll = replaced === undefined && wins === parts.staged.rows
+export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
+  const { table, staged, tableColumns, loadId } = load
+  const target = `main.${name(table.name)}`
+  if (load.input.gone !== undefined) await sql.run(goneKeysSql(table, load.input.gone))
+  await sql.run(createWinSql(load, target))
+  const [counts = { wins: 0, updated: 0, deleted: 0 }] = await sql.rows<{
+    wins: number
+    updated: number
+    deleted: number
+  }>('SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win')
+  const { wins, updated, deleted } = counts
+  if (wins === 0) return { inserted: 0, updated: 0, unchanged: staged.rows, deleted: 0 }
+  const late = await countLate(sql, load, target)
+  const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, load, target) }
+  const isAll = replaced === undefined && wins === staged.rows
   const rows = isAll ? 'staged s' : 'win w JOIN staged s ON s.rowid = w.sid'
-  await sql.run(
-    `INSERT INTO ${target} (${columns}) ${rowsToInsertSql({ ...parts, columns: parts.staged.columns, rows }, replaced)}`,
-  )
+  await sql.run(insertRowsSql(load, { columns: staged.columns, rows, replaced }))
   if (replaced !== undefined) {
-    await recordReplaced(sql, parts.history, {
-      table: parts.table.name,
-      key: parts.table.key,
-      loadId: parts.loadId,
+    await recordReplaced(sql, load.history, {
+      table: table.name,
+      key: table.key,
+      loadId,
       rows: `SELECT w.replaced AS tid, s."~observed_at" AS until FROM win w JOIN staged s ON s.rowid = w.sid WHERE w.replaced IS NOT NULL`,
     })
     await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT replaced FROM win WHERE replaced IS NOT NULL)`)
   }
-  const unchanged = parts.staged.rows - wins
-  return { inserted: wins - updated, updated, unchanged, deleted: counts?.deleted ?? 0, late }
+  return { inserted: wins - updated, updated, unchanged: staged.rows - wins, deleted, late }
 }
 
 const STAGED_EXTRA = 's."~extra"'
 
-/** Rewrites a condition for the staged file (alias `r`) as a condition for the temporary table `staged` (alias `s`). */
-export const onStagedTable = (condition: string): string => condition.replaceAll('r."$"', 's."~shape"')
-
 /** Returns SQL for the new `_extra`: the new row's values, and values of the replaced row that the new row lacks. */
-async function extraSql(sql: Sql, { staged, numberMark }: RowMerge, target: string): Promise<string> {
+async function extraSql(sql: Sql, { staged, numberMark }: Merging, target: string): Promise<string> {
   const members = [...(await replacedExtraFields(sql, target))].flatMap((field) => {
     const carried = staged.carries(field)
     const member = `${text(`${JSON.stringify(field)}:`)} || ${memberOf('t._extra', field, numberMark)}::VARCHAR`
-    return carried === 'true' ? [] : [`CASE WHEN NOT (${onStagedTable(carried)}) THEN ${member} END`]
+    return carried === 'true' ? [] : [`CASE WHEN NOT (${carried}) THEN ${member} END`]
   })
   if (members.length === 0) return STAGED_EXTRA
   const brought = `nullif(left(substr(${STAGED_EXTRA}::VARCHAR, 2), -1), '')`
@@ -127,22 +93,22 @@ async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string
   return fields
 }
 
-function createWinSql(parts: RowMerge, target: string): string {
-  const { table, staged } = parts
-  const match = table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
-  const deletedNow = deletedSql({ ...parts, columns: staged.columns }, STAYS_DELETED)
+function createWinSql(load: Merging, target: string): string {
+  const match = load.table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
+  const deletedNow = deletedSql(load, load.staged.columns, STAYS_DELETED)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
     SELECT s.rowid AS sid, t.rowid AS replaced, ${deletedNow} AND NOT coalesce(t.is_deleted, false) AS deleted,
       t._row_hash IS NOT NULL OR t.rowid IS NULL AS is_changed
     FROM staged s LEFT JOIN ${target} t ON ${match} LEFT JOIN tidemark.loads l ON l.load_id = t._load_id
     WHERE t.rowid IS NULL OR (
-      ${stagedWinsSql(parts)}
+      ${stagedWinsSql(load)}
       AND (t._row_hash IS DISTINCT FROM s."~row_hash" OR t.is_deleted <> ${deletedNow}))`
 }
 
 /** Returns the SQL condition that the staged row is newer. Times of requests decide first, then modification times. */
-function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, keepsStored = false }: RowMerge): string {
+function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumns }: Merging): string {
+  const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
   // The load's first request (`l.asked_at`) can be minutes before this row's request. Very old loads lack this time.
@@ -154,41 +120,70 @@ function stagedWinsSql({ report, staged, tableColumns, serviceNow, settleMs, kee
   return `CASE
     WHEN ${isLaterSql(fresh, stored, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
     WHEN ${isLaterSql(stored, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
-    ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored })} END`
+    ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored: kind === 'backfill' || kind === 'retry' })} END`
 }
 
 /** SQL condition: a flag or a second read has proven the deletion. A missing flag does not end the deletion. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the SQL condition that a row is deleted. Without a flag, the second read or `staysDeleted` decides. */
-function deletedSql(parts: DeletionSource, staysDeleted: string): string {
-  const gone = parts.knowsGone ? isProvenGoneSql(parts, staysDeleted) : undefined
-  return parts.report.deletedFlag === undefined
+function deletedSql(load: Loading, columns: readonly StagedColumn[], staysDeleted: string): string {
+  const stamp = stampSql(load.report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
+  const gone = load.input.gone && isProvenGoneSql(load.table, stamp, staysDeleted)
+  return load.report.deletedFlag === undefined
     ? (gone ?? 'false')
     : `coalesce(s."~deleted", ${gone ?? staysDeleted}, false)`
 }
 
 /** Returns the SQL condition that a second read, without deleted rows, did not return the row. */
-function isProvenGoneSql({ report, table, columns }: DeletionSource, staysDeleted: string): string {
-  const key = table.key.map((column) => `s.${name(column)}`).join(', ')
+function isProvenGoneSql(table: ReportTable, stamp: string, staysDeleted: string): string {
+  const key = names(table.key, 's')
   const keys = names(table.key, 'g')
-  const stamp = stampSql(report, 's', columnNames(columns)) ?? 'NULL::TIMESTAMPTZ'
   return `coalesce((${key}) IN (SELECT (${keys}) FROM gone_keys g WHERE g."~stamp" IS NULL)
     OR (${key}, ${stamp}) IN (SELECT (${keys}, g."~stamp") FROM gone_keys g)
     OR (${staysDeleted} AND (${key}) IN (SELECT (${keys}) FROM gone_keys g)), false)`
 }
 
-type DeletionSource = Pick<InsertSource, 'report' | 'table' | 'knowsGone' | 'columns'>
+/**
+ * Returns the statement that creates the temporary table `gone_keys` of deleted keys. Its column `~stamp` contains the
+ * modification time of the deleted version. NULL means that all versions were deleted. Infinity means that the time
+ * could not be parsed.
+ */
+export function goneKeysSql({ key, fields, asked }: ReportTable, goneKeys: GoneKeys): string {
+  const columns = key.map((column) => {
+    const fromRequest = asked.find((each) => each.name === column)
+    if (fromRequest !== undefined) return `${name(column)}::${fromRequest.type} AS ${name(column)}`
+    const type = fields.find((each) => each.name === column)?.type ?? 'VARCHAR'
+    return `${castOf(sentText(name(column)), type, Kind.text)} AS ${name(column)}`
+  })
+  const values = goneKeys.map((gone) => `(${[...key, '~stamp'].map((_, n) => literal(gone[n])).join(', ')})`)
+  const stamp = `CASE WHEN "~stamp" IS NOT NULL THEN coalesce(${castOf('"~stamp"', 'TIMESTAMPTZ', Kind.text)}, 'infinity') END`
+  const nothing = `(SELECT ${[...key, '~stamp'].map(() => 'NULL::VARCHAR').join(', ')})`
+  const given = values.length === 0 ? nothing : `(VALUES ${values.join(', ')})`
+  return `
+    CREATE OR REPLACE TEMP TABLE gone_keys AS
+    FROM (SELECT ${columns.join(', ')}, ${stamp} AS "~stamp" FROM ${given} g(${names(key)}, "~stamp"))
+    WHERE ${key.map((column) => `${name(column)} IS NOT NULL`).join(' AND ')};`
+}
 
-export interface InsertSource extends Pick<RowMerge, 'report' | 'table' | 'tableColumns' | 'loadId' | 'knowsGone'> {
+const literal = (value: string | number | undefined): string => (value === undefined ? 'NULL' : text(String(value)))
+
+/** Returns SQL that converts a JSON scalar to text. Strings lose quotes and escapes. Invalid JSON becomes NULL. */
+const sentText = (value: string): string =>
+  `CASE WHEN starts_with(${value}, '"') THEN try_cast(${value} AS JSON) ->> '$' ELSE ${value} END`
+
+interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
   readonly rows: string
+  /** The table of the replaced rows, which have the fields that a staged row lacks, and SQL for the new `_extra`. */
+  readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 
-/** Returns the query of the rows to insert. With `replaced`, missing fields are taken from the replaced row. */
-export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string; extra: string }): string {
-  const { report, table, columns, tableColumns, loadId, rows } = parts
+/** Returns the statement that inserts rows into the report's table. */
+export function insertRowsSql(load: Loading & { readonly loadId: number }, inserted: RowsToInsert): string {
+  const { input, report, table, tableColumns, loadId } = load
+  const { columns, rows, replaced } = inserted
   const carried = new Map(columns.map((column) => [column.name, column.carried]))
   const values = tableColumns.map((column) => {
     const quoted = name(column)
@@ -197,14 +192,15 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
     const condition = carried.get(column)
     if (condition === undefined || condition === 'false') return `${before} AS ${quoted}`
     if (condition === 'true') return `s.${quoted}`
-    return `CASE WHEN ${onStagedTable(condition)} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
+    return `CASE WHEN ${condition} THEN s.${quoted} ELSE ${before} END AS ${quoted}`
   })
   const wasDeleted = replaced === undefined ? 'false' : 't.is_deleted'
-  const deleted = deletedSql(parts, replaced === undefined ? 'false' : STAYS_DELETED)
+  const deleted = deletedSql(load, columns, replaced === undefined ? 'false' : STAYS_DELETED)
   const seenBefore = replaced === undefined ? 'NULL' : 't._deleted_seen_at'
-  const byFlag = parts.knowsGone ? `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END` : `'flag'`
+  const byFlag = input.gone === undefined ? `'flag'` : `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END`
   const evidence = report.deletedFlag === undefined ? `'diff'` : byFlag
   return `
+    INSERT INTO main.${name(table.name)} (${names([...tableColumns, ...SYSTEM])})
     SELECT ${values.join(', ')},
       ${deleted} AS is_deleted,
       CASE WHEN ${deleted} THEN ${evidence} END AS _delete_evidence,
@@ -217,14 +213,9 @@ export function rowsToInsertSql(parts: InsertSource, replaced?: { target: string
     ${replaced === undefined ? '' : `LEFT JOIN ${replaced.target} t ON t.rowid = w.replaced`}`
 }
 
-interface LateCounts {
-  readonly late: number
-  /** The longest delay of a row was at least this time (ms). Undefined if no row is late. */
-  readonly latenessMs: number | undefined
-}
-
-async function countLate(sql: Sql, parts: RowMerge, target: string): Promise<LateCounts | undefined> {
-  const { report, staged, tableColumns, previousRead } = parts
+async function countLate(sql: Sql, load: Merging, target: string): Promise<MergeCounts['late']> {
+  const { report, staged, tableColumns } = load
+  const { previousRead } = load.input
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
   const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'

@@ -1,16 +1,18 @@
 /** Writes `tidemark.misfits`: values that do not fit their columns. If a later version fits, the entry is removed. */
-import type { Declaration } from '../../../schema/report.ts'
-import type { ReportTable } from '../../../schema/tables.ts'
+import type { DuckType, ReportTable } from '../../../schema/tables.ts'
+import { VALUES } from '../../../schema/values.ts'
 import { countOf, type Sql, name, text } from '../database/sql.ts'
-import type { StagedRows } from './stage.ts'
+import type { Merging } from './loading.ts'
 
-export interface MisfitSource {
-  readonly report: Declaration
-  readonly table: ReportTable
-  readonly staged: StagedRows
-  readonly loadId: number
-  readonly excludePayload: boolean
-}
+/** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
+export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
+
+/** Returns SQL for an entry of the column `~misfits`, or NULL if the condition is false. `value` is SQL for JSON text. */
+export const misfitSql = (
+  condition: string,
+  { column, type, value }: { readonly column: string; readonly type: DuckType; readonly value: string },
+): string =>
+  `CASE WHEN ${condition} THEN {'column': ${text(column)}, 'value': ${value}, 'reason': ${text(reasonFor(type))}} END`
 
 /** Returns SQL for a row's key in the form of `tidemark.misfits`. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
@@ -20,12 +22,14 @@ export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
     reason VARCHAR, seen TIMESTAMPTZ)`
 
-export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<number> {
-  const { report, table, staged, loadId, excludePayload } = source
+type MisfitColumn = { readonly table: string; readonly column: string }
+
+export async function recordMisfits(sql: Sql, load: Merging): Promise<number> {
+  const { report, table, staged, loadId, rules } = load
   const isAudit = report.perRecord !== undefined
   if (staged.mayMisfit) await sql.run(isAudit ? entryMisfitsSql(table, loadId) : rowMisfitsSql(table))
   const found = await countOf(sql, 'found_misfits')
-  const stored = await sql.kept<{ table: string; column: string }>(
+  const stored = await sql.kept<MisfitColumn>(
     'SELECT DISTINCT "table", "column" FROM tidemark.misfits WHERE report = $1',
     [report.name],
   )
@@ -34,10 +38,10 @@ export async function recordMisfits(sql: Sql, source: MisfitSource): Promise<num
     CREATE OR REPLACE TEMP TABLE old_misfits AS
     SELECT rowid AS tid, *, array_to_string(split(key, ':')[1:${table.key.length}], ':') AS parent
     FROM tidemark.misfits WHERE report = ${text(report.name)}`)
-  if (stored.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(source, stored))
+  if (stored.length > 0) await sql.run(isAudit ? deleteOldEntryMisfitsSql(table) : deleteOldMisfitsSql(load, stored))
   await sql.run(`
     INSERT INTO tidemark.misfits
-    SELECT ${text(report.name)}, f."table", f."column", f.key, ${excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
+    SELECT ${text(report.name)}, f."table", f."column", f.key, ${rules.excludePayload ? 'NULL' : 'any_value(f.value)'}, any_value(f.reason),
       least(min(o.first_seen), min(f.seen)), max(f.seen), ${loadId}
     FROM found_misfits f
     LEFT JOIN old_misfits o ON o."table" = f."table" AND o."column" = f."column" AND o.key = f.key
@@ -64,13 +68,11 @@ function entryMisfitsSql(table: ReportTable, loadId: number): string {
 }
 
 /** For a written row, deletes the misfits of its fields. For a row that is not written, only updates `last_seen`. */
-function deleteOldMisfitsSql(
-  { report, table, staged }: MisfitSource,
-  stored: readonly { readonly table: string; readonly column: string }[],
-): string {
+function deleteOldMisfitsSql(load: Merging, stored: readonly MisfitColumn[]): string {
+  const { table } = load
   const carried = stored.map((each) => {
-    const condition = carriesSql({ report, table, staged }, each).replaceAll('r."$"', 's."~shape"')
-    return `WHEN o."table" = ${text(each.table)} AND o."column" = ${text(each.column)} THEN ${condition}`
+    const isColumn = `o."table" = ${text(each.table)} AND o."column" = ${text(each.column)}`
+    return `WHEN ${isColumn} THEN ${carriesSql(load, each)}`
   })
   const written = 's.rowid IN (SELECT sid FROM win)'
   return `
@@ -83,10 +85,7 @@ function deleteOldMisfitsSql(
     WHERE m.rowid = u.tid`
 }
 
-function carriesSql(
-  { report, table, staged }: Pick<MisfitSource, 'report' | 'table' | 'staged'>,
-  stored: { readonly table: string; readonly column: string },
-): string {
+function carriesSql({ report, table, staged }: Merging, stored: MisfitColumn): string {
   const child = table.children.find((each) => each.name === stored.table)
   if (child !== undefined) return staged.carries(child.field)
   if (stored.column === 'is_deleted' && report.deletedFlag !== undefined) return staged.carries(report.deletedFlag)

@@ -7,9 +7,8 @@ import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/bo
 import type { Fences } from '../books/fences.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
-import type { AuditLoad, ChangesLoad, LoadInput, LoadResult } from './loadInput.ts'
+import { type AuditLoad, type ChangesLoad, type LoadInput, type LoadResult, NO_COUNTS } from './loadInput.ts'
 import { loadRow } from './recordLoad.ts'
-import { NO_COUNTS } from './writeRows.ts'
 
 /** `begun`: runs that have not committed anything yet. */
 type QuietParts = { readonly database: Database; readonly fences: Fences; readonly begun: Map<string, RunRecord> }

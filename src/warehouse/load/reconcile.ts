@@ -7,19 +7,14 @@ import { nextLoadId } from '../books/books.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { keySql } from './rejectedRows.ts'
 import { recordReplaced, historyOf } from '../tables/versions.ts'
-import type { StagedRows } from './stage.ts'
+import type { MergeCounts, ReconcileProgress } from './loadInput.ts'
+import type { Writing } from './loading.ts'
 
 /** Maximum share of a table's rows that one reconcile can mark as deleted without an operator's permission. */
 export const DELETED_SHARE_MAX = 0.1
 /** A reconcile needs no permission to mark up to this number of rows, if at least half of all rows stay unmarked. */
 const DELETED_ROWS_SURE = 10
 const KEPT_SHARE_SURE = 0.5
-
-export interface ReconcileProgress {
-  readonly reconcileId: string
-  /** The creation or modification time up to which rows were requested. Undefined before the first request. */
-  readonly reached: Instant | undefined
-}
 
 /** The settings that limit which rows a reconcile requests. Stored rows outside these limits are not compared. */
 export interface ReconcileQuestion {
@@ -32,14 +27,26 @@ export interface OpenReconcile extends ReconcileProgress {
   readonly startedAt: Instant
 }
 
-export interface ReconcilePlace {
+/** A report, or the part of a report with this currency (`scope`). */
+export interface CountPlace {
   readonly report: Declaration
   readonly scope: string
+}
+
+export interface ReconcilePlace extends CountPlace {
   readonly asked: ReconcileQuestion
 }
 
-export const placeSql = ({ report, scope }: Pick<ReconcilePlace, 'report' | 'scope'>): string =>
+export const placeSql = ({ report, scope }: CountPlace): string =>
   `report = ${text(report.name)} AND scope = ${text(scope)}`
+
+/** Returns the FROM clause of the stored rows `t`, with the condition that limits them to a currency. */
+export const rowsSql = ({ report, scope }: CountPlace): string =>
+  `main.${name(report.name)} t WHERE ${scope === '' ? 'true' : `t.target_currency = ${text(scope)}`}`
+
+export const heldSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT t.is_deleted`
+
+export const storedKeySql = ({ report }: Pick<CountPlace, 'report'>): string => `t.${name(keyColumn(report))}::VARCHAR`
 
 const askedText = ({ start, filters }: ReconcileQuestion): string =>
   JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
@@ -68,19 +75,13 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
   )
 }
 
-interface ReconcileStep {
-  readonly report: Declaration
-  readonly staged: StagedRows | undefined
-  readonly progress: ReconcileProgress
-  readonly merged: { readonly inserted: number; readonly updated: number }
-}
-
 /** Stores the returned keys, the number of corrected rows, and `reached`. Call this in the load's transaction. */
 export async function recordReconcileStep(
   sql: Sql,
-  { report, staged, progress, merged }: ReconcileStep,
+  { report, staged }: Writing,
+  { reconcileId, reached, inserted, updated }: ReconcileProgress & Pick<MergeCounts, 'inserted' | 'updated'>,
 ): Promise<void> {
-  const id = text(progress.reconcileId)
+  const id = text(reconcileId)
   if (staged !== undefined) {
     // The service has returned the rejected rows too, so they are not absent.
     const refused = `UNION ALL SELECT ${id}, key FROM (SELECT row, ${keySql(report)} AS key FROM refused) WHERE key IS NOT NULL`
@@ -89,21 +90,17 @@ export async function recordReconcileStep(
       SELECT ${id}, ${name(keyColumn(report))}::VARCHAR FROM staged
       ${staged.rejected === 0 ? '' : refused}`)
   }
-  const { inserted, updated } = merged
-  if (progress.reached === undefined && inserted + updated === 0) return
-  const reached = progress.reached === undefined ? 'reached' : time(progress.reached)
+  if (reached === undefined && inserted + updated === 0) return
   await sql.run(`
-    UPDATE tidemark.reconciles SET missed = missed + ${inserted}, differed = differed + ${updated}, reached = ${reached}
+    UPDATE tidemark.reconciles SET missed = missed + ${inserted}, differed = differed + ${updated},
+      reached = ${reached === undefined ? 'reached' : time(reached)}
     WHERE reconcile_id = ${id}`)
 }
 
-export interface ReconcileEnd extends ReconcilePlace {
+export interface ReconcileEnd extends ReconcilePlace, Deleting {
   readonly reconcileId: string
-  readonly runId: string
-  readonly startedAt: Instant
   /** Keys of rows that the reconcile did not find, but that the service returned for another range of times. */
   readonly keysElsewhere?: readonly string[]
-  readonly now: Instant
   readonly allowMassDelete: boolean
 }
 
@@ -129,43 +126,56 @@ export async function absentKeys(sql: Sql, report: string, scope: string): Promi
 
 /** If two reconciles did not find a row, marks the row as deleted. Throws MASS_DELETE_STOPPED for too many rows. */
 export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<ReconcileResult> {
-  const { report, scope } = ending
-  const target = `main.${name(report.name)}`
-  const inScope = scope === '' ? '' : ` AND t.target_currency = ${text(scope)}`
-  const key = `t.${name(keyColumn(report))}::VARCHAR`
+  const { report, scope, reconcileId } = ending
+  const key = storedKeySql(ending)
   const place = placeSql(ending)
-  // A row is absent if it was requested but not returned, and if no run has read it since the reconcile began.
-  await sql.run(`
-    CREATE OR REPLACE TEMP TABLE absent AS
-    SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
-      WHERE ${place} AND coalesce(again_from <= ${time(ending.startedAt)}, true)) AS again
-    FROM ${target} t
-    WHERE NOT t.is_deleted${inScope} AND t._observed_at < ${time(ending.startedAt)} AND ${await isRequestedSql(sql, ending)}
-      AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)})
-      AND ${key} NOT IN (SELECT unnest([${(ending.keysElsewhere ?? []).map(text).join(', ')}]::VARCHAR[]))`)
-  const [counts] = await sql.rows<{ absent: number; again: number; live: number }>(`
-    SELECT (SELECT count(*) FROM absent) AS absent, (SELECT count(*) FROM absent WHERE again) AS again,
-      (SELECT count(*) FROM ${target} t WHERE NOT t.is_deleted${inScope}) AS live`)
-  const deleted = counts?.again ?? 0
-  if (!ending.allowMassDelete) checkBrake(report.name, deleted, counts?.live ?? 0)
-  const loadId = await nextLoadId(sql)
-  if (deleted > 0) await markAbsent(sql, { report, loadId, startedAt: ending.startedAt })
-  const rows = await reconciledRows(sql, ending.reconcileId)
-  const absent = (counts?.absent ?? 0) - deleted
+  const isAbsent = `${await isRequestedSql(sql, ending)}
+    AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(reconcileId)})
+    AND ${key} NOT IN (SELECT unnest([${(ending.keysElsewhere ?? []).map(text).join(', ')}]::VARCHAR[]))`
+  const { absent, deleted, held } = await findAbsent(sql, ending, isAbsent)
+  if (!ending.allowMassDelete) checkBrake(report.name, deleted, held)
+  const rows = await reconciledRows(sql, reconcileId)
   await sql.run(`
     DELETE FROM tidemark.countings WHERE ${place} AND failures = 0 AND stopped IS NOT NULL;
     DELETE FROM tidemark.absences WHERE ${place};
     INSERT INTO tidemark.absences (report, scope, key, reconcile_id)
-    SELECT ${text(report.name)}, ${text(scope)}, key, ${text(ending.reconcileId)} FROM absent WHERE NOT again;
-    DELETE FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(ending.reconcileId)};
+    SELECT ${text(report.name)}, ${text(scope)}, key, ${text(reconcileId)} FROM absent WHERE NOT again;
+    DELETE FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(reconcileId)};
     UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
-    WHERE reconcile_id = ${text(ending.reconcileId)}`)
-  await recordDeletions(sql, { ...ending, loadId, deleted })
+    WHERE reconcile_id = ${text(reconcileId)}`)
+  await markAbsent(sql, ending, deleted)
   const [found = { missed: 0, differed: 0 }] = await sql.rows<Pick<ReconcileResult, 'missed' | 'differed'>>(
     'SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = $1',
-    [ending.reconcileId],
+    [reconcileId],
   )
   return { rows, absent, deleted, ...found }
+}
+
+/**
+ * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
+ * since. The column `again` is true if an earlier comparison did not find the row either. `held` counts all stored rows.
+ */
+export async function findAbsent(
+  sql: Sql,
+  place: CountPlace & Pick<Deleting, 'startedAt'>,
+  isAbsent: string,
+): Promise<{ absent: number; deleted: number; held: number }> {
+  const key = storedKeySql(place)
+  const startedAt = time(place.startedAt)
+  await sql.run(`
+    CREATE OR REPLACE TEMP TABLE absent AS
+    SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
+      WHERE ${placeSql(place)} AND coalesce(again_from <= ${startedAt}, true)) AS again
+    FROM ${heldSql(place)} AND t._observed_at < ${startedAt} AND ${isAbsent}`)
+  const [counts = { absent: 0, deleted: 0, held: 0 }] = await sql.rows<{
+    absent: number
+    deleted: number
+    held: number
+  }>(`
+    SELECT count(*) FILTER (NOT again) AS absent, count(*) FILTER (again) AS deleted,
+      (SELECT count(*) FROM ${heldSql(place)}) AS held
+    FROM absent`)
+  return counts
 }
 
 /** If requests have filters, returns `false`, because a row that a filter excludes looks like a deleted row. */
@@ -180,11 +190,20 @@ async function isRequestedSql(sql: Sql, { report, asked }: ReconcileEnd): Promis
   return `coalesce(greatest(${columns.map((column) => `t.${name(column.name)}`).join(', ')}) >= ${time(asked.start)}, false)`
 }
 
-/** Marks rows as deleted: all rows of the temporary table `absent` whose column `again` is true. */
-export async function markAbsent(
-  sql: Sql,
-  { report, loadId, startedAt }: { report: Declaration; loadId: number; startedAt: Instant },
-): Promise<void> {
+export interface Deleting {
+  readonly report: Declaration
+  readonly runId: string
+  /** The service's time at which the run began to read the rows. Example: the start of a reconcile. */
+  readonly startedAt: Instant
+  readonly now: Instant
+}
+
+/** Marks `deleted` rows as deleted, and records this as a load: rows of the table `absent` whose `again` is true. */
+export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
+  const { report, startedAt } = deleting
+  const loadId = await nextLoadId(sql)
+  await recordDeletions(sql, deleting, { loadId, deleted })
+  if (deleted === 0) return
   const target = `main.${name(report.name)}`
   await recordReplaced(sql, await historyOf(sql, report.name), {
     table: report.name,
@@ -202,13 +221,12 @@ export async function markAbsent(
     DROP TABLE gone_rows`)
 }
 
-export interface Deletions extends Pick<ReconcileEnd, 'report' | 'runId' | 'startedAt' | 'now'> {
-  readonly loadId: number
-  readonly deleted: number
-}
-
 /** Records a load that has deleted rows, or marked rows as deleted, and has stored no row. */
-export const recordDeletions = (sql: Sql, { report, runId, startedAt, now, loadId, deleted }: Deletions) =>
+export const recordDeletions = (
+  sql: Sql,
+  { report, runId, startedAt, now }: Deleting,
+  { loadId, deleted }: { readonly loadId: number; readonly deleted: number },
+) =>
   sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
     0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
 

@@ -6,8 +6,7 @@ import { recordRun, type RunRecord } from '../books/books.ts'
 import { countOf, type Sql, text, time } from '../database/sql.ts'
 import type { LoadSize } from '../database/loadResources.ts'
 import type { LoadInput, LoadResult } from './loadInput.ts'
-import { onStagedTable } from './merge.ts'
-import type { StagedRows } from './stage.ts'
+import type { Writing } from './loading.ts'
 
 export const stagedBytes = (segment: Segment | undefined): number =>
   segment === undefined ? 0 : segment.collections.reduce((sum, { bytes }) => sum + bytes, segment.bytes)
@@ -19,22 +18,11 @@ export const sizeOf = (segment: Segment | undefined): LoadSize => ({
 
 export type LoadFigures = Omit<LoadResult, 'changes'>
 
-function lateRows(input: LoadInput, { late }: LoadFigures): number | null {
-  const isCounted = input.kind === 'changes' && input.previousRead !== undefined && input.report.newerBy.length > 0
-  return isCounted ? (late?.late ?? 0) : input.kind === 'reread' ? (late?.late ?? null) : null
-}
-
-interface LoadRecording {
-  readonly input: LoadInput
-  readonly begun: RunRecord | undefined
-  readonly staged: StagedRows | undefined
-}
-
-async function unflaggedRows(sql: Sql, { input, staged }: LoadRecording): Promise<number | null> {
-  const { deletedFlag: flag } = input.report
+async function unflaggedRows(sql: Sql, { input, report, staged }: Writing): Promise<number | null> {
+  const { deletedFlag: flag } = report
   if (flag === undefined || input.segment === undefined) return null
   const flagged = staged?.carries(flag) ?? 'true'
-  return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${onStagedTable(flagged)})`)
+  return flagged === 'true' ? 0 : countOf(sql, `staged s WHERE NOT (${flagged})`)
 }
 
 /** Returns the row of a load in `tidemark.loads`, as SQL. */
@@ -42,16 +30,19 @@ export function loadRow(input: LoadInput, figures: LoadFigures, unflagged: numbe
   const { loadId, rows, inserted, updated, unchanged, deleted, childrenWritten, rejected, misfits, late } = figures
   const asked = input.segment?.pages.map((page) => page.askedAt) ?? []
   const counts = [rows, inserted, updated, unchanged, deleted, childrenWritten, rejected, stagedBytes(input.segment)]
-  return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows(input, figures)}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
+  const isLateCounted = input.previousRead !== undefined && input.report.newerBy.length > 0
+  const lateRows = late?.late ?? (isLateCounted ? 0 : null)
+  return `(${loadId}, ${text(input.runId)}, ${text(input.report.name)}, ${time(input.now)}, ${counts.join(', ')}, ${lateRows}, to_milliseconds(${late?.latenessMs ?? null}), ${asked.length === 0 ? null : time(earliest(...asked))}, ${unflagged}, ${misfits})`
 }
 
-export async function recordLoad(sql: Sql, recording: LoadRecording, figures: LoadFigures): Promise<void> {
-  const { input, begun } = recording
-  await sql.run(`INSERT INTO tidemark.loads VALUES ${loadRow(input, figures, await unflaggedRows(sql, recording))}`)
-  const run = input.kind === 'retry' ? undefined : input.run
-  if (run === undefined) {
-    if (begun !== undefined) await recordRun(sql, begun)
-    return
-  }
-  await recordRun(sql, addLoadCounts(run, figures))
+/** `begun` is the run's record from its start, if the run has not committed anything yet. */
+export async function recordLoad(
+  sql: Sql,
+  load: Writing,
+  { begun, ...figures }: LoadFigures & { readonly begun: RunRecord | undefined },
+): Promise<void> {
+  const { input } = load
+  await sql.run(`INSERT INTO tidemark.loads VALUES ${loadRow(input, figures, await unflaggedRows(sql, load))}`)
+  const run = input.run === undefined ? begun : addLoadCounts(input.run, figures)
+  if (run !== undefined) await recordRun(sql, run)
 }

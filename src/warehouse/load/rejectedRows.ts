@@ -1,13 +1,12 @@
 /** Stores rows that a load has rejected, with the reason, until the service returns a correct version. */
 import type { Declaration } from '../../../schema/report.ts'
 import { tableOf } from '../../../schema/tables.ts'
-import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { WITHHELD } from '../../plan/privacy.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
-import { onStagedTable } from './merge.ts'
-import type { StagedRows } from './stage.ts'
+import type { RejectedBatch } from './loadInput.ts'
+import type { Merging, Writing } from './loading.ts'
 
 export interface RejectedRow {
   readonly scope: string
@@ -21,13 +20,6 @@ export interface RejectedRow {
 /** The reason of a row that was deleted at the service begins with these words. A retry must not restore such a row. */
 const GONE_REASON = 'deleted at the service; '
 
-export interface RejectedBatch {
-  readonly loadIds: readonly number[]
-  readonly rows: number
-  /** The error to throw if the number of these rejected rows has changed before they are loaded again. */
-  readonly moved: SyncError
-}
-
 export interface RejectedRowsRequest {
   readonly report: string
   readonly loadIds: readonly number[]
@@ -35,18 +27,20 @@ export interface RejectedRowsRequest {
   readonly limit: number
 }
 
-export interface Rejection {
-  readonly report: Declaration
-  readonly excludePayload: boolean
-  /** True if the run has searched for deleted rows. The temporary table `gone_keys` then contains their keys. */
-  readonly knowsGone: boolean
+/** Stores and deletes rejected rows: those of the load, and those that the load corrects or loads again. */
+export async function updateRejectedRows(sql: Sql, load: Writing): Promise<void> {
+  const { input, report, staged } = load
+  if (input.kind === 'retry') await deleteRejectedBatch(sql, report.name, input.batch)
+  if (staged === undefined) return
+  if (staged.rejected > 0) await recordRejected(sql, load)
+  await deleteCorrectedRows(sql, { ...load, staged })
 }
 
 /** Stores the load's rejected rows with their reasons. If an equal row is already stored, only its time is updated. */
-export async function recordRejected(sql: Sql, rejection: Rejection, loadId: number): Promise<void> {
-  const { report, excludePayload, knowsGone } = rejection
+async function recordRejected(sql: Sql, { input, report, rules: { excludePayload }, loadId }: Writing): Promise<void> {
   const row = excludePayload ? WITHHELD_ROW : 'row'
   const reason = excludePayload ? REASON_ALONE : 'reason'
+  const knowsGone = input.gone !== undefined
   const key = keyField(report)
   const isGone =
     knowsGone && key !== undefined
@@ -117,33 +111,20 @@ const reportsWithRejected = (sql: Sql): Promise<{ report: string; listed: number
   )
 
 /** Deletes a rejected row if the load stores a later version. A summary version does not replace a full row. */
-export async function deleteCorrectedRows(
-  sql: Sql,
-  { report, staged }: { report: Declaration; staged: Pick<StagedRows, 'carries'> },
-): Promise<void> {
+async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promise<void> {
   const key = keyField(report)
   if (key === undefined || !(await reportsWithRejected(sql)).some((each) => each.report === report.name)) return
+  const summary = [...new Set(Object.values(report.fields).flatMap(({ also = [] }) => also))]
+  const carriesSummary = summary.map((field) => staged.carries(field))
+  const hasSummary = summary.map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
   await sql.run(`
     DELETE FROM tidemark.rejected_rows WHERE rowid IN (
       SELECT r.rowid FROM tidemark.rejected_rows r
       JOIN (SELECT ${name(key.column)}::VARCHAR AS key, ${scopeSql(report)} AS scope, "~observed_at" AS observed_at,
-              ${isSummarySql(report, staged)} AS is_summary
+              ${carriesSummary.length === 0 ? 'false' : `(${carriesSummary.join(' OR ')})`} AS is_summary
             FROM staged s) s ON s.key = r.key AND s.scope = r.scope
       WHERE r.report = ${text(report.name)} AND r.observed_at < s.observed_at
-        AND (NOT s.is_summary OR ${
-          summaryFields(report)
-            .map((field) => `json_exists(r.row, ${text(`/${field}`)})`)
-            .join(' OR ') || 'true'
-        }))`)
-}
-
-const summaryFields = (report: Declaration): string[] => [
-  ...new Set(Object.values(report.fields).flatMap(({ also }) => also ?? [])),
-]
-
-function isSummarySql(report: Declaration, staged: Pick<StagedRows, 'carries'>): string {
-  const carried = summaryFields(report).map((field) => onStagedTable(staged.carries(field)))
-  return carried.length === 0 ? 'false' : `(${carried.join(' OR ')})`
+        AND (NOT s.is_summary OR ${hasSummary.join(' OR ') || 'true'}))`)
 }
 
 /** Returns the loads that rejected rows of the report, oldest first. `rows` counts the rows that can be loaded again. */
@@ -176,11 +157,7 @@ export async function rejectedRows(
   )
 }
 
-export async function deleteRejectedBatch(
-  sql: Sql,
-  report: string,
-  { loadIds, rows, moved }: RejectedBatch,
-): Promise<void> {
+async function deleteRejectedBatch(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {
   const which = `report = ${text(report)} AND ${IS_LOADABLE} AND load_id IN (${loadIds.join(', ')})`
   if ((await countOf(sql, `tidemark.rejected_rows WHERE ${which}`)) !== rows) throw moved
   await sql.run(`DELETE FROM tidemark.rejected_rows WHERE ${which}`)

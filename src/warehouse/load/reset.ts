@@ -5,7 +5,7 @@ import { nextLoadId } from '../books/books.ts'
 import { feedTablesOf } from '../books/changeFeed.ts'
 import { countOf, name, type Sql, text } from '../database/sql.ts'
 import { closeOpenVersions, recordReplaced, tablesOf } from '../tables/versions.ts'
-import { type Deletions, keyColumn, markAbsent, recordDeletions } from './reconcile.ts'
+import { type Deleting, heldSql, markAbsent, recordDeletions, storedKeySql } from './reconcile.ts'
 
 /** The name of a reset in the columns of the books that name a run. */
 export const RESET = 'tidemark reset'
@@ -57,11 +57,12 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL);
     DELETE FROM tidemark.reconciles ${ofReport} AND ended_at IS NULL`)
-  await recordDeletions(sql, { report, runId: RESET, startedAt: serviceNow, now, loadId, deleted: empty ? rows : 0 })
+  const deleting = { report, runId: RESET, startedAt: serviceNow, now }
+  await recordDeletions(sql, deleting, { loadId, deleted: empty ? rows : 0 })
   return rows
 }
 
-export interface ResetEnd extends Omit<Deletions, 'loadId' | 'deleted'> {
+export interface ResetEnd extends Deleting {
   readonly scope: string
   /** The configured currencies. No run reads rows of other currencies, so those rows are marked too. */
   readonly currencies: readonly string[]
@@ -76,13 +77,10 @@ export async function endReset(sql: Sql, end: ResetEnd): Promise<number> {
   await sql.run(`
     UPDATE tidemark.coverage SET refill_until = NULL, because = NULL WHERE report = ${text(report.name)} AND scope = ${text(scope)};
     CREATE OR REPLACE TEMP TABLE absent AS
-    SELECT t.rowid AS tid, true AS again FROM main.${name(report.name)} t
-    WHERE NOT t.is_deleted AND t._row_hash IS NULL AND ${inScope} AND t.${name(keyColumn(report))}::VARCHAR NOT IN (
-      SELECT key FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND key IS NOT NULL)`)
+    SELECT t.rowid AS tid, true AS again FROM ${heldSql({ report, scope: '' })} AND t._row_hash IS NULL AND ${inScope}
+      AND ${storedKeySql(end)} NOT IN (
+        SELECT key FROM tidemark.rejected_rows WHERE report = ${text(report.name)} AND key IS NOT NULL)`)
   const deleted = await countOf(sql, 'absent')
-  if (deleted === 0) return 0
-  const loadId = await nextLoadId(sql)
-  await markAbsent(sql, { ...end, loadId })
-  await recordDeletions(sql, { ...end, loadId, deleted })
+  if (deleted > 0) await markAbsent(sql, end, deleted)
   return deleted
 }

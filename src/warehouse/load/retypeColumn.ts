@@ -19,7 +19,7 @@ import {
   misfits,
   unmarkedJson,
 } from './casts.ts'
-import { reasonFor } from './fieldSql.ts'
+import { reasonFor } from './misfits.ts'
 
 export interface RetypeRequest {
   readonly column: string

@@ -1,9 +1,9 @@
-/** Builds SQL that decides which of two versions of a row is newer (product contract §4). */
+/** Decides which of two versions of a row is newer (product contract §4), and which rows of a load are merged first. */
 import type { Declaration } from '../../../schema/report.ts'
-import type { ReportTable } from '../../../schema/tables.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { names } from '../database/sql.ts'
+import { countOf, name, names, type Sql } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
+import type { EarlierRows, Reading, StagedColumn, StagedRows } from './loading.ts'
 
 export interface RowNames {
   readonly alias: string
@@ -40,11 +40,7 @@ export function isNewerSql(
   return `CASE WHEN ${isWrong} THEN ${one.observedAt} ${newer} ${other.observedAt} ELSE ${versions} END`
 }
 
-export function newestOfKeySql(
-  report: Declaration,
-  table: Pick<ReportTable, 'key'>,
-  { columns, from, settleMs }: Pick<RowSide, 'columns'> & { readonly from: string; readonly settleMs: number },
-): string {
+function newestOfKeySql({ report, table, rules: { settleMs } }: Reading, columns: string[], from: string): string {
   const row = { alias: 'staged', observedAt: '"~observed_at"' }
   const key = names(table.key)
   // DuckDB prefers a column to an alias of the same name. No field begins with ~, so the aliases begin with ~.
@@ -67,3 +63,65 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 }
 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
+
+/** Keeps one row per key in `staged`. Returns the tables of earlier rows to merge before `staged`, oldest first. */
+export async function splitDuplicates(
+  sql: Sql,
+  load: Reading,
+  staged: readonly StagedColumn[],
+): Promise<EarlierRows[]> {
+  const { shapes } = load.segment.catalog
+  const columns = staged.map((column) => column.name)
+  const earlier: string[] = []
+  // This loop ends, because each new table has fewer rows of each key than the table from which it is filled.
+  for (let from = 'staged'; ; from = earlier[0] as string) {
+    await sql.run(`
+      CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)
+    const isNewest = 'rowid IN (SELECT tid FROM newest)'
+    const same = load.table.key.map((column) => `o.${name(column)} = n.${name(column)}`).join(' AND ')
+    const pairs = `${from} o JOIN ${from} n ON ${same} WHERE n.${isNewest} AND NOT o.${isNewest}`
+    const met = await shapesWithMoreFields(sql, shapes, pairs)
+    if (met.length > 0) {
+      earlier.unshift(`earlier_${earlier.length + 1}`)
+      await sql.run(`
+        CREATE OR REPLACE TEMP TABLE ${earlier[0]} AS
+        SELECT o.* FROM ${pairs} AND (o."~shape", n."~shape") IN (${met.join(', ')})`)
+    }
+    await sql.run(`DELETE FROM ${from} WHERE NOT ${isNewest}`)
+    if (met.length === 0) break
+  }
+  await sql.run('DROP TABLE newest')
+  return Promise.all(earlier.map(async (each) => ({ table: each, rows: await countOf(sql, each) })))
+}
+
+type Shapes = Reading['segment']['catalog']['shapes']
+
+/** Returns SQL pairs of shape numbers. In `(2, 0)`, an earlier row of shape 2 has a field that shape 0 lacks. */
+async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Promise<string[]> {
+  if (shapes.length === 1) return []
+  const met = await sql.rows<{ older: number; newer: number }>(
+    `SELECT DISTINCT o."~shape" AS older, n."~shape" AS newer FROM ${pairs}`,
+  )
+  const richer = met.filter(({ older, newer }) => {
+    const known = new Set(shapes[newer])
+    return shapes[older]?.some((field) => !known.has(field))
+  })
+  return richer.map(({ older, newer }) => `(${older}, ${newer})`)
+}
+
+const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
+
+/** Runs `merge` for each earlier table, oldest first, and then for `staged`. Each table is named `staged` meanwhile. */
+export async function mergeInOrder<T>(
+  sql: Sql,
+  { earlier, rows }: Pick<StagedRows, 'earlier' | 'rows'>,
+  merge: (rows: number) => Promise<T>,
+): Promise<T[]> {
+  const merged: T[] = []
+  for (const each of earlier) {
+    await sql.run(`${renameSql('staged', 'newest')}; ${renameSql(each.table, 'staged')}`)
+    merged.push(await merge(each.rows))
+    await sql.run(`DROP TABLE temp.main.staged; ${renameSql('newest', 'staged')}`)
+  }
+  return [...merged, await merge(rows)]
+}

@@ -1,75 +1,25 @@
 /** Reads staged lines into the temporary table `staged`, which has typed columns and one row per key. */
 import { createHash } from 'node:crypto'
-import type { Declaration } from '../../../schema/report.ts'
 import type { ReportTable } from '../../../schema/tables.ts'
 import { asSyncError, assert, SyncError } from '../../errors.ts'
-import type { DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
+import { typeFor } from '../../plan/columns.ts'
+import { has, NESTED } from '../../plan/kinds.ts'
 import { ROWS_A_PAGE } from '../../plan/stagedNames.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
 import { countOf, type Sql, name, names, pointer, text, time } from '../database/sql.ts'
-import { FieldSql, type StagedColumn } from './fieldSql.ts'
-import { rejectItems } from './rejectItems.ts'
-import { itemsSql } from './items.ts'
-import { type EarlierRows, splitDuplicates } from './duplicates.ts'
+import { FieldSql, unknownField } from './fieldSql.ts'
+import { CHILD_DELETED_FIELD, itemsSql, itemText } from './items.ts'
+import type { Reading, RowReading, StagedRows } from './loading.ts'
+import { splitDuplicates } from './rowVersion.ts'
 
 /** Minimum of DuckDB's limit for a row's length. DuckDB reserves twice the limit per thread, at least 32 MiB. */
 const OBJECT_BYTES_MIN = 1024 * 1024
 
-export interface StageInput {
-  readonly report: Declaration
-  readonly table: ReportTable
-  readonly segment: Segment
-  /** The segment's own file, or several files if rows are long. */
-  readonly files: readonly string[]
-  readonly discovered: readonly DiscoveredColumn[]
-  readonly numberMark: string
-  readonly rules: LoadRules
-  readonly discoveredOf: (table: string) => readonly DiscoveredColumn[]
-}
-
-/** The report's rules: which columns a load is allowed to add, and which texts it is allowed to store. */
-export interface LoadRules {
-  readonly contract: SchemaContract
-  /** The longest time (ms) after a change during which the service can still return the older state. */
-  readonly settleMs: number
-  readonly excludePayload: boolean
-}
-
-export const NO_RULES: LoadRules = { contract: 'evolve', excludePayload: false, settleMs: 30_000 }
-
-export interface CarriedCollection {
-  readonly field: CatalogField
-  /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
-  readonly column: string
-  readonly items: StagedCollection | undefined
-}
-
-export interface StagedRows {
-  readonly columns: readonly StagedColumn[]
-  readonly collections: readonly CarriedCollection[]
-  readonly rejected: number
-  readonly rows: number
-  /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
-  readonly mayMisfit: boolean
-  /** Tables of earlier rows with the same keys, oldest first. They are merged before `staged`. */
-  readonly earlier: readonly EarlierRows[]
-  /** Returns the SQL condition that a row `r` of the staged file contains this field of the service. */
-  carries(field: string): string
-}
-
-export interface RowReading {
-  readonly columns: readonly StagedColumn[]
-  readonly collections: readonly CarriedCollection[]
-  readonly sql: string
-  readonly mayMisfit: boolean
-  readonly carries: StagedRows['carries']
-}
-
 /** Returns the query of the staged rows. Run it with `rowsInOrder`, so that DuckDB streams the rows. */
-export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading> {
-  const { report, table, segment, files, discovered, numberMark, rules } = parts
-  const reading = new FieldSql({ report, table, discovered, catalog: segment.catalog, numberMark })
+export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { readonly sql: string }> {
+  const { table, segment, files, rules } = load
+  const reading = new FieldSql(load)
   const columns = reading.columns()
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
@@ -86,7 +36,7 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
       ${reading.deletedFlag()} AS "~deleted",
       ${rules.excludePayload ? 'NULL::JSON' : reading.extra()} AS "~extra",
       ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
-      ${reading.rejectReason(rules.contract)} AS "~reason",
+      ${reading.rejectReason()} AS "~reason",
       ${reading.misfits()} AS "~misfits"
     FROM read_json([${files.map(text).join(', ')}], format = 'newline_delimited', columns = ${reading.readerColumns()},
       maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, segment.rowBytesMax + 1024)}) r
@@ -99,29 +49,43 @@ export async function readRows(sql: Sql, parts: StageInput): Promise<RowReading>
 }
 
 /** Fills the temporary table `staged`. If rows are rejected, also fills the temporary table `refused`. */
-export async function stage(sql: Sql, parts: StageInput): Promise<StagedRows> {
-  const { report, table, segment, numberMark, rules } = parts
-  const { columns, collections, mayMisfit, carries, sql: rowsSql } = await readRows(sql, parts)
+export async function stage(sql: Sql, load: Reading): Promise<StagedRows> {
+  const { report, table, segment, rules } = load
+  const { sql: rowsSql, ...reading } = await readRows(sql, load)
   await sql.rowsInOrder(`CREATE OR REPLACE TEMP TABLE staged AS ${rowsSql}`)
-  if (rules.contract === 'reject') await rejectItems(sql, parts)
-  const key = table.key.length === 1 ? names(table.key) : `(${names(table.key)})`
+  if (rules.contract === 'reject') await rejectItems(sql, load)
   const isKeyed = report.perRecord === undefined
-  const keys = isKeyed ? `count(DISTINCT ${key}) FILTER ("~reason" IS NULL)` : 'NULL'
+  const keys = isKeyed ? `count(DISTINCT (${names(table.key)})) FILTER ("~reason" IS NULL)` : 'NULL'
   const [counted] = await sql.rows<{ rows: number; refused: number; keys: number | null }>(
     `SELECT count(*) AS rows, count("~reason") AS refused, ${keys} AS keys FROM staged`,
   )
   assert(counted?.rows === segment.rows, `${counted?.rows} rows were read of ${segment.rows} that were staged`)
-  const refused = counted?.refused ?? 0
-  const rejected =
-    refused + segment.rejected.length === 0 ? 0 : await moveToRefused(sql, { segment, numberMark, refused })
-  const { shapes } = segment.catalog
+  const { refused } = counted
+  const rejected = refused + segment.rejected.length === 0 ? 0 : await moveToRefused(sql, load, refused)
   const stored = segment.rows - refused
   const isUnique = !isKeyed || counted.keys === stored
-  const search = { report, table, columns, shapes, settleMs: rules.settleMs }
-  const earlier = isUnique ? [] : await splitDuplicates(sql, search)
-  const rows = isUnique ? stored : await countOf(sql, 'staged')
-  return { columns, collections, mayMisfit, rejected, rows, earlier, carries }
+  const earlier = isUnique ? [] : await splitDuplicates(sql, load, reading.columns)
+  return { ...reading, rejected, rows: isUnique ? stored : await countOf(sql, 'staged'), earlier }
 }
+
+/** Rejects each row of `staged` that has an item with an unknown field: writes the reason to the column `~reason`. */
+async function rejectItems(sql: Sql, { table, segment, discovered }: Reading): Promise<void> {
+  for (const items of segment.collections) {
+    const child = table.children.find((each) => each.field === items.field)
+    const fields = segment.catalog.field(items.field)?.elements?.fields ?? []
+    const columns = new Set(discovered(child?.name ?? '').map((column) => column.field))
+    const unknown = fields.filter((field) => needsColumn(field) && !columns.has(field.name))
+    if (unknown.length === 0) continue
+    const reasons = unknown.map((field) => `WHEN ${itemText(field, 'i')} IS NOT NULL THEN ${unknownField(field)}`)
+    await sql.run(`
+      UPDATE staged SET "~reason" = ${text(`${items.field}: `)} || b.reason
+      FROM (SELECT i.ordinal, any_value(CASE ${reasons.join(' ')} END) AS reason FROM ${itemsSql(items, fields)} i GROUP BY ALL) b
+      WHERE b.ordinal = staged."~ordinal" AND staged."~reason" IS NULL AND b.reason IS NOT NULL`)
+  }
+}
+
+const needsColumn = (field: CatalogField): boolean =>
+  (field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED)) && typeFor(field.kinds, 'column') !== undefined
 
 function pagesSql(table: ReportTable, segment: Segment): string {
   const asked = table.asked.map((column) => `, ${name(column.name)} ${column.type}`).join('')
@@ -147,10 +111,7 @@ function shapeHash(shapes: readonly (readonly string[])[]): string {
 }
 
 /** Moves rows that can't be stored from `staged` to `refused`, in their original form. Equal rows count once. */
-async function moveToRefused(
-  sql: Sql,
-  { segment, numberMark, refused }: Pick<StageInput, 'segment' | 'numberMark'> & { readonly refused: number },
-): Promise<number> {
+async function moveToRefused(sql: Sql, { segment, numberMark }: Reading, refused: number): Promise<number> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE refused AS
     SELECT "~ordinal" AS ordinal, "~reason" AS reason, NULL::VARCHAR AS row FROM staged WHERE "~reason" IS NOT NULL`)
@@ -170,8 +131,7 @@ async function moveToRefused(
   for (const { pageIndex, reason, text: row } of segment.rejected) {
     await sql.run('INSERT INTO refused VALUES ($1, $2, $3)', [pageIndex * ROWS_A_PAGE, reason, row])
   }
-  const [aside] = await sql.rows<{ rejected: number }>('SELECT count(DISTINCT row) AS rejected FROM refused')
-  return aside?.rejected ?? 0
+  return countOf(sql, '(SELECT DISTINCT row FROM refused)')
 }
 
 function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string {
@@ -189,7 +149,7 @@ function restoreItemsSql(items: StagedCollection, { catalog }: Segment): string 
 
 /** Returns an error handler that throws Tidemark's errors unchanged and all other errors as LOAD_REFUSED. */
 export const throwAsLoadRefused =
-  ({ report, segment }: StageInput) =>
+  ({ report, segment }: Reading) =>
   (error: unknown): never => {
     const known = asSyncError(error)
     if (known.code !== 'UNEXPECTED') throw known

@@ -1,0 +1,77 @@
+/** What the steps of one load share. Each step adds what it knows: the staged rows, then the number of the load. */
+import type { Declaration } from '../../../schema/report.ts'
+import type { ReportTable } from '../../../schema/tables.ts'
+import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
+import type { CatalogField } from '../../staging/catalog.ts'
+import type { Segment, StagedCollection } from '../../staging/spool.ts'
+import type { History } from '../tables/versions.ts'
+import type { LoadInput, LoadRules } from './loadInput.ts'
+
+export interface ColumnPlan {
+  readonly columnChanges: readonly { readonly table: string; readonly changes: readonly ColumnChange[] }[]
+  /** Returns the discovered columns of a table after the changes. */
+  readonly discovered: (table: string) => readonly DiscoveredColumn[]
+  /** The columns of the report's table that rows fill. */
+  readonly tableColumns: readonly string[]
+}
+
+export interface Loading extends ColumnPlan {
+  readonly input: LoadInput
+  readonly report: Declaration
+  readonly table: ReportTable
+  readonly rules: LoadRules
+  readonly numberMark: string
+}
+
+/** A load that reads a segment. */
+export interface Reading extends Loading {
+  readonly segment: Segment
+  /** The segment's own file, or several files if rows are long. */
+  readonly files: readonly string[]
+}
+
+/** A load in its transaction. */
+export interface Writing extends Loading {
+  readonly loadId: number
+  readonly history: History | undefined
+  /** Undefined if the load has no rows, or does not stage them. */
+  readonly staged: StagedRows | undefined
+}
+
+export type Merging = Writing & { readonly staged: StagedRows }
+
+export interface StagedColumn {
+  readonly name: string
+  readonly value: string
+  /** SQL condition that a row `s` of the table `staged` contains the field. */
+  readonly carried: string
+}
+
+export interface CarriedCollection {
+  readonly field: CatalogField
+  /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
+  readonly column: string
+  readonly items: StagedCollection | undefined
+}
+
+export interface RowReading {
+  readonly columns: readonly StagedColumn[]
+  readonly collections: readonly CarriedCollection[]
+  /** True if some values possibly do not fit their columns. The column `~misfits` of `staged` lists these values. */
+  readonly mayMisfit: boolean
+  /** Returns the SQL condition that a row `s` of the table `staged` contains this field of the service. */
+  readonly carries: (field: string) => string
+}
+
+export interface StagedRows extends RowReading {
+  readonly rejected: number
+  readonly rows: number
+  /** Tables of earlier rows with the same keys, oldest first. They are merged before `staged`. */
+  readonly earlier: readonly EarlierRows[]
+}
+
+/** A temporary table like `staged` with at most one row per key. */
+export interface EarlierRows {
+  readonly table: string
+  readonly rows: number
+}
