@@ -28,7 +28,7 @@ const SYSTEM = columnNames(SYSTEM_COLUMNS)
 
 /** Merges the rows of `staged`. The temporary table `win` lists written rows and the stored rows that they replace. */
 export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
-  const { table, staged, tableColumns, loadId } = load
+  const { table, staged, loadId } = load
   const target = `main.${name(table.name)}`
   if (load.input.gone !== undefined) await sql.run(goneKeysSql(table, load.input.gone))
   await sql.run(createWinSql(load, target))
