@@ -2,17 +2,90 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { statfs, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { Registry } from 'prom-client'
-import { type ReportName, reportNames, reportOf, isPerRecord } from '../../schema/index.ts'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { isPerRecord, reportNames } from '../../schema/index.ts'
 import type { ClientEvent } from '../../src/client/reporting.ts'
 import { type Clock, within } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
-import { toMillis } from '../../src/instant.ts'
-import { type Observe, type Facts, measure, type Subject } from '../../src/observe.ts'
+import { type Instant, MICROS_PER_SECOND, toMillis } from '../../src/instant.ts'
+import { measure, type Observe, type Subject } from '../../src/observe.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
-import { createMeters, type Meters } from './metricDefinitions.ts'
 import { MESSAGE_EVENTS } from '../notify/memory.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
+
+const REQUEST_SECONDS_BOUNDS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
+const WORK_SECONDS_BOUNDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600]
+
+type Meters = ReturnType<typeof createMeters>
+
+/** Defines every metric. The values of labels come from fixed lists, so that the number of time series is limited. */
+export function createMeters(registry: Registry) {
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Counter({ name: `tidemark_${name}`, help, labelNames, registers })
+  const seconds =
+    (buckets: number[]) =>
+    <L extends string>(name: string, help: string, labelNames: L[]) =>
+      new Histogram({ name: `tidemark_${name}_duration_seconds`, help, labelNames, buckets, registers })
+  const secondsOfWork = seconds(WORK_SECONDS_BOUNDS)
+  const secondsOfRequests = seconds(REQUEST_SECONDS_BOUNDS)
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Gauge({ name, help, labelNames, registers })
+  const ofReport = (name: string, help: string, read: (figures: BookFigures, nowS: number) => number | undefined) => ({
+    gauge: gauge(`tidemark_report_${name}`, help, ['report']),
+    read,
+  })
+  return {
+    runs: counter('runs_total', 'Runs that ended', ['report', 'kind', 'state']),
+    runSeconds: secondsOfWork('run', 'How long runs took', ['report', 'kind']),
+    rows: counter('rows_total', 'Rows of runs by outcome', ['report', 'kind', 'outcome']),
+    pages: counter('pages_total', 'Pages that runs read', ['report', 'kind']),
+    errors: counter('errors_total', 'Runs that failed, by the code of their error', ['report', 'code']),
+    requests: counter('requests_total', 'Requests to the service by report and status', ['report', 'status']),
+    requestSeconds: secondsOfRequests('request', 'From sending a request to the last byte of its answer', ['report']),
+    answerBytes: counter('answer_bytes_total', 'Bytes of answers, decompressed', ['report']),
+    tokenRequests: counter('token_requests_total', 'Requests for a token by status', ['status']),
+    retries: counter('retries_total', 'Requests sent again after a failure, by its code', ['code']),
+    throttled: counter('throttled_total', 'Answers with status 429', []),
+    loadSeconds: secondsOfWork('load', 'How long loads took, to their commit', ['report']),
+    publishSeconds: secondsOfWork('publish', 'How long it took to check or replace the published copy', []),
+    notices: counter('notices_total', 'Messages to receivers by event and outcome', ['event', 'outcome']),
+    build: gauge('tidemark_build_info', 'Always 1; the version as a label', ['version']),
+    owner: gauge('tidemark_owner', '1 in the process that owns the warehouse, else 0', []),
+    enabled: gauge('tidemark_report_enabled', '1 for reports that are enabled', ['report']),
+    reports: [
+      ofReport('paused', '1 for reports that are paused', ({ isPaused }) => Number(isPaused)),
+      ofReport(
+        'mark_timestamp_seconds',
+        'All rows that the service showed as modified until this time are stored',
+        ({ mark }) => unixSeconds(mark),
+      ),
+      // An audit report's mark moves only when records change, so an old mark does not mean that the report is late.
+      ofReport('lag_seconds', 'How far the mark is behind now', ({ report, mark }, nowS) =>
+        mark === undefined || isPerRecord(report) ? undefined : Math.max(0, nowS - mark / MICROS_PER_SECOND),
+      ),
+      ofReport('last_success_timestamp_seconds', 'When a run last ended well', ({ lastSuccess }) =>
+        unixSeconds(lastSuccess),
+      ),
+      ofReport('rejected_rows', 'Rejected rows that are listed', ({ rejected }) => rejected),
+      ofReport('misfits', 'Values that do not fit their columns', ({ misfits }) => misfits),
+    ],
+    queueJobs: gauge('tidemark_queue_jobs', 'Jobs by queue and state', ['queue', 'state']),
+    fileBytes: gauge('tidemark_file_bytes', 'Size of the warehouse and of the published copy', ['file']),
+    diskFree: gauge('tidemark_disk_free_bytes', 'Free space on the disk of the warehouse', []),
+    loopDelay: gauge('tidemark_event_loop_delay_seconds', 'Delay of the event loop since the last scrape', [
+      'percentile',
+    ]),
+    memory: gauge('process_resident_memory_bytes', 'Memory of the process', []),
+    cpu: new Counter({
+      name: 'process_cpu_seconds_total',
+      help: 'Processor time of the process',
+      labelNames: ['mode'],
+      registers,
+    }),
+    started: gauge('process_start_time_seconds', 'When the process started', []),
+  }
+}
 
 export interface MetricsOptions {
   readonly config: Pick<Config, 'reports' | 'warehouse' | 'published'>
@@ -27,13 +100,12 @@ export type Depths = () => Promise<Readonly<Record<string, Readonly<Record<strin
 const READ_MS_MAX = 3_000
 const LOOP_RESOLUTION_MS = 10
 const NANOS_PER_SECOND = 1e9
-const MICROS_PER_SECOND = 1e6
 
 export class Metrics implements Disposable {
   readonly observe: Observe
-  readonly meters: Meters
   readonly #parts: MetricsOptions
   readonly #registry = new Registry()
+  readonly meters = createMeters(this.#registry)
   readonly #loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   #books: Books | undefined
   #depths: Depths | undefined
@@ -41,17 +113,22 @@ export class Metrics implements Disposable {
 
   constructor(parts: MetricsOptions) {
     this.#parts = parts
-    this.meters = createMeters(this.#registry)
-    beginAtZero(
-      this.meters,
-      reportNames.filter((report) => parts.config.reports[report].enabled),
-    )
-    this.observe = counting(this.meters, parts.clock)
+    const { clock, config, version } = parts
+    const { meters } = this
+    meters.build.set({ version }, 1)
+    meters.started.set(toMillis(clock.now()) / 1_000 - process.uptime())
+    beginAtZero(meters, config)
+    this.observe = (subject, work) =>
+      measure(subject, work, {
+        clock,
+        end: (facts, ms, code) => countWork(meters, { ...subject, facts: { code, ...facts } }, ms / 1_000),
+      })
     this.#loop.enable()
   }
 
   onEvent(event: ClientEvent): void {
-    countEvent(this.meters, event)
+    if (event.kind === 'retry') this.meters.retries.inc({ code: event.code })
+    if (event.kind === 'throttled') this.meters.throttled.inc()
   }
 
   /** Adds the state of the reports to the metrics, until the returned object is disposed. */
@@ -70,9 +147,7 @@ export class Metrics implements Disposable {
   }
 
   async text(): Promise<{ contentType: string; body: string }> {
-    const { build, owner } = this.meters
-    build.set({ version: this.#parts.version }, 1)
-    owner.set(this.#books === undefined ? 0 : 1)
+    this.meters.owner.set(this.#books === undefined ? 0 : 1)
     this.#readProcess()
     await Promise.all([this.#readBooks(), this.#readQueues(), this.#readFiles()])
     return { contentType: this.#registry.contentType, body: await this.#registry.metrics() }
@@ -83,25 +158,17 @@ export class Metrics implements Disposable {
   }
 
   async #readBooks(): Promise<void> {
-    const { enabled, paused, mark, lag, lastSuccess, rejectedRows, misfits } = this.meters
-    const { config, clock } = this.#parts
-    for (const report of reportNames) enabled.set({ report }, config.reports[report].enabled ? 1 : 0)
     const current = this.#books === undefined ? [] : await this.#inTimeLimit(this.#books)
     this.#figures = this.#books === undefined ? [] : (current ?? this.#figures)
-    for (const gauge of [paused, mark, lag, lastSuccess, rejectedRows, misfits]) gauge.reset()
+    const { clock, config } = this.#parts
+    const shown = this.#figures.filter(({ report }) => config.reports[report].enabled)
     const nowS = toMillis(clock.now()) / 1_000
-    for (const figures of this.#figures) {
-      const report: ReportName = figures.report
-      if (!config.reports[report].enabled) continue
-      paused.set({ report }, figures.isPaused ? 1 : 0)
-      rejectedRows.set({ report }, figures.rejected)
-      misfits.set({ report }, figures.misfits)
-      if (figures.lastSuccess !== undefined) lastSuccess.set({ report }, figures.lastSuccess / MICROS_PER_SECOND)
-      if (figures.mark === undefined) continue
-      mark.set({ report }, figures.mark / MICROS_PER_SECOND)
-      // An audit report's mark moves only when records change, so an old mark does not mean that the report is late.
-      if (reportOf(report).perRecord === undefined)
-        lag.set({ report }, Math.max(0, nowS - figures.mark / MICROS_PER_SECOND))
+    for (const { gauge, read } of this.meters.reports) {
+      gauge.reset()
+      for (const figures of shown) {
+        const value = read(figures, nowS)
+        if (value !== undefined) gauge.set({ report: figures.report }, value)
+      }
     }
   }
 
@@ -128,7 +195,7 @@ export class Metrics implements Disposable {
   }
 
   #readProcess(): void {
-    const { loopDelay, memory, cpu, started } = this.meters
+    const { loopDelay, memory, cpu } = this.meters
     const seconds = { 50: this.#loop.percentile(50), 99: this.#loop.percentile(99), 100: this.#loop.max }
     const sampledMs = LOOP_RESOLUTION_MS / 1_000
     for (const [percentile, nanos] of Object.entries(seconds))
@@ -139,7 +206,6 @@ export class Metrics implements Disposable {
     cpu.reset()
     cpu.inc({ mode: 'user' }, user / MICROS_PER_SECOND)
     cpu.inc({ mode: 'system' }, system / MICROS_PER_SECOND)
-    started.set(toMillis(this.#parts.clock.now()) / 1_000 - process.uptime())
   }
 
   #inTimeLimit<T>(read: () => Promise<T>): Promise<T | undefined> {
@@ -147,32 +213,13 @@ export class Metrics implements Disposable {
   }
 }
 
-function counting(meters: Meters, clock: Pick<Clock, 'monotonicMs'>): Observe {
-  return (subject, work) => {
-    const end = (facts: Facts, ms: number, code?: string) =>
-      countWork(meters, { subject, facts, seconds: ms / 1_000, code })
-    return measure(subject, work, { clock, end })
-  }
-}
+const unixSeconds = (instant: Instant | undefined) => instant && instant / MICROS_PER_SECOND
 
-function countEvent({ retries, throttled }: Meters, event: ClientEvent): void {
-  if (event.kind === 'retry') retries.inc({ code: event.code })
-  if (event.kind === 'throttled') throttled.inc()
-}
-
-interface Work {
-  readonly subject: Subject
-  readonly facts: Facts
-  readonly seconds: number
-  readonly code: string | undefined
-}
-
-function countWork(meters: Meters, work: Work): void {
-  const { subject, facts, seconds, code } = work
-  const { what, report = '' } = subject
+function countWork(meters: Meters, work: Subject, seconds: number): void {
+  const { what, report = '', facts = {} } = work
   // A request without a response has no status. The label `status` then contains the error code.
-  const status = String(facts['status'] ?? code ?? '')
-  if (what === 'run') countRun(meters, work)
+  const status = String(facts['status'] ?? facts['code'] ?? '')
+  if (what === 'run') countRun(meters, work, seconds)
   else if (what === 'token') meters.tokenRequests.inc({ status })
   else if (what === 'load') meters.loadSeconds.observe({ report }, seconds)
   else if (what === 'publish') meters.publishSeconds.observe(seconds)
@@ -185,8 +232,8 @@ function countWork(meters: Meters, work: Work): void {
 
 const OUTCOMES = { rows: 'read', inserted: 'inserted', updated: 'updated', deleted: 'deleted', rejected: 'rejected' }
 
-function countRun({ runs, runSeconds, rows, pages, errors }: Meters, { subject, facts, seconds }: Work): void {
-  const { report = '' } = subject
+function countRun({ runs, runSeconds, rows, pages, errors }: Meters, work: Subject, seconds: number): void {
+  const { report = '', facts = {} } = work
   const kind = String(facts['kind'])
   const state = String(facts['state'])
   runs.inc({ report, kind, state })
@@ -200,8 +247,11 @@ const TOKEN_FAILURES = ['400', '401', '403', '422', '429', '500', '502', '503', 
 const NO_ANSWER = ['SERVICE_UNREACHABLE', 'SERVICE_TIMEOUT']
 
 /** Creates all counters with 0. Without the 0, Prometheus would not count the first increase of a counter. */
-function beginAtZero({ runs, errors, requests, tokenRequests, notices }: Meters, reports: readonly ReportName[]): void {
-  for (const report of reports) {
+function beginAtZero(meters: Meters, { reports }: MetricsOptions['config']): void {
+  const { enabled, runs, errors, requests, tokenRequests, notices } = meters
+  for (const report of reportNames) {
+    enabled.set({ report }, Number(reports[report].enabled))
+    if (!reports[report].enabled) continue
     for (const kind of RUN_KINDS) for (const state of ['done', 'failed']) runs.inc({ report, kind, state }, 0)
     if (!isPerRecord(report)) errors.inc({ report, code: 'MASS_DELETE_STOPPED' }, 0)
     for (const status of ['200', '500', ...NO_ANSWER]) requests.inc({ report, status }, 0)

@@ -6,8 +6,7 @@ import path from 'node:path'
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { createMeters } from '../../jobs/metrics/metricDefinitions.ts'
-import { Metrics } from '../../jobs/metrics/metrics.ts'
+import { createMeters, Metrics } from '../../jobs/metrics/metrics.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { errorCodes } from '../../src/errors.ts'
@@ -26,9 +25,9 @@ interface Exported {
 
 async function exported(): Promise<ReadonlyMap<string, Exported>> {
   const registry = new Registry()
-  const made = createMeters(registry)
+  createMeters(registry)
   const labels = new Map(
-    Object.values(made).map((each) => {
+    registry.getMetricsAsArray().map((each) => {
       const { name, labelNames } = each as unknown as { name: string; labelNames: string[] }
       return [name, labelNames]
     }),
