@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Job, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
+import { repeat } from '../../src/clock.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
 import type { Pull, PullAsk, PullContext, PulledWindow } from '../../src/sync/backfill/handover.ts'
 import { pullHere, pullWindow, readPulled } from '../../src/sync/backfill/handover.ts'
@@ -14,7 +15,8 @@ import type { Requests } from '../queue/requests.ts'
 const WINDOWS_AT_ONCE = 2
 
 /** Makes this process a puller, which takes jobs of backfill windows from the queue. */
-export function consumeWindows(consumers: JobConsumers, { requests, ...context }: PullerContext): void {
+export function consumeWindows(consumers: JobConsumers, puller: PullerContext): void {
+  const { requests: _, ...context } = puller
   const lastBackfillEpochs = new Map<ReportName, number>()
   consumers.consume('windows', {
     schema: WindowJob,
@@ -26,7 +28,7 @@ export function consumeWindows(consumers: JobConsumers, { requests, ...context }
       // A new backfill begins only if its report is not paused. The client then forgets an earlier 403 of the report.
       if (lastBackfillEpochs.get(report) !== fence.epoch) context.client.forgetRefusal(report)
       lastBackfillEpochs.set(report, fence.epoch)
-      using _checking = abortWhenUnwanted(task, { requests, clock: context.clock })
+      using _checking = abortWhenUnwanted(task, puller)
       const { directory } = await pullWindow({ ...context, signal, onProgress: () => undefined }, ask)
       return { directory }
     },
@@ -40,24 +42,11 @@ const UNWANTED_CHECK_MS = 1_000
 const POLLS_PER_PULLER_COUNT = 25
 
 /** Cancels a job when the backfill no longer needs its window. Only the process that runs a job can cancel the job. */
-function abortWhenUnwanted(
-  { id, cancel }: Pick<Task<WindowJob>, 'id' | 'cancel'>,
-  { requests, clock }: Pick<PullerContext, 'requests' | 'clock'>,
-): Disposable {
-  const checking = new AbortController()
-  const check = async () => {
-    for (;;) {
-      await clock.sleep(UNWANTED_CHECK_MS, checking.signal)
-      // If the store is unreachable, the job continues, and the next check reads the store again.
-      const job = await requests
-        .queue<WindowJob>('windows')
-        .getJob(id)
-        .catch(() => undefined)
-      if (job?.data.isUnwanted === true) return cancel(CANCELLED_ON_REQUEST)
-    }
-  }
-  check().catch(() => undefined)
-  return { [Symbol.dispose]: () => checking.abort() }
+function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }: PullerContext): Disposable {
+  return repeat(UNWANTED_CHECK_MS, clock, async () => {
+    const job = await requests.queue<WindowJob>('windows').getJob(id)
+    if (job?.data.isUnwanted === true) cancel(CANCELLED_ON_REQUEST)
+  })
 }
 
 export interface QueuedPull {

@@ -1,6 +1,8 @@
 /** Adds a notice when a condition begins and when it ends, and requests the jobs that deliver messages. */
 import { MINUTE_MS, SECOND_MS, toMillis } from '../../src/instant.ts'
+import { within } from '../../src/clock.ts'
 import type { Config } from '../../src/config/config.ts'
+import { onAbort } from '../../src/signals.ts'
 import type { BookFigures } from '../../src/warehouse/books/bookFigures.ts'
 import type { RunEvent, Runs } from '../runs/runs.ts'
 import { conditionsOf, isBrake } from './conditions.ts'
@@ -41,13 +43,14 @@ export class Notifier {
     // Forgets failures of disabled reports, because such a report has no later run that can succeed.
     book.memory.failures = book.memory.failures.filter(({ report }) => config.reports[report].enabled)
     const unfollow = runs.follow((event) => this.#recordRun(event))
+    using _stopping = onAbort(signal, () => this.#wake.resolve())
     const startedMs = clock.monotonicMs()
     try {
       while (!signal.aborted) {
         this.#wake = Promise.withResolvers<void>()
         await this.#checkConditions(clock.monotonicMs() - startedMs >= this.#times.graceMs)
         await this.#requestDue()
-        await this.#waitForNext(signal)
+        await within(this.#times.checkMs, clock, () => this.#wake.promise)
       }
     } catch (error) {
       log.error({ err: error }, 'notices are no longer sent: restart the worker')
@@ -115,12 +118,5 @@ export class Notifier {
     this.#parts.log.info({ event, state, report, code }, `notice: ${state === 'firing' ? message : `over: ${message}`}`)
     this.setDue('notices')
     return this.deliveries.add(fields)
-  }
-
-  async #waitForNext(signal: AbortSignal): Promise<void> {
-    const ended = new AbortController()
-    const slept = this.#parts.clock.sleep(this.#times.checkMs, AbortSignal.any([signal, ended.signal]))
-    await Promise.race([slept.catch(() => undefined), this.#wake.promise])
-    ended.abort()
   }
 }

@@ -39,13 +39,9 @@ export class Housekeeping {
   }
 
   async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
-    if (work === 'publish') return this.#publishAfterPause(signal)
-    if (work === 'checkpoint') return this.#parts.context.warehouse.checkpoint()
-    return this.#retention()
-  }
-
-  async #publishAfterPause(signal: AbortSignal) {
-    const { clock } = this.#parts.context
+    const { clock, warehouse } = this.#parts.context
+    if (work === 'checkpoint') return warehouse.checkpoint()
+    if (work === 'retention') return this.#retention()
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
     if (restMs > 0) await clock.sleep(restMs, signal)
     return this.publish()

@@ -1,5 +1,4 @@
 /** Runs the jobs that only the owner of the warehouse takes. Each report has at most one active run of each kind. */
-import type { ReportName } from '../../schema/index.ts'
 import { SyncError } from '../../src/errors.ts'
 import { type Log, inRun } from '../../src/log.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
@@ -33,13 +32,6 @@ const RUNS_AT_ONCE = 3
 const BACKFILLS_AT_ONCE = 2
 const WINDOWS_AT_ONCE = 6
 
-interface RunPlace {
-  readonly runId: string
-  readonly report: ReportName
-  readonly kind: RunKind
-  readonly as: string
-}
-
 export class Owner {
   readonly #parts: OwnerOptions
   readonly #leases = new Leases()
@@ -60,20 +52,16 @@ export class Owner {
   }
 
   #incremental(task: Task<IncrementalJob>): Promise<unknown> {
-    const { report } = task.data
-    const place = { runId: task.id, report, kind: 'incremental', as: 'incremental' } as const
-    return this.#run(task, place, async (context) => {
-      const [outcome] = await syncAll(context, [report], () => task.id)
+    return this.#run(task, 'incremental', async (context) => {
+      const [outcome] = await syncAll(context, [task.data.report], () => task.id)
       return { outcome: outcome as ReportOutcome }
     })
   }
 
   #reconcile(task: Task<ReconcileJob>): Promise<unknown> {
-    const { report, allowMassDelete } = task.data
-    const place = { runId: task.id, report, kind: 'reconcile', as: 'reconcile' } as const
-    return this.#run(task, place, (context) => {
+    return this.#run(task, 'reconcile', (context) => {
       const before = () => this.#runIncrementalFirst(task, context)
-      return reconcileRun(context, { report, runId: task.id, allowMassDelete, before })
+      return reconcileRun(context, { ...task.data, runId: task.id, before })
     })
   }
 
@@ -85,11 +73,8 @@ export class Owner {
   }
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
-    const { requests } = this.#parts
-    const { backfillId: runId, report } = task.data
-    const place = { runId, report, kind: 'backfill', as: runId } as const
-    return this.#run(task, place, async (context) => {
-      const pull = pullThroughQueue({ context, requests })
+    return this.#run(task, 'backfill', async (context) => {
+      const pull = pullThroughQueue({ context, requests: this.#parts.requests })
       const ended = await backfillRun(context, task.data, { lanes: WINDOWS_AT_ONCE, pull })
       const { state, error } = ended.outcome
       return state === 'paused' && error ? { outcome: { ...ended.outcome, error: waitingError(error) } } : ended
@@ -97,13 +82,17 @@ export class Owner {
   }
 
   /** Runs one job, logs the outcome and requests a publication. Throws the error of a failed run. */
-  #run(task: Task<unknown>, place: RunPlace, work: (context: SyncContext) => ReturnType<RunWork>) {
+  #run(
+    task: Task<IncrementalJob | ReconcileJob | BackfillJob>,
+    kind: RunKind,
+    work: (context: SyncContext) => ReturnType<RunWork>,
+  ): Promise<unknown> {
     const { runs, log, requests } = this.#parts
-    const { runId, report, kind, as } = place
-    const { signal, cancel } = task
-    const request = { ...this.#lease(task, `${kind} ${report}`), as }
-    const leased = (story: () => Promise<unknown>) => this.#leases.hold(request, () => inRun({ runId, report }, story))
-    return leased(async () => {
+    const { data, signal, cancel } = task
+    const { report } = data
+    const runId = 'backfillId' in data ? data.backfillId : task.id
+    const lease = { ...this.#lease(task, `${kind} ${report}`), as: kind === 'backfill' ? runId : kind }
+    const story = async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
       const run = { runId, report, kind, startedAt: context.clock.now(), cancel }
@@ -120,18 +109,14 @@ export class Owner {
       if (error === undefined) return { state, rows: figures.rows }
       // The backfill has tried all windows, and some failed. The job ends, because an immediate retry would fail again.
       if (result !== undefined) return { state }
-      await this.#reportBrokenDatabase()
+      if (!(await context.warehouse.answers())) this.#parts.onBroken()
       throw error
-    })
+    }
+    return this.#leases.hold(lease, () => inRun({ runId, report }, story))
   }
 
   #lease({ signal, cancel }: Task<unknown>, name: string) {
     return { name, signal, cancel: () => cancel(OVERTAKEN) }
-  }
-
-  async #reportBrokenDatabase(): Promise<void> {
-    const { context, onBroken } = this.#parts
-    if (!(await context.warehouse.answers())) onBroken()
   }
 }
 

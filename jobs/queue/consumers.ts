@@ -1,7 +1,7 @@
 /** The BullMQ workers of one process, which run jobs. When the process stops, running jobs return to their queues. */
 import type { Job, Worker, WorkerOptions } from 'bullmq'
 import type { z } from 'zod'
-import type { Clock } from '../../src/clock.ts'
+import { type Clock, within } from '../../src/clock.ts'
 import { cancelled, type ErrorCode } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import { errorOfReason, retryDelayMs, settleJob, STOPPING } from './jobOutcome.ts'
@@ -61,14 +61,13 @@ export class JobConsumers {
   /** Stops the workers and puts running jobs back into their queues. The stop does not count as a failed attempt. */
   async stop(): Promise<void> {
     this.#stopping = true
+    const { clock, log } = this.#parts
     const closing = Promise.allSettled(this.#workers.map((worker) => worker.close()))
     for (const cancel of this.#cancels) cancel(STOPPING)
-    const late = this.#parts.clock.sleep(STOP_MS_MAX).then(() => true)
-    if ((await Promise.race([closing.then(() => false), late])) && this.#cancels.size > 0)
-      this.#parts.log.warn(
-        { jobs: this.#cancels.size },
-        'some jobs did not end in time; they are recovered when their locks expire',
-      )
+    const isClosed = (await within(STOP_MS_MAX, clock, () => closing)) !== undefined
+    const jobs = this.#cancels.size
+    if (!isClosed && jobs > 0)
+      log.warn({ jobs }, 'some jobs did not end in time; they are recovered when their locks expire')
   }
 
   async #process<Data>(

@@ -28,14 +28,12 @@ export function schedulersOf({ reports }: Pick<Config, 'reports'>): readonly Sch
     if (!config.enabled) return []
     // Adds 0.5, so that `share` is never 0: BullMQ runs a scheduler with the offset 0 at once.
     const share = (place + 0.5) / reportNames.length
-    const run: Scheduler = {
-      id: `incremental-${report}`,
-      repeat: repeatOf(config, config, share),
-      tick: { work: 'incremental', report },
-    }
-    if (config.reconcile === undefined) return [run]
-    const repeat = repeatOf(config.reconcile, config, share)
-    return [run, { id: `reconcile-${report}`, repeat, tick: { work: 'reconcile', report } }]
+    const rhythms = { incremental: config, reconcile: config.reconcile }
+    return (['incremental', 'reconcile'] as const).flatMap((work) => {
+      const rhythm = rhythms[work]
+      const id = `${work}-${report}`
+      return rhythm ? [{ id, repeat: repeatOf(rhythm, config, share), tick: { work, report } }] : []
+    })
   })
   return [...ofReports, ...HOUSEKEEPING]
 }
@@ -50,45 +48,29 @@ function repeatOf(rhythm: Rhythm, { timeZone }: ReportConfig, share: number): Sc
 
 const OVERDUE_MS = MINUTE_MS
 
-export class Schedule {
-  readonly #queue: Queue<Tick>
-  readonly #schedulers: readonly Scheduler[]
-  #overdueTickTimes = new Map<string, number>()
-
-  constructor(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
-    this.#queue = queue
-    this.#schedulers = schedulersOf(config)
-  }
-
-  async updateSchedulers(nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> {
-    const stored = await this.#queue.getJobSchedulers(0, -1)
-    const byId = new Map(stored.map((each) => [each.key, each]))
-    const stuck = this.#stuck(stored, nowMs)
-    const isTooFar = ({ id, repeat }: Scheduler) => waitsTooLong(repeat, byId.get(id)?.next, nowMs)
-    const wrong = this.#schedulers.filter(
-      (each) => stuck.has(each.id) || isTooFar(each) || !isSame(each.repeat, byId.get(each.id)),
-    )
-    for (const each of wrong) {
-      const { id, repeat, tick } = each
-      const opts = { ...JOB_OPTIONS.ticks }
+/** Returns a function that makes the stored schedulers equal to the configuration. */
+export function schedulersIn(queue: Queue<Tick>, config: Pick<Config, 'reports'>) {
+  const wanted = new Map(schedulersOf(config).map((each) => [each.id, each]))
+  let overdue = new Map<string, number>()
+  return async (nowMs: number): Promise<{ added: readonly string[]; removed: readonly string[] }> => {
+    const stored = new Map((await queue.getJobSchedulers(0, -1)).map((each) => [each.key, each]))
+    const before = overdue
+    const late = [...stored].filter(([, { next = Infinity }]) => next < nowMs - OVERDUE_MS)
+    overdue = new Map(late.map(([id, { next = 0 }]) => [id, next]))
+    const added: string[] = []
+    for (const { id, repeat, tick } of wanted.values()) {
+      // The queue has lost the job of a tick that was overdue at this and the last check.
+      const isStuck = overdue.has(id) && overdue.get(id) === before.get(id)
+      const isTooFar = waitsTooLong(repeat, stored.get(id)?.next, nowMs)
+      if (!isStuck && !isTooFar && isSame(repeat, stored.get(id))) continue
       // BullMQ's upsert keeps the time of the next tick, so a scheduler with a wrong time is removed first.
-      if (isTooFar(each)) await this.#queue.removeJobScheduler(id)
-      await this.#queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts })
+      if (isTooFar) await queue.removeJobScheduler(id)
+      await queue.upsertJobScheduler(id, repeat, { name: tick.work, data: tick, opts: { ...JOB_OPTIONS.ticks } })
+      added.push(id)
     }
-    const wanted = new Set(this.#schedulers.map(({ id }) => id))
-    const strays = stored.map(({ key }) => key).filter((id) => !wanted.has(id))
-    for (const id of strays) await this.#queue.removeJobScheduler(id)
-    return { added: wrong.map(({ id }) => id), removed: strays }
-  }
-
-  /** Returns schedulers whose tick was overdue at this and the last check. The queue has lost the job of this tick. */
-  #stuck(stored: readonly { key: string; next?: number }[], nowMs: number): ReadonlySet<string> {
-    const overdue = new Map(
-      stored.flatMap(({ key, next }) => (next !== undefined && next < nowMs - OVERDUE_MS ? [[key, next]] : [])),
-    )
-    const stuck = [...overdue].filter(([id, next]) => this.#overdueTickTimes.get(id) === next).map(([id]) => id)
-    this.#overdueTickTimes = overdue
-    return new Set(stuck)
+    const removed = [...stored.keys()].filter((id) => !wanted.has(id))
+    for (const id of removed) await queue.removeJobScheduler(id)
+    return { added, removed }
   }
 }
 
@@ -118,13 +100,13 @@ interface ScheduleOptions {
 /** Keeps the schedulers equal to the configuration until the signal aborts. Tries again after an error. */
 export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): Promise<void> {
   const { consumers, requests, config, clock, log, pollMs } = parts
-  const schedule = new Schedule(requests.queue<Tick>('ticks'), config)
+  const updateSchedulers = schedulersIn(requests.queue<Tick>('ticks'), config)
   consumers.consume('ticks', { schema: Tick, process: ({ data }) => requests.tick(data) })
   let isFirst = true
   while (!signal.aborted) {
     try {
       const nowMs = toMillis(clock.now())
-      const { added, removed } = await schedule.updateSchedulers(nowMs)
+      const { added, removed } = await updateSchedulers(nowMs)
       const promoted = await requests.promoteMisdated(nowMs)
       if (added.length > 0) log.debug({ added }, 'schedulers were set')
       if (removed.length > 0)

@@ -11,8 +11,7 @@ import { openChanges } from '../operations/readChanges.ts'
 import { waitForReports } from '../operations/waitForReports.ts'
 import { remoteBackend } from './consoleBackends.ts'
 import type { Role } from './roles.ts'
-import type { WarehouseOwnership } from './ownerState.ts'
-import { readinessOf } from './readiness.ts'
+import { readinessOf, type WarehouseOwnership } from './readiness.ts'
 
 export interface ConsoleWiring extends Pick<ConsoleOptions, 'clock' | 'requests' | 'metricsText'> {
   readonly err: { write(text: string): void }
@@ -71,7 +70,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     receiversBehind: () => receiversBehind(config),
     openChanges: (request, signal) => openChanges(config, request, signal),
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),
-    backendOf: () => ownership.backend ?? remote,
+    backendOf: () => ownership.owned?.backend ?? remote,
     isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),
     metricsText,
   })

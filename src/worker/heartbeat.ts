@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { Clock } from '../clock.ts'
+import { type Clock, repeat } from '../clock.ts'
 import { type Instant, latest, millisBetween } from '../instant.ts'
 
 const WRITE_EVERY_MS = 5_000
@@ -19,21 +19,17 @@ export function heartbeatPathsOf(warehouse: string): readonly [beside: string, e
 /** Writes the heartbeat every five seconds. Disposing the result removes the file. */
 export function startHeartbeat(warehouse: string, clock: Clock): AsyncDisposable {
   const [beside, elsewhere] = heartbeatPathsOf(warehouse)
-  let hasEnded = false
-  let cancel: (() => void) | undefined
   const write = (): void => {
-    if (hasEnded) return
     const now = String(clock.now())
     void writeFile(beside, now)
       .catch(() => writeFile(elsewhere, now))
       .catch(() => undefined)
-    cancel = clock.after(WRITE_EVERY_MS, write)
   }
   write()
+  const writing = repeat(WRITE_EVERY_MS, clock, write)
   return {
     [Symbol.asyncDispose]: async () => {
-      hasEnded = true
-      cancel?.()
+      writing[Symbol.dispose]()
       for (const file of [beside, elsewhere]) await rm(file, { force: true }).catch(() => undefined)
     },
   }

@@ -4,16 +4,24 @@ import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import type { Clock } from '../clock.ts'
 import { PRIVATE_FILE } from '../folders.ts'
-import type { WarehouseOwnership } from './ownerState.ts'
+import type { ConsoleBackend } from '../console/backend.ts'
+import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { Role } from './roles.ts'
 
-export interface ReadinessOptions {
+export interface WarehouseOwnership {
+  /** True if this process owns the warehouse or has found that another process owns it. */
+  isDecided: boolean
+  /** Undefined if this process does not own the warehouse. */
+  owned?: { readonly backend: ConsoleBackend; readonly warehouse: Pick<Warehouse, 'checkFile'> } | undefined
+}
+
+interface ReadinessOptions {
   readonly clock: Clock
   readonly warehouse: string
   readonly store: Pick<QueueStore, 'checkWritable'>
   readonly requests: Pick<Requests, 'queue'>
   readonly roles: ReadonlySet<Role>
-  readonly ownership: Pick<WarehouseOwnership, 'isDecided' | 'check'>
+  readonly ownership: WarehouseOwnership
 }
 
 const ANSWER_MS = 2_000
@@ -36,7 +44,8 @@ async function isReady({ warehouse, store, requests, roles, ownership }: Readine
   if (roles.has('schedule') && (await requests.queue('ticks').getJobSchedulersCount()) === 0) return false
   if (roles.has('load') || roles.has('pull')) await checkSpace(`${warehouse}.ready`)
   if (!roles.has('load')) return true
-  await ownership.check()
+  // Rejects if this process owns the warehouse and its file was lost or is damaged.
+  await ownership.owned?.warehouse.checkFile()
   return ownership.isDecided
 }
 

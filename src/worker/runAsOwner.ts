@@ -9,6 +9,7 @@ import { NoticesJob } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import type { ReportingClient } from '../client/reporting.ts'
+import { repeat } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
 import { consumeRequests } from '../operations/queue.ts'
@@ -22,9 +23,9 @@ import type { Warehouse } from '../warehouse/warehouse.ts'
 import { settingsOf, openWarehouse } from '../wiring/openContext.ts'
 import { readNewData } from '../wiring/published.ts'
 import { ownerBackend } from './consoleBackends.ts'
-import type { WarehouseOwnership } from './ownerState.ts'
+import type { WarehouseOwnership } from './readiness.ts'
 import { startServing } from './serving.ts'
-import { asSyncError, type ErrorCode, type SyncError } from '../errors.ts'
+import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
 export interface OwnerContext extends ConsumersOptions {
@@ -68,7 +69,8 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
     new Owner({ ...shared, housekeeping, onBroken: end }).start()
     const notified = notifier && sendMessages(notifier, consumers, ending.signal)
-    ownership.own(ownerBackend({ config, clock, warehouse, operations, runs }), warehouse)
+    ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
+    ownership.isDecided = true
     consumeRequests(consumers, operations)
     await resumeBackfills(context, warehouse)
     await ended.promise
@@ -77,7 +79,8 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     await notified
     await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
-    ownership.leave()
+    ownership.owned = undefined
+    ownership.isDecided = false
     ending.abort()
     await endInTime(context, warehouse.close())
     log.info('the warehouse is closed')
@@ -123,16 +126,9 @@ const INTERRUPT_EVERY_MS = 100
 /** Puts all jobs back into the queue. Meanwhile interrupts statements of the warehouse, which can run for minutes. */
 async function returnJobs(consumers: JobConsumers, warehouse: Warehouse, { clock, log }: OwnerContext): Promise<void> {
   const startedMs = clock.monotonicMs()
-  const done = new AbortController()
-  const interrupting = (async () => {
-    while (!done.signal.aborted) {
-      warehouse.interrupt()
-      await clock.sleep(INTERRUPT_EVERY_MS, done.signal).catch(() => undefined)
-    }
-  })()
+  warehouse.interrupt()
+  using _ = repeat(INTERRUPT_EVERY_MS, clock, () => warehouse.interrupt())
   await consumers.stop()
-  done.abort()
-  await interrupting
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'returned the jobs to the queue')
 }
 
@@ -162,35 +158,24 @@ const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
 export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
-  const { log, clock, standbyMs, ownership, onOwned } = context
+  const { config, log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
   // Only the first opening removes all staged files. Later, this process can have staged files of its own as a puller.
   let isFirst = true
   while (!signal.aborted) {
-    const opened = await tryToOpen(context, isFirst)
-    if ('warehouse' in opened) {
+    const opened = await openWarehouse(config, isFirst ? {} : { isShared: true }).catch(asSyncError)
+    if (!(opened instanceof SyncError)) {
       logged = undefined
       isFirst = false
       onOwned()
-      await runAsOwner(context, opened.warehouse, signal)
+      await runAsOwner(context, opened, signal)
       continue
     }
-    if (opened.code !== logged) log.info({ code: opened.code }, `standing by: ${opened.message}`)
-    logged = opened.code
-    if (opened.code === 'WAREHOUSE_LOCKED') ownership.standBy()
+    const { code } = opened
+    if (!TEMPORARY_ERRORS.includes(code)) throw opened
+    if (code !== logged) log.info({ code }, `standing by: ${opened.message}`)
+    logged = code
+    if (code === 'WAREHOUSE_LOCKED') ownership.isDecided = true
     await clock.sleep(standbyMs, signal).catch(() => undefined)
-  }
-}
-
-async function tryToOpen(
-  { config }: StandbyContext,
-  isFirst: boolean,
-): Promise<{ readonly warehouse: Warehouse } | SyncError> {
-  try {
-    return { warehouse: await openWarehouse(config, isFirst ? {} : { isShared: true }) }
-  } catch (thrown) {
-    const error = asSyncError(thrown)
-    if (TEMPORARY_ERRORS.includes(error.code)) return error
-    throw error
   }
 }

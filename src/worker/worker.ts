@@ -20,7 +20,7 @@ import { version } from '../wiring/version.ts'
 import { logLevelOf, loggingWork } from '../wiring/workLog.ts'
 import { startConsole } from './console.ts'
 import { startHeartbeat } from './heartbeat.ts'
-import { WarehouseOwnership } from './ownerState.ts'
+import type { WarehouseOwnership } from './readiness.ts'
 import { rolesOf, type Role } from './roles.ts'
 import { openServeToken } from './serving.ts'
 import { ownOrStandBy } from './runAsOwner.ts'
@@ -60,7 +60,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   await using client = clientOf(config, { clock, log, store, observe, onEvent: (event) => metrics.onEvent(event) })
   const requests = new Requests(store)
   metrics.watchQueues(() => requests.depths())
-  const ownership = new WarehouseOwnership()
+  const ownership: WarehouseOwnership = { isDecided: false }
   const metricsText = () => metrics.text()
   await using console = roles.has('console')
     ? await startConsole(

@@ -5,7 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Tick } from '../../jobs/queue/queues.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
-import { Schedule } from '../../jobs/schedule/schedule.ts'
+import { schedulersIn } from '../../jobs/schedule/schedule.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { type Ground, grounds, until } from './stores/support.ts'
 import { configOf } from './support.ts'
@@ -37,11 +37,11 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
   ])('leaves no report waiting for the wrong time: %s', { tags: 'long' }, async (title, every) => {
     const queue = store.queue<Tick>(`ticks of ${title}`)
     const env = { TIDEMARK_REPORTS: 'events', TIDEMARK_RECONCILE_EVERY: 'never', TIDEMARK_EVERY: every }
-    const schedule = new Schedule(queue, await configOf(env))
+    const updateSchedulers = schedulersIn(queue, await configOf(env))
     clockReads(NOW_MS + 30 * DAY_MS)
-    await schedule.updateSchedulers(NOW_MS + 30 * DAY_MS)
+    await updateSchedulers(NOW_MS + 30 * DAY_MS)
     clockReads(NOW_MS)
-    await schedule.updateSchedulers(NOW_MS)
+    await updateSchedulers(NOW_MS)
     const waits = (await queue.getJobSchedulers()).map(
       ({ key, next }) => [key, ((next ?? 0) - NOW_MS) / 60_000] as const,
     )
@@ -51,7 +51,7 @@ describe.each(grounds)('a clock that ran ahead and was set right, on $title', ({
       retention: 11,
     })
     expect((await queue.getDelayed()).map(({ delay }) => delay <= 11 * 60_000)).toEqual([true, true, true])
-    expect(await schedule.updateSchedulers(NOW_MS)).toEqual({ added: [], removed: [] })
+    expect(await updateSchedulers(NOW_MS)).toEqual({ added: [], removed: [] })
   })
 
   it('lets jobs begin that were put off by it, and no others', async () => {

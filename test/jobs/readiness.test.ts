@@ -6,8 +6,7 @@ import { Requests } from '../../jobs/queue/requests.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'
 import { systemClock } from '../../src/clock.ts'
-import { WarehouseOwnership } from '../../src/worker/ownerState.ts'
-import { readinessOf } from '../../src/worker/readiness.ts'
+import { readinessOf, type WarehouseOwnership } from '../../src/worker/readiness.ts'
 import { rolesOf } from '../../src/worker/roles.ts'
 import { type RedisServer, startRedis } from '../support/redisServer.ts'
 import { aSmallDisk, fill } from '../support/smallDisk.ts'
@@ -33,15 +32,11 @@ function asking(warehouse: string, ownership: WarehouseOwnership): () => Promise
   return readinessOf({ clock, warehouse, store, requests: new Requests(store), roles: rolesOf(undefined), ownership })
 }
 
-const standby = (): WarehouseOwnership => {
-  const ownership = new WarehouseOwnership()
-  ownership.standBy()
-  return ownership
-}
+const standby: WarehouseOwnership = { isDecided: true }
 
 it('a worker is ready while its queue takes writes, and not while the queue is a replica that only reads', async () => {
   await using folder = await aFolder()
-  const isReady = asking(join(folder.path, 'warehouse.duckdb'), standby())
+  const isReady = asking(join(folder.path, 'warehouse.duckdb'), standby)
   expect(await isReady()).toBe(true)
   await redis.tell('REPLICAOF 127.0.0.1 1')
   expect(await isReady()).toBe(false)
@@ -52,7 +47,7 @@ it('a worker is ready while its queue takes writes, and not while the queue is a
 it('a worker is not ready while the disk of its warehouse is full', async () => {
   await using disk = await aSmallDisk(2)
   if (disk === undefined) throw new TypeError('this test mounts a small disk: run it as root')
-  const isReady = asking(join(disk.path, 'warehouse.duckdb'), standby())
+  const isReady = asking(join(disk.path, 'warehouse.duckdb'), standby)
   expect(await isReady()).toBe(true)
   await fill(join(disk.path, 'filler'))
   expect(await isReady()).toBe(false)
@@ -68,9 +63,7 @@ it.each([
   const path = join(folder.path, 'warehouse.duckdb')
   await copyWarehouse(path)
   await using warehouse = await openAt(path)
-  const ownership = new WarehouseOwnership()
-  ownership.own({} as never, warehouse)
-  const isReady = asking(path, ownership)
+  const isReady = asking(path, { isDecided: true, owned: { backend: {} as never, warehouse } })
   expect(await isReady()).toBe(true)
   await lose(path)
   expect(await isReady()).toBe(false)
@@ -86,7 +79,7 @@ it('requests at the same time share one answer, because everybody may ask', asyn
       return Promise.resolve()
     },
   }
-  const parts = { clock: systemClock, warehouse: path, requests: new Requests(store), ownership: standby() }
+  const parts = { clock: systemClock, warehouse: path, requests: new Requests(store), ownership: standby }
   const isReady = readinessOf({ ...parts, store: counted, roles: rolesOf(undefined) })
   await Promise.all([isReady(), isReady(), isReady()])
   expect(questions).toBe(1)
