@@ -1,6 +1,5 @@
 /** Describes columns of the tables in schema `tidemark`. The files in schema/migrations describe the other columns. */
 export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
-  absent: 'Rows of the table that the service did not return',
   applied_at: 'When this layout was applied to this warehouse',
   asked: 'The request: start, filters, flags of collections and currencies',
   asked_at: 'When the trail was last requested',
@@ -15,7 +14,6 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   committed_at: 'When the load was committed, by the clock of the machine that runs Tidemark',
   cure: 'What to do about the error',
   deleted: 'Rows that were marked as deleted',
-  dismissed: 'Rejected rows that were dismissed',
   deletes: 'How deletions of this report are recognised: flag, diff, absence, none',
   enabled: 'Whether the report is enabled',
   ended_at: 'Time of the end; null: not ended',
@@ -30,8 +28,6 @@ export const BOOK_COLUMNS: Readonly<Record<string, string>> = {
   last_run: 'When the last run ended',
   last_state: 'How the last run ended: done, failed, stopped',
   load_id: 'The load that wrote this row (tidemark.loads)',
-  misfits: 'Values that do not fit their columns',
-  mark: 'Name of the high-water mark',
   name: 'Name of the fact',
   new_type: 'Type of the column after the change',
   not_running_because: 'Why the report is off or paused; null: it runs',

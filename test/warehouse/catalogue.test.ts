@@ -180,7 +180,7 @@ describe('the tables as SQL', () => {
     await empty.run(definitionSql(catalogue))
     // A view's text lists what it leaves out in an order of its own.
     const plain = (held: typeof catalogue) =>
-      held.map(({ view, ...table }) => ({ ...table, isView: view !== undefined }))
+      held.map(({ view, ...table }) => ({ ...table, isView: view !== null }))
     expect(plain(await catalogueOf(empty))).toEqual(plain(catalogue))
   })
 })

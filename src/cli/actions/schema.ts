@@ -68,7 +68,7 @@ function textOf(catalogue: readonly CatalogueTable[], config: Config, format: Sc
     database: config.lake === undefined ? path.parse(config.published).name : 'lake',
     columns,
     books,
-    histories: catalogue.filter((table) => table.schema === 'history' && table.view !== undefined),
+    histories: catalogue.filter((table) => table.schema === 'history' && table.view !== null),
     everyMs: new Map(running.map(({ name, everyMs }) => [name, everyMs])),
   })
   return `# Made by "tidemark schema --format dbt"; make it again when columns were added.\n${stringify(sources, { lineWidth: 0, aliasDuplicateObjects: false })}`

@@ -11,42 +11,24 @@ export interface CatalogueTable {
   readonly name: string
   readonly comment: string
   readonly columns: readonly CatalogueColumn[]
-  readonly view: string | undefined
+  /** The statement that creates a view. Null for a table. */
+  readonly view: string | null
 }
 
-/** The order in which tables are created. Views are created after all tables, because they read from tables. */
-const SCHEMA_ORDER = ['tidemark', 'main', 'history', 'current']
-
-export async function catalogueOf(sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> {
-  const tables = await sql.rows<Omit<CatalogueTable, 'columns' | 'view'> & { view: string | null }>(`
-    SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, NULL AS view
-    FROM duckdb_tables() WHERE database_name = current_database()
-    UNION ALL
-    SELECT schema_name, view_name, coalesce(comment, ''), sql
-    FROM duckdb_views() WHERE database_name = current_database() AND NOT internal
-    ORDER BY name`)
-  const columns = await sql.rows<CatalogueColumn & { schema: string; table: string }>(`
-    SELECT schema_name AS schema, table_name AS "table", column_name AS name,
-      replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ') AS type, is_nullable AS nullable,
-      coalesce(comment, '') AS comment
-    FROM duckdb_columns() WHERE database_name = current_database() AND NOT internal ORDER BY column_index`)
-  const byTable = Map.groupBy(columns, ({ schema, table }) => `${schema}.${table}`)
-  return tables
-    .map(({ view, ...table }) => ({
-      ...table,
-      view: view ?? undefined,
-      columns: (byTable.get(`${table.schema}.${table.name}`) ?? []).map(({ name, type, nullable, comment }) => ({
-        name,
-        type,
-        nullable,
-        comment,
-      })),
-    }))
-    .toSorted((a, b) => rank(a) - rank(b))
-}
-
-const rank = ({ schema, view }: CatalogueTable): number =>
-  (SCHEMA_ORDER.indexOf(schema) + 1 || SCHEMA_ORDER.length + 1) + (view === undefined ? 0 : SCHEMA_ORDER.length + 1)
+/** Returns tables in the order in which they are created: views after all tables, because they read from tables. */
+export const catalogueOf = (sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> =>
+  sql.rows<CatalogueTable>(`
+    WITH every AS (
+      SELECT schema_name, table_name, comment, NULL AS view FROM duckdb_tables() WHERE database_name = current_database()
+      UNION ALL
+      SELECT schema_name, view_name, comment, sql FROM duckdb_views() WHERE database_name = current_database() AND NOT internal),
+    columns AS (
+      SELECT schema_name, table_name, list({name: column_name, nullable: is_nullable, comment: coalesce(comment, ''),
+        type: replace(data_type, 'TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ')} ORDER BY column_index) AS columns
+      FROM duckdb_columns() WHERE database_name = current_database() AND NOT internal GROUP BY ALL)
+    SELECT schema_name AS schema, table_name AS name, coalesce(comment, '') AS comment, view, columns
+    FROM every JOIN columns USING (schema_name, table_name)
+    ORDER BY view IS NOT NULL, list_position(['tidemark', 'main', 'history', 'current'], schema_name) NULLS LAST, table_name`)
 
 export const columnsIn = (
   catalogue: readonly CatalogueTable[],
@@ -65,8 +47,8 @@ export function definitionSql(catalogue: readonly CatalogueTable[]): string {
 
 function tableSql(table: CatalogueTable): string {
   const target = `${name(table.schema)}.${name(table.name)}`
-  const kind = table.view === undefined ? 'TABLE' : 'VIEW'
-  const definition = table.view === undefined ? createSql(target, table) : table.view.trim()
+  const kind = table.view === null ? 'TABLE' : 'VIEW'
+  const definition = table.view === null ? createSql(target, table) : table.view.trim()
   const comments = table.columns
     .filter(({ comment }) => comment !== '')
     .map((column) => `COMMENT ON COLUMN ${target}.${name(column.name)} IS ${text(column.comment)};`)
