@@ -6,7 +6,7 @@ import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfill
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import { BackfillBooks } from '../warehouse/books/backfills.ts'
 import { Fences } from '../warehouse/books/fences.ts'
-import { backfillBasis, EMPTY_BASIS } from '../warehouse/books/backfillBasis.ts'
+import { backfillBasis } from '../warehouse/books/backfillBasis.ts'
 import { clientOf, contextWithoutLoads } from '../wiring/openContext.ts'
 import { openNewest } from '../wiring/published.ts'
 
@@ -25,9 +25,9 @@ export async function planBackfills(
   const newest = await openNewest(config)
   await using database = newest?.database
   const books = database === undefined ? undefined : new BackfillBooks(database, new Fences())
-  const basis = database === undefined ? EMPTY_BASIS : backfillBasis(database)
   const context = contextWithoutLoads(config, { client, clock, signal })
   const plans: BackfillPreview[] = []
-  for (const request of requests) plans.push(await previewBackfill(context, { books, basis }, request))
+  for (const request of requests)
+    plans.push(await previewBackfill(context, { books, basis: backfillBasis(database) }, request))
   return plans
 }

@@ -8,7 +8,7 @@ import {
   clearPauses,
   stopDeadRuns,
   lastWindowOf,
-  numberMark,
+  numberMark as numberMarkOf,
   type Pause,
   pauses,
   recordPause,
@@ -38,7 +38,7 @@ import { load, loadIntoLake } from './load/load.ts'
 import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
 import { QuietLoads } from './load/quietLoads.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
-import { makeFile, makeFolderFor, OwnFile, SpillFolder } from './database/warehouseFile.ts'
+import { makeFile, makeFolderFor, spillFolderOf, watchFile } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishBy, type PublishResult } from './publish/publish.ts'
 import {
@@ -95,15 +95,24 @@ export interface WithFence {
   readonly fence?: Fence | undefined
 }
 
+interface OpenFile {
+  readonly database: Database
+  readonly numberMark: string
+  readonly publishBy: PublishBy
+  readonly spill: ReturnType<typeof spillFolderOf> | undefined
+  /** Throws WAREHOUSE_MISSING if the file was removed or replaced. Undefined for a lake and for `:memory:`. */
+  readonly checkPlace: (() => Promise<void>) | undefined
+}
+
 export class Warehouse implements AsyncDisposable {
   readonly numberMark: string
   readonly backfills: BackfillBooks
+  readonly backfillBasis: BackfillBasis
+  readonly counts: CountBooks
   readonly orders: ReturnType<typeof ordersOf>
   readonly books: ReturnType<typeof readsOf>
+  readonly #open: OpenFile
   readonly #database: Database
-  readonly #spill: SpillFolder | undefined
-  readonly #file: OwnFile | undefined
-  readonly #publishBy: PublishBy
   readonly #fences: Fences
   readonly #quiet: QuietLoads
   readonly #begun = new Map<string, RunRecord>()
@@ -113,18 +122,17 @@ export class Warehouse implements AsyncDisposable {
   #recordedStates: string | undefined
   #loads: Promise<unknown> = Promise.resolve()
 
-  private constructor(
-    { database, spill, file }: { database: Database; spill: SpillFolder | undefined; file: OwnFile | undefined },
-    { numberMark, publishBy }: { numberMark: string; publishBy: PublishBy },
-  ) {
+  private constructor(open: OpenFile) {
+    const { database, numberMark } = open
+    const fences = new Fences({ isAlone: !database.isShared })
+    this.#open = open
     this.#database = database
-    this.#spill = spill
-    this.#file = file
-    this.#publishBy = publishBy
-    this.#fences = new Fences({ isAlone: !database.isShared })
-    this.backfills = new BackfillBooks(database, this.#fences)
+    this.#fences = fences
+    this.backfills = new BackfillBooks(database, fences)
+    this.backfillBasis = backfillBasis(database)
+    this.counts = countBooks(database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
     this.orders = ordersOf(database)
-    this.#quiet = new QuietLoads({ database, fences: this.#fences, begun: this.#begun })
+    this.#quiet = new QuietLoads({ database, fences, begun: this.#begun })
     this.books = readsOf(database, this.#quiet)
     this.numberMark = numberMark
   }
@@ -133,7 +141,7 @@ export class Warehouse implements AsyncDisposable {
   static async open(settings: WarehouseSettings): Promise<Warehouse> {
     const { path, memory, threads, lake, around, publishBy = 'blocks' } = settings
     if (path !== ':memory:') makeFolderFor(path)
-    const spill = path === ':memory:' ? undefined : new SpillFolder(path)
+    const spill = path === ':memory:' ? undefined : spillFolderOf(path)
     const options = { memory, threads, around, ...(spill === undefined ? {} : { spillDirectory: spill.own }) }
     // The temporary file has the prefix of spill folders. If this process is killed, the next process removes it.
     if (lake === undefined && spill !== undefined) await makeFile(path, `${spill.own}.new`, options)
@@ -141,16 +149,16 @@ export class Warehouse implements AsyncDisposable {
     const isAlone = !database.isShared
     try {
       await spill?.create({ isAlone })
-      const mark = await database.transaction(async (sql) => {
+      const numberMark = await database.transaction(async (sql) => {
         await migrate(sql, database.path)
         if (isAlone) await stopDeadRuns(sql)
-        return numberMark(sql)
+        return numberMarkOf(sql)
       })
-      const file = isAlone && path !== ':memory:' ? await OwnFile.at(path) : undefined
-      return new Warehouse({ database, spill, file }, { numberMark: mark, publishBy })
+      const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
+      return new Warehouse({ database, numberMark, publishBy, spill, checkPlace })
     } catch (error) {
       await database.close()
-      await spill?.removeOwnFolder()
+      await spill?.remove()
       throw error
     }
   }
@@ -275,14 +283,6 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReset(sql, ending)))
   }
 
-  get counts(): CountBooks {
-    return countBooks(this.#database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
-  }
-
-  get backfillBasis(): BackfillBasis {
-    return backfillBasis(this.#database)
-  }
-
   learnPagingProfile(place: PagingPlace & WithFence, learnt: PagingProfile): Promise<void> {
     return this.#fenced(place.fence, (sql) => learnPagingProfile(sql, place, learnt))
   }
@@ -291,7 +291,7 @@ export class Warehouse implements AsyncDisposable {
   publish(to: string): Promise<PublishResult> {
     // Readers open the lake itself, so a lake needs no published copy.
     if (this.#database.isShared) return Promise.resolve({ path: this.#database.path, replaced: false })
-    return this.#afterOtherLoads(() => publish(this.#database, to, this.#publishBy))
+    return this.#afterOtherLoads(() => publish(this.#database, to, this.#open.publishBy))
   }
 
   /** Runs one reading statement. If a transaction is running, the statement waits until the transaction ends. */
@@ -314,7 +314,7 @@ export class Warehouse implements AsyncDisposable {
   /** Throws WAREHOUSE_CORRUPT if the file was found damaged, and WAREHOUSE_MISSING if it was removed or replaced. */
   async checkFile(): Promise<void> {
     if (this.#database.damage !== undefined) throw this.#database.damage
-    await this.#file?.check()
+    await this.#open.checkPlace?.()
   }
 
   checkpoint(): Promise<void> {
@@ -334,18 +334,15 @@ export class Warehouse implements AsyncDisposable {
   async close(): Promise<void> {
     await this.#loads.catch(() => undefined)
     await this.#database.close()
-    await this.#spill?.removeOwnFolder()
+    await this.#open.spill?.remove()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   #fenced<T>(fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
-    return this.#database.transaction(async (sql) => {
-      await this.#fences.check(sql, fence)
-      return work(sql)
-    })
+    return this.#fences.transact(this.#database, fence, work)
   }
 
   /** Runs `work` in a transaction. The next load reads the discovered columns again. */
@@ -358,7 +355,7 @@ export class Warehouse implements AsyncDisposable {
 
   #afterOtherLoads<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#loads.then(async () => {
-      await this.#file?.check()
+      await this.#open.checkPlace?.()
       return work()
     })
     this.#loads = turn.catch(() => undefined)

@@ -3,40 +3,29 @@ import type { ReportName } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
 import type { CountedRange } from '../../plan/backfillWindows.ts'
-import { UNKNOWN_PAGING, type PagingProfile } from '../../plan/pagingProfile.ts'
+import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { Span } from '../../plan/spans.ts'
 import { type Sql, name, names, text, time } from '../database/sql.ts'
-import { type Pause, pauses } from './books.ts'
+import { pauses } from './books.ts'
 import { pagingProfileOf } from './pagingProfiles.ts'
 
-export interface DensityRequest {
+interface DensityRequest {
   readonly report: Declaration
   readonly scope: string
   readonly span: Span & { readonly since: Instant }
 }
 
-export interface BackfillBasis {
-  readonly rowDensity: (ask: DensityRequest) => Promise<CountedRange[] | undefined>
+/** Without a warehouse, `sql` is undefined. Then nothing is known, and events are assumed to have a deletion flag. */
+export const backfillBasis = (sql: Sql | undefined) => ({
+  rowDensity: async (ask: DensityRequest) => sql && densityOf(sql, ask),
   /** Returns whether each window is read twice, with and without deleted rows, because rows have no deletion flag. */
-  readonly readsTwice: (report: Declaration) => Promise<boolean>
-  readonly pagingProfile: (report: ReportName, pageSize: number) => Promise<PagingProfile>
-  readonly pauses: () => Promise<readonly Pause[]>
-}
-
-export const backfillBasis = (sql: Sql): BackfillBasis => ({
-  rowDensity: (ask) => densityOf(sql, ask),
-  readsTwice: async (report) => report.deletes === 'diff' || (await hasUnflaggedRows(sql, report)),
-  pagingProfile: (report, pageSize) => pagingProfileOf(sql, { report, pageSize }),
-  pauses: () => pauses(sql),
+  readsTwice: async (report: Declaration) => report.deletes === 'diff' || (!!sql && hasUnflaggedRows(sql, report)),
+  pagingProfile: async (report: ReportName, pageSize: number) =>
+    sql === undefined ? UNKNOWN_PAGING : pagingProfileOf(sql, { report, pageSize }),
+  pauses: async () => (sql === undefined ? [] : pauses(sql)),
 })
 
-/** Used if no warehouse exists yet. It assumes that events have a deletion flag. */
-export const EMPTY_BASIS: BackfillBasis = {
-  rowDensity: () => Promise.resolve(undefined),
-  readsTwice: ({ deletes }) => Promise.resolve(deletes === 'diff'),
-  pagingProfile: () => Promise.resolve(UNKNOWN_PAGING),
-  pauses: () => Promise.resolve([]),
-}
+export type BackfillBasis = ReturnType<typeof backfillBasis>
 
 async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promise<boolean> {
   const newest = 'SELECT arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 AND report = $1'

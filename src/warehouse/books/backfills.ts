@@ -50,7 +50,7 @@ export interface CompletedWindow {
   readonly pages: number
 }
 
-export interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'number'> {
+interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'number'> {
   readonly error: { readonly code: string; readonly message: string }
   readonly fence: Fence | undefined
 }
@@ -67,6 +67,13 @@ const BOOK = `
   SELECT backfill_id AS "backfillId", report, state, windows, epoch_us(since) AS since, epoch_us(until) AS until
   FROM tidemark.backfills`
 
+type CancellableBook = Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null; holder: string | null }
+
+const CANCELLABLE = `
+  SELECT report, state, epoch_us(started_at) AS "startedAt", holder
+  FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
+  WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`
+
 /** Sets the window to `done`, in the transaction of its last load. Throws FENCED when the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
@@ -74,20 +81,17 @@ export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: 
     `SELECT report FROM tidemark.backfills WHERE backfill_id = $1 AND state = 'cancelled'`,
     [backfillId],
   )
-  if (cancelled !== undefined) throw wasCancelled(backfillId, cancelled.report)
+  if (cancelled !== undefined)
+    throw new SyncError('FENCED', `${cancelled.report}: the backfill ${backfillId} was cancelled`, {
+      report: cancelled.report,
+      cure: 'Nothing needs to be done: earlier commits of the backfill stay, and its other windows are not read.',
+    })
   await sql.run(
     `UPDATE tidemark.backfill_windows
      SET state = 'done', rows = $1, pages = $2, attempts = attempts + 1, error_code = NULL, error = NULL, load_id = $3
      WHERE backfill_id = $4 AND number = $5`,
     [rows, pages, loadId, backfillId, number],
   )
-}
-
-function wasCancelled(backfillId: string, report: ReportName): SyncError {
-  return new SyncError('FENCED', `${report}: the backfill ${backfillId} was cancelled`, {
-    report,
-    cure: 'Nothing needs to be done: earlier commits of the backfill stay, and its other windows are not read.',
-  })
 }
 
 export class BackfillBooks {
@@ -140,8 +144,7 @@ export class BackfillBooks {
 
   /** Sets the backfill to `running`. Sets any other `running` backfill, whose process has died, to `pending`. */
   start(backfillId: string, fence: Fence | undefined, now: Instant): Promise<void> {
-    return this.#database.transaction(async (sql) => {
-      await this.#fences.check(sql, fence)
+    return this.#fences.transact(this.#database, fence, async (sql) => {
       const id = text(backfillId)
       await sql.run(`
         UPDATE tidemark.backfills SET state = 'pending'
@@ -153,28 +156,25 @@ export class BackfillBooks {
   }
 
   windowFailed({ backfillId, number, error, fence }: FailedWindow): Promise<void> {
-    return this.#database.transaction(async (sql) => {
-      await this.#fences.check(sql, fence)
-      await sql.run(
+    return this.#fences.transact(this.#database, fence, (sql) =>
+      sql.run(
         `UPDATE tidemark.backfill_windows SET state = 'failed', attempts = attempts + 1, error_code = $1, error = $2
          WHERE backfill_id = $3 AND number = $4 AND state = 'pending'`,
         [error.code, error.message, backfillId, number],
-      )
-    })
+      ),
+    )
   }
 
-  async suspend(run: RunRecord): Promise<void> {
-    const figures = await this.figures(run.runId)
-    await this.#database.transaction(async (sql) => {
+  suspend(run: RunRecord): Promise<void> {
+    return this.#database.transaction(async (sql) => {
       const running = `backfill_id = ${text(run.runId)} AND state = 'running'`
       await sql.run(`UPDATE tidemark.backfills SET state = 'pending' WHERE ${running}`)
-      await recordRun(sql, { ...run, ...figures })
+      await recordRun(sql, { ...run, ...(await figuresOf(sql, run.runId)) })
     })
   }
 
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
-    return this.#database.transaction(async (sql) => {
-      await this.#fences.check(sql, fence)
+    return this.#fences.transact(this.#database, fence, async (sql) => {
       await sql.run(
         `UPDATE tidemark.backfills SET state = $1, ended_at = ${time(run.endedAt)} WHERE backfill_id = $2`,
         [run.state, run.runId],
@@ -186,14 +186,10 @@ export class BackfillBooks {
   /** Cancels a backfill, so that later commits of its run fail. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
-      const [book] = await sql.rows<Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null }>(
-        `SELECT report, state, epoch_us(started_at) AS "startedAt" FROM tidemark.backfills
-         WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`,
-        [backfillId],
-      )
+      const [book] = await sql.rows<CancellableBook>(CANCELLABLE, [backfillId])
       if (book === undefined) return undefined
-      const { report, startedAt } = book
-      if (book.state === 'running' && startedAt !== null) {
+      const { report, state, startedAt, holder } = book
+      if (state === 'running' && startedAt !== null) {
         const run = { runId: backfillId, report, kind: 'backfill', state: 'stopped', startedAt, endedAt: now } as const
         await recordRun(sql, { ...run, ...(await figuresOf(sql, backfillId)), error: why })
       }
@@ -202,11 +198,7 @@ export class BackfillBooks {
         UPDATE tidemark.backfills SET state = 'cancelled', ended_at = ${time(now)} WHERE backfill_id = ${id};
         UPDATE tidemark.backfill_windows SET state = 'cancelled'
         WHERE backfill_id = ${id} AND state IN ('pending', 'failed')`)
-      const [held] = await sql.rows<{ holder: string }>(
-        `SELECT holder FROM tidemark.fences WHERE report = $1 AND kind = 'backfill'`,
-        [report],
-      )
-      if (book.state === 'running' || held?.holder === backfillId)
+      if (state === 'running' || holder === backfillId)
         await this.#fences.take(sql, { report, kind: 'backfill', holder: `no one: ${backfillId} was cancelled` })
       return report
     })

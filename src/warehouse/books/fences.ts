@@ -2,9 +2,10 @@
 import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
+import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
 
-export interface FencePlace {
+interface FencePlace {
   readonly report: ReportName
   readonly kind: RunKind
 }
@@ -37,7 +38,8 @@ export class Fences {
     // If only this process writes, the stored epoch is never newer than an epoch in `#newest`.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
-    if (!this.#isAlone || outlivesProcess({ report, kind })) await write(sql, { report, kind, epoch, holder })
+    // A later process can continue a backfill or a reconcile, so the fences of these runs are stored immediately.
+    if (!this.#isAlone || kind !== 'incremental') await write(sql, { report, kind, epoch, holder })
     // `check` stores this fence in the run's first transaction, so that a run without new rows writes only once.
     else this.#newest.set(place, { epoch, holder })
     return { report, kind, epoch }
@@ -46,6 +48,14 @@ export class Fences {
   /** Returns whether this process has taken the fence and no newer one. Always false if other processes also write. */
   isNewest(fence: Fence | undefined): boolean {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
+  }
+
+  /** Runs `work` in a transaction that commits only with a valid fence, or without any check. Throws FENCED. */
+  transact<T>(database: Database, fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
+    return database.transaction(async (sql) => {
+      await this.check(sql, fence)
+      return work(sql)
+    })
   }
 
   /** Throws FENCED if a newer run of this report and kind has a fence. Call this in the committing transaction. */
@@ -57,15 +67,21 @@ export class Fences {
     if (taken?.epoch === epoch && (await advance(sql, fence, taken))) return
     const stored = await readNewest(sql, fence)
     const newest = taken === undefined || (stored !== undefined && stored.epoch > taken.epoch) ? stored : taken
-    if (newest === undefined || newest.epoch > epoch) throw fencedError(fence, newest)
+    if (newest === undefined || newest.epoch > epoch)
+      throw new SyncError(
+        'FENCED',
+        `${report}: this ${kind} run was stopped by a newer one (${newest?.holder ?? 'unknown'})`,
+        {
+          report,
+          cure: 'Nothing needs to be done: the older run did not commit these rows, and the newer run reads them.',
+          data: { kind, epoch, newest: newest?.epoch },
+        },
+      )
     if (newest === taken && (stored?.epoch ?? 0) < epoch) await write(sql, { report, kind, ...newest })
   }
 }
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
-
-/** A later process can continue a backfill or a reconcile, so `take` stores the fences of these runs immediately. */
-const outlivesProcess = ({ kind }: FencePlace): boolean => kind !== 'incremental'
 
 async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
   const [stored] = await sql.kept<{ epoch: number; holder: string }>(
@@ -87,13 +103,4 @@ async function advance(sql: Sql, { report, kind }: FencePlace, { epoch, holder }
     [epoch, holder, report, kind],
   )
   return updated?.Count === 1
-}
-
-function fencedError({ report, kind, epoch }: Fence, newest: FenceRecord | undefined): SyncError {
-  const by = newest?.holder ?? 'unknown'
-  return new SyncError('FENCED', `${report}: this ${kind} run was stopped by a newer one (${by})`, {
-    report,
-    cure: 'Nothing needs to be done: the older run did not commit these rows, and the newer run reads them.',
-    data: { kind, epoch, newest: newest?.epoch },
-  })
 }

@@ -1,7 +1,7 @@
 /** Creates the file of a warehouse, and detects that someone has replaced the file while this process has it open. */
 import { existsSync } from 'node:fs'
 import { link, rm, stat, readdir } from 'node:fs/promises'
-import path, { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { flush } from '../../files.ts'
 import { folderRefused, makeFolder, makePrivateFolder, removeFolder } from '../../folders.ts'
@@ -33,27 +33,16 @@ export async function makeFile(path: string, aside: string, options: DatabaseOpt
   }
 }
 
-/** Remembers which file this process has open. If someone removes or replaces the file, later commits would be lost. */
-export class OwnFile {
-  readonly #path: string
-  readonly #identity: string | undefined
-
-  private constructor(path: string, identity: string | undefined) {
-    this.#path = path
-    this.#identity = identity
-  }
-
-  static async at(path: string): Promise<OwnFile> {
-    return new OwnFile(path, await identityOf(path))
-  }
-
-  async check(): Promise<void> {
-    const now = await identityOf(this.#path)
-    if (now === this.#identity) return
+/** Returns a check that throws WAREHOUSE_MISSING if someone has replaced the file: later commits would be lost. */
+export async function watchFile(path: string): Promise<() => Promise<void>> {
+  const before = await identityOf(path)
+  return async () => {
+    const now = await identityOf(path)
+    if (now === before) return
     const what = now === undefined ? 'was moved away or removed' : 'was replaced by another file'
-    throw new SyncError('WAREHOUSE_MISSING', `${this.#path} ${what} while this process had it open`, {
+    throw new SyncError('WAREHOUSE_MISSING', `${path} ${what} while this process had it open`, {
       cure: 'Stop this process, put the right file in place and start it again: rows that it writes until then are lost.',
-      data: { path: this.#path },
+      data: { path },
     })
   }
 }
@@ -70,28 +59,23 @@ async function identityOf(path: string): Promise<string | undefined> {
 
 export const spillPrefix = (warehouse: string): string => `${warehouse}.spill-`
 
-/** DuckDB writes data that does not fit into memory to this folder. Each opening of a warehouse uses a new folder. */
-export class SpillFolder {
-  /** Only the user of this process can open this folder. A folder that DuckDB creates would be open to all users. */
-  readonly own: string
-  readonly #prefix: string
-
-  constructor(warehouse: string) {
-    this.#prefix = spillPrefix(warehouse)
-    this.own = this.#prefix + randomUUID()
-  }
-
-  /** Creates the folder. If `isAlone` is true, removes folders of dead processes. Throws WAREHOUSE_MISSING. */
-  async create({ isAlone }: { readonly isAlone: boolean }): Promise<void> {
-    const folder = path.dirname(this.own)
-    const found = isAlone ? (await readdir(folder)).map((each) => path.join(folder, each)) : []
-    const others = found.filter((each) => each.startsWith(this.#prefix) && each !== this.own)
-    for (const each of others) await removeFolder(each)
-    makePrivateFolder(this.own)
-  }
-
-  /** Call this after the warehouse was closed. */
-  async removeOwnFolder(): Promise<void> {
-    await rm(this.own, { recursive: true, force: true })
+/**
+ * Returns the folder to which DuckDB writes data that does not fit into memory. Each opening of a warehouse uses a new
+ * folder. Only the user of this process can open it: a folder that DuckDB creates would be open to all users.
+ */
+export function spillFolderOf(warehouse: string) {
+  const prefix = spillPrefix(warehouse)
+  const own = prefix + randomUUID()
+  return {
+    own,
+    /** Creates the folder. If `isAlone` is true, removes folders of dead processes. Throws WAREHOUSE_MISSING. */
+    create: async ({ isAlone }: { readonly isAlone: boolean }): Promise<void> => {
+      const folder = dirname(own)
+      const found = isAlone ? (await readdir(folder)).map((each) => join(folder, each)) : []
+      for (const each of found.filter((path) => path.startsWith(prefix) && path !== own)) await removeFolder(each)
+      makePrivateFolder(own)
+    },
+    /** Call this after the warehouse was closed. */
+    remove: (): Promise<void> => rm(own, { recursive: true, force: true }),
   }
 }
