@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
-import type { ManifestBody } from '../../src/warehouse/publish/exportManifest.ts'
+import type { Manifest } from '../../src/warehouse/publish/exportManifest.ts'
 import { openPublished } from '../../src/wiring/published.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
@@ -58,7 +58,7 @@ async function verified(world: World): Promise<{ code: number | null; window: Ve
 
 /** Tables of which the export's files, by its manifest, hold something else than the lake. */
 async function exportedOtherwise(world: World): Promise<unknown[]> {
-  const { tables } = JSON.parse(await readFile(join(world.folder, 'out/manifest.json'), 'utf8')) as ManifestBody
+  const { tables } = JSON.parse(await readFile(join(world.folder, 'out/manifest.json'), 'utf8')) as Manifest
   const compared = TABLES.map((table) => {
     const exported = tables.find(({ name }) => name === table.replace(/^main\./, ''))
     expect(exported?.rows, table).toBeGreaterThan(0)

@@ -179,8 +179,7 @@ describe('the tables as SQL', () => {
     await using empty = await Database.open(':memory:', { memory: '256MB' })
     await empty.run(definitionSql(catalogue))
     // A view's text lists what it leaves out in an order of its own.
-    const plain = (held: typeof catalogue) =>
-      held.map(({ view, ...table }) => ({ ...table, isView: view !== null }))
+    const plain = (held: typeof catalogue) => held.map(({ view, ...table }) => ({ ...table, isView: view !== null }))
     expect(plain(await catalogueOf(empty))).toEqual(plain(catalogue))
   })
 })

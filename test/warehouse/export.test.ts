@@ -16,7 +16,7 @@ import { tableOf } from '../../schema/tables.ts'
 import { privacyText } from '../../src/plan/privacy.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { type ExportResult, exportTo } from '../../src/warehouse/publish/export.ts'
-import { filesOf, type ManifestBody } from '../../src/warehouse/publish/exportManifest.ts'
+import { filesOf, type Manifest } from '../../src/warehouse/publish/exportManifest.ts'
 import { until } from '../cli/support.ts'
 import { aTide } from '../support/tide.ts'
 import { aWarehouse, at, loadRows, NOON, type OpenWarehouse } from '../support/warehouse.ts'
@@ -34,11 +34,11 @@ async function exported(opened: OpenWarehouse, wanted: readonly ReportName[] = [
   return await exportTo(copy, { to: out, reports: wanted, now: NOON })
 }
 
-const manifestIn = async (out: string): Promise<ManifestBody> =>
-  JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8')) as ManifestBody
+const manifestIn = async (out: string): Promise<Manifest> =>
+  JSON.parse(await readFile(join(out, 'manifest.json'), 'utf8')) as Manifest
 
 /** Every table in which a reader who follows the manifest sees something else than the published copy has. */
-async function differing(out: string, manifest: ManifestBody, published: string): Promise<string[]> {
+async function differing(out: string, manifest: Manifest, published: string): Promise<string[]> {
   await using reader = await Database.open(':memory:', { memory: '256MB' })
   await reader.run(`ATTACH '${published}' AS held (READ_ONLY)`)
   const found: string[] = []

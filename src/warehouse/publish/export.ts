@@ -2,22 +2,17 @@
  * Writes the published copy as Parquet files (`tidemark export`). Replaced files are kept until another export replaces
  * files, because readers of the previous manifest can still open them.
  */
-import { resolve } from 'node:path'
+import { writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
+import { flush, replaceFile } from '../../files.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { catalogueOf } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
-import { claimFolder, exportFailed, removeStrays, replaceManifest, syncFolders } from './exportFolder.ts'
-import {
-  type ExportedTable,
-  filesOf,
-  type Manifest,
-  type ManifestBody,
-  manifestText,
-  readManifest,
-} from './exportManifest.ts'
+import { claimFolder, exportFailed, removeStrays } from './exportFolder.ts'
+import { type ExportedTable, filesOf, MANIFEST, type Manifest, readManifest } from './exportManifest.ts'
 import { exportReport, fingerprintOf } from './exportTables.ts'
 import { stateOf } from './publish.ts'
 
@@ -29,7 +24,7 @@ export interface ExportOrder {
 
 export interface ExportResult {
   readonly to: string
-  readonly manifest: ManifestBody
+  readonly manifest: Manifest
   /** False if the folder already contained this state of the copy. Then no file was written. */
   readonly replaced: boolean
   readonly written: ReadonlySet<string>
@@ -37,22 +32,25 @@ export interface ExportResult {
 
 /** Exports the published copy. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL, the previous export stays readable. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
-  const to = resolve(order.to)
+  const { to } = order
   await using _claimed = await claimFolder(to)
   const before = await readManifest(to)
   try {
     const source = await sourceOf(database)
-    checkFits(to, before, { source, reports: order.reports })
-    await removeStrays(to, new Set(before === undefined ? [] : [...filesOf(before), ...before.retired]))
-    return await writeExport(database, { order: { ...order, to }, before, source })
+    if (before !== undefined) checkFits(before, { ...order, source })
+    await removeStrays(to, [...filesOf(before), ...(before?.retired ?? [])])
+    return await writeExport(database, { ...order, source, before })
   } catch (error) {
     throw exportFailed(to, error)
   }
 }
 
-type Source = Manifest['source']
+interface ReadyExport extends ExportOrder {
+  readonly source: Manifest['source']
+  readonly before?: Manifest | undefined
+}
 
-async function sourceOf(database: Database): Promise<Source> {
+async function sourceOf(database: Database): Promise<Manifest['source']> {
   const [row] = await database.rows<{ mark: string; loads: number | null; version: string }>(`
     SELECT (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS mark,
       (SELECT max(load_id) FROM tidemark.loads) AS loads, version() AS version`)
@@ -65,19 +63,14 @@ async function sourceOf(database: Database): Promise<Source> {
   }
 }
 
-function checkFits(
-  to: string,
-  before: Manifest | undefined,
-  { source, reports }: { source: Source; reports: readonly string[] },
-): void {
-  if (before === undefined) return
+function checkFits(before: Manifest, { to, source, reports }: ReadyExport): void {
   if (before.source.warehouse !== source.warehouse) {
     throw new SyncError('EXPORT_REFUSED', `${to} holds the export of another warehouse (${before.source.published})`, {
       cure: 'Export to another folder, or empty this one if that warehouse is gone for good. Nothing in it was changed.',
       data: { path: to },
     })
   }
-  const left = before.reports.filter((report) => !reports.includes(report))
+  const left = before.reports.filter((report) => !reports.some((each) => each === report))
   if (left.length === 0) return
   throw new SyncError('EXPORT_REFUSED', `${to} also holds ${left.join(', ')}: one export must replace all its tables`, {
     cure: 'Name these reports too, name none to export all, or export to another folder. Nothing was changed.',
@@ -87,40 +80,36 @@ function checkFits(
 
 async function writeExport(
   database: Database,
-  { order, before, source }: { order: ExportOrder; before: Manifest | undefined; source: Source },
+  { to, reports, now, source, before }: ReadyExport,
 ): Promise<ExportResult> {
-  const { to } = order
   const generation = (before?.generation ?? 0) + 1
-  const known = new Map((before?.tables ?? []).map((table) => [table.name, table]))
+  const known = new Map(before?.tables.map((table) => [table.name, table]))
   const catalogue = await catalogueOf(database)
   const tables: ExportedTable[] = []
-  for (const report of order.reports) {
-    tables.push(
-      ...(await exportReport(database, { to, report: reportOf(report), generation, catalogue, before: known })),
-    )
-  }
-  const names = new Set(filesOf({ tables }))
-  const old = before === undefined ? [] : filesOf(before)
-  const taken = new Set(old)
-  const written = new Set([...names].filter((path) => !taken.has(path)))
-  const replacedFiles = old.filter((path) => !names.has(path))
-  // Readers of the old manifest can still open the replaced files, so these files are kept.
-  const retired = replacedFiles.length === 0 ? (before?.retired ?? []) : replacedFiles
-  const manifest: ManifestBody = {
+  for (const report of reports.map(reportOf))
+    tables.push(...(await exportReport(database, { to, report, generation, catalogue, before: known })))
+  const [old, present] = [new Set(filesOf(before)), new Set(filesOf({ tables }))]
+  const written = new Set([...present].filter((path) => !old.has(path)))
+  const replaced = [...old].filter((path) => !present.has(path))
+  if (before?.source.state === source.state && written.size === 0 && replaced.length === 0)
+    return { to, manifest: before, replaced: false, written }
+  const manifest: Manifest = {
+    format: 'tidemark-export',
+    version: 1,
     generation,
-    exported_at: formatInstant(order.now),
+    exported_at: formatInstant(now),
     source,
-    reports: [...order.reports],
+    reports: [...reports],
     marks: await marksOf(database),
     tables,
-    retired,
+    // Readers of the old manifest can still open the replaced files, so these files are kept.
+    retired: replaced.length === 0 ? (before?.retired ?? []) : replaced,
   }
-  if (before?.source.state === source.state && written.size === 0 && replacedFiles.length === 0) {
-    return { to, manifest: before, replaced: false, written }
-  }
-  await syncFolders(to, written)
-  await replaceManifest(to, manifestText(manifest))
-  await removeStrays(to, new Set([...names, ...retired]))
+  // The names of new files survive a power failure only if their folders are flushed.
+  for (const folder of new Set([...written].map((file) => dirname(file)))) await flush(join(to, folder))
+  const text = `${JSON.stringify(manifest, undefined, 2)}\n`
+  await replaceFile(join(to, MANIFEST), (temporary) => writeFile(temporary, text))
+  await removeStrays(to, [...present, ...manifest.retired])
   return { to, manifest, replaced: true, written }
 }
 

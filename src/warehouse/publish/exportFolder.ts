@@ -1,9 +1,9 @@
 /** Manages the folder of an export. The folder must be empty or contain the marker of an earlier export. */
 import { link, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { asSyncError, SyncError } from '../../errors.ts'
-import { flush, replaceFile } from '../../files.ts'
+import { removeTemporaryFiles } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MANIFEST } from './exportManifest.ts'
 
@@ -72,24 +72,15 @@ function isAlive(pid: number): boolean {
 }
 
 /** Removes files of exports that are not in `kept`: files of killed exports, and files that only old manifests name. */
-export async function removeStrays(to: string, kept: ReadonlySet<string>): Promise<void> {
+export async function removeStrays(to: string, kept: readonly string[]): Promise<void> {
   await rm(join(to, SPILL), { recursive: true, force: true })
+  await removeTemporaryFiles(join(to, MANIFEST))
+  const keptFiles = new Set(kept.map((file) => join(to, file)))
   for (const entry of await readdir(to, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name)
-    const name = path.slice(to.length + 1).replaceAll('\\', '/')
-    const isOurs = name.endsWith('.parquet') || (name.startsWith(`.${MANIFEST}.`) && name.endsWith('.tmp'))
-    if (entry.isFile() && isOurs && !kept.has(name)) await rm(path, { force: true })
+    if (entry.isFile() && path.endsWith('.parquet') && !keptFiles.has(path)) await rm(path, { force: true })
   }
 }
-
-/** Flushes the folders of new files to the disk, so that the names of the files survive a power failure. */
-export async function syncFolders(to: string, files: Iterable<string>): Promise<void> {
-  for (const folder of new Set([...files].map((file) => dirname(join(to, file))))) await flush(folder)
-}
-
-/** Replaces the manifest by a rename, so that readers never see a partial manifest. */
-export const replaceManifest = (to: string, text: string): Promise<void> =>
-  replaceFile(join(to, MANIFEST), (temporary) => writeFile(temporary, text))
 
 /** Converts an error of an export to DISK_FULL or EXPORT_FAILED. Returns other errors of Tidemark unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {

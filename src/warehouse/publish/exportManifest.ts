@@ -5,8 +5,6 @@ import { z } from 'zod'
 import { SyncError } from '../../errors.ts'
 
 export const MANIFEST = 'manifest.json'
-export const MANIFEST_FORMAT = 'tidemark-export'
-const MANIFEST_VERSION = 1
 
 const File = z.object({
   /** The path relative to the manifest's folder, with `/` as the separator on every system. */
@@ -33,8 +31,8 @@ const Table = z.object({
 })
 
 const ManifestShape = z.object({
-  format: z.literal(MANIFEST_FORMAT),
-  version: z.literal(MANIFEST_VERSION),
+  format: z.literal('tidemark-export'),
+  version: z.literal(1),
   generation: z.number(),
   exported_at: z.string(),
   source: z.object({
@@ -56,11 +54,6 @@ export type Manifest = z.infer<typeof ManifestShape>
 export type ExportedTable = z.infer<typeof Table>
 export type ExportedFile = z.infer<typeof File>
 
-export type ManifestBody = Omit<Manifest, 'format' | 'version'>
-
-export const manifestText = (body: ManifestBody): string =>
-  `${JSON.stringify({ format: MANIFEST_FORMAT, version: MANIFEST_VERSION, ...body }, undefined, 2)}\n`
-
 /** Reads the manifest of a folder, if there is one. Throws EXPORT_REFUSED if the file has another format. */
 export async function readManifest(folder: string): Promise<Manifest | undefined> {
   const path = join(folder, MANIFEST)
@@ -69,21 +62,16 @@ export async function readManifest(folder: string): Promise<Manifest | undefined
     throw error
   })
   if (text === undefined) return undefined
-  const parsed = ManifestShape.safeParse(valueOf(text))
-  if (parsed.success) return parsed.data
-  throw new SyncError('EXPORT_REFUSED', `${path} is no manifest that this version of Tidemark has written`, {
-    cure: 'Export to another folder, or to an empty one. Nothing in this one was changed.',
-    data: { path },
-  })
-}
-
-function valueOf(text: string): unknown {
   try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
+    return ManifestShape.parse(JSON.parse(text))
+  } catch (error) {
+    throw new SyncError('EXPORT_REFUSED', `${path} is no manifest that this version of Tidemark has written`, {
+      cure: 'Export to another folder, or to an empty one. Nothing in this one was changed.',
+      data: { path },
+      cause: error,
+    })
   }
 }
 
-export const filesOf = ({ tables }: Pick<Manifest, 'tables'>): string[] =>
-  tables.flatMap(({ files }) => files.map(({ path }) => path))
+export const filesOf = (manifest: Pick<Manifest, 'tables'> | undefined): string[] =>
+  (manifest?.tables ?? []).flatMap(({ files }) => files.map(({ path }) => path))

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path'
 import { assert } from '../../errors.ts'
 import { flush } from '../../files.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { ENTRY_NUMBER, type ReportTable, tableOf } from '../../../schema/tables.ts'
+import { ENTRY_NUMBER, tableOf } from '../../../schema/tables.ts'
 import type { CatalogueTable } from '../database/catalogue.ts'
 import { storedPrivacyRules } from '../books/coverage.ts'
-import { type Sql, name, names, text } from '../database/sql.ts'
+import { countOf, type Sql, name, names, text } from '../database/sql.ts'
 import type { ExportedFile, ExportedTable } from './exportManifest.ts'
 
 /** The file of a range with this many keys has some megabytes. */
@@ -27,57 +27,44 @@ export interface ReportExport {
   readonly before: ReadonlyMap<string, ExportedTable>
 }
 
-const KEY_MIN = -(2n ** 63n)
-const KEY_MAX = 2n ** 63n - 1n
-
-export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
-  const table = tableOf(given.report)
-  const column = rangeColumn(table)
-  const known = given.before.get(table.name)?.partition
-  const width = await widthOf(sql, { name: table.name, column }, known?.column === column ? known.width : undefined)
-  const rules = (await storedPrivacyRules(sql, table.name)).filter((each) => each !== undefined).toSorted()
-  const exported: ExportedTable[] = []
-  for (const { name: each } of [table, ...table.children]) {
-    const own = { name: each, column, width, key: table.key, rules }
-    exported.push(await exportTable(sql, given, { ...own, ...MAIN }))
-    if (given.catalogue.some(({ schema, name: stored }) => schema === HISTORY.schema && stored === each))
-      exported.push(await exportTable(sql, given, { ...own, ...HISTORY, key: [...table.key, '_valid_from'] }))
-  }
-  return exported
+/** A table, or the view of all its versions, and how it is divided into files. */
+interface DividedTable {
+  readonly stored: CatalogueTable
+  readonly column: string
+  readonly width: bigint
+  readonly key: readonly string[]
+  /** A new privacy rule removes values but changes no load number. So fingerprints also contain the privacy rules. */
+  readonly rules: readonly string[]
 }
 
-const MAIN = { schema: 'main', state: '' } as const
-/** When a version ends, its load number does not change. So the fingerprint also contains the times of validity. */
-const HISTORY = {
-  schema: 'history',
-  state: ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))',
-} as const
-
-const labelOf = ({ schema, name: table }: Pick<OneTable, 'schema' | 'name'>): string =>
-  schema === 'main' ? table : `${schema}.${table}`
-
-const sourceOf = ({ schema, name: table }: OneTable): string => `${schema}.${name(table)}`
-
-/** Returns the key column with the record's number. New records have high numbers, so old ranges seldom change. */
-function rangeColumn(table: ReportTable): string {
-  const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((column) => column.name)
-  const column = table.key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
-  assert(column !== undefined, `${table.name} has no number in its key`)
-  return column
+export async function exportReport(sql: Sql, given: ReportExport): Promise<ExportedTable[]> {
+  const { name: report, children, key, ...table } = tableOf(given.report)
+  const numbers = [...table.asked, ...table.fields].filter(({ type }) => type === 'BIGINT').map((each) => each.name)
+  // The last number of a key is the record's number. New records have high numbers, so old ranges seldom change.
+  const column = key.findLast((each) => numbers.includes(each) && each !== ENTRY_NUMBER.name)
+  assert(column !== undefined, `${report} has no number in its key`)
+  const known = given.before.get(report)?.partition
+  const width = await widthOf(sql, { report, column }, known?.column === column ? BigInt(known.width) : undefined)
+  const rules = (await storedPrivacyRules(sql, report)).filter((each) => each !== undefined).toSorted()
+  const exported: ExportedTable[] = []
+  for (const each of [report, ...children.map((child) => child.name)])
+    for (const stored of given.catalogue.filter(({ name: stored }) => stored === each)) {
+      const divided = { stored, column, width, rules }
+      if (stored.schema === 'main') exported.push(await exportTable(sql, given, { ...divided, key }))
+      if (stored.schema === 'history')
+        exported.push(await exportTable(sql, given, { ...divided, key: [...key, '_valid_from'] }))
+    }
+  return exported
 }
 
 async function widthOf(
   sql: Sql,
-  { name: table, column }: Pick<OneTable, 'name' | 'column'>,
-  known: string | undefined,
+  { report, column }: { readonly report: string; readonly column: string },
+  known: bigint | undefined,
 ): Promise<bigint> {
-  const ranges = async (width: bigint): Promise<number> => {
-    const [row] = await sql.rows<{ n: number }>(
-      `SELECT count(DISTINCT ${rangeSql(column, width)}) AS n FROM main.${name(table)}`,
-    )
-    return row?.n ?? 0
-  }
-  if (known !== undefined && (await ranges(BigInt(known))) <= RANGES_MAX) return BigInt(known)
+  const ranges = (width: bigint) =>
+    countOf(sql, `(SELECT DISTINCT ${rangeSql(column, width)} FROM main.${name(report)})`)
+  if (known !== undefined && (await ranges(known)) <= RANGES_MAX) return known
   let width = WIDTH_MIN
   while ((await ranges(width)) > RANGES_WANTED_MAX) width *= WIDTH_GROWTH
   return width
@@ -89,62 +76,56 @@ function rangeSql(column: string, width: bigint): string {
   return `(${key} - ((${key} % ${width}) + ${width}) % ${width})`
 }
 
-interface OneTable {
-  readonly schema: 'main' | 'history'
-  readonly name: string
-  /** SQL for further values in a range's fingerprint, in addition to load numbers and row hashes. */
-  readonly state: string
-  readonly column: string
-  readonly width: bigint
-  readonly key: readonly string[]
-  /** A new privacy rule removes values but changes no load number. So fingerprints also contain the privacy rules. */
-  readonly rules: readonly string[]
-}
+const labelOf = ({ schema, name: table }: CatalogueTable): string => (schema === 'main' ? table : `${schema}.${table}`)
 
-async function exportTable(sql: Sql, given: ReportExport, table: OneTable): Promise<ExportedTable> {
-  const { catalogue, before, report } = given
-  const stored = catalogue.find((each) => each.schema === table.schema && each.name === table.name)
-  assert(stored !== undefined, `${table.name} is in no catalogue`)
-  const known = new Map((before.get(labelOf(table))?.files ?? []).map((file) => [file.keys, file]))
+const sourceOf = ({ schema, name: table }: CatalogueTable): string => `${schema}.${name(table)}`
+
+async function exportTable(sql: Sql, given: ReportExport, table: DividedTable): Promise<ExportedTable> {
+  const { stored, column, width } = table
+  const label = labelOf(stored)
+  const known = new Map((given.before.get(label)?.files ?? []).map((file) => [file.keys, file]))
   const files: ExportedFile[] = []
-  for (const range of await rangesOf(sql, table, stored)) {
+  for (const range of await rangesOf(sql, table)) {
     const same = known.get(range.keys)
     files.push(same?.fingerprint === range.fingerprint ? same : await writeRange(sql, { given, table, range }))
   }
   return {
-    name: labelOf(table),
-    report: report.name,
+    name: label,
+    report: given.report.name,
     comment: stored.comment,
     columns: stored.columns.map(({ name, type, comment }) => ({ name, type, comment })),
-    partition: { column: table.column, width: String(table.width) },
+    partition: { column, width: String(width) },
     rows: sum(files.map((file) => file.rows)),
     bytes: sum(files.map((file) => file.bytes)),
     files,
   }
 }
 
-interface Range {
-  readonly keys: string
-  /** The first key of the range. Undefined for a table without rows, whose single file contains only the columns. */
-  readonly first: string | undefined
-  readonly rows: number
-  readonly deleted: number
-  readonly fingerprint: string
+interface Range extends Omit<ExportedFile, 'path' | 'bytes'> {
+  readonly condition: string
 }
 
-async function rangesOf(sql: Sql, table: OneTable, stored: CatalogueTable): Promise<Range[]> {
-  const layout = [stored.columns.map((column) => `${column.name} ${column.type}`).join(), ...table.rules].join('\n')
-  const rows = await sql.rows<{ first: string; rows: number; deleted: number; state: string }>(`
-    SELECT "~low"::VARCHAR AS first, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
-      concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${table.state}) AS state
-    FROM (SELECT *, ${rangeSql(table.column, table.width)} AS "~low" FROM ${sourceOf(table)})
+/** Returns the ranges that have rows. A table without rows has one range, whose file contains only the columns. */
+async function rangesOf(sql: Sql, { stored, column, width, rules }: DividedTable): Promise<Range[]> {
+  const layout = [stored.columns.map(({ name, type }) => `${name} ${type}`).join(), ...rules].join('\n')
+  // When a version ends, its load number does not change. So the fingerprint also contains the times of validity.
+  const validity = ', count(_valid_to), sum(epoch_us(_valid_from)), sum(epoch_us(_valid_to))'
+  const rows = await sql.rows<Record<'first' | 'low' | 'high' | 'state', string> & Pick<Range, 'rows' | 'deleted'>>(`
+    SELECT "~low"::VARCHAR AS first, min(${name(column)})::VARCHAR AS low, max(${name(column)})::VARCHAR AS high,
+      count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
+      concat_ws('/', count(*), count(*) FILTER (is_deleted), max(_load_id), sum(_load_id), bit_xor(_row_hash)${
+        stored.schema === 'history' ? validity : ''
+      }) AS state
+    FROM (SELECT *, ${rangeSql(column, width)} AS "~low" FROM ${sourceOf(stored)})
     GROUP BY "~low" ORDER BY "~low"`)
   const fingerprint = (state: string) => fingerprintOf(`${layout}\n${state}`)
-  if (rows.length === 0) return [{ keys: '', first: undefined, rows: 0, deleted: 0, fingerprint: fingerprint('') }]
-  return rows.map(({ state, ...range }) => ({
-    ...range,
-    keys: `${range.first}-${BigInt(range.first) + table.width - 1n}`,
+  if (rows.length === 0) return [{ keys: '', rows: 0, deleted: 0, fingerprint: fingerprint(''), condition: 'true' }]
+  return rows.map(({ first, low, high, state, rows, deleted }) => ({
+    keys: `${first}-${BigInt(first) + width - 1n}`,
+    rows,
+    deleted,
     fingerprint: fingerprint(state),
+    condition: `${name(column)} BETWEEN '${low}'::BIGINT AND '${high}'::BIGINT`,
   }))
 }
 
@@ -152,24 +133,17 @@ export const fingerprintOf = (text: string): string => createHash('sha256').upda
 
 async function writeRange(
   sql: Sql,
-  { given, table, range }: { given: ReportExport; table: OneTable; range: Range },
+  { given, table, range }: { given: ReportExport; table: DividedTable; range: Range },
 ): Promise<ExportedFile> {
-  const { keys, rows, deleted, fingerprint } = range
-  const path = `${labelOf(table)}/${keys === '' ? 'empty' : keys}.${given.generation}.parquet`
+  const { condition, ...described } = range
+  const path = `${labelOf(table.stored)}/${range.keys === '' ? 'empty' : range.keys}.${given.generation}.parquet`
   const file = join(given.to, path)
   await mkdir(dirname(file), { recursive: true })
-  const inRange =
-    range.first === undefined
-      ? 'true'
-      : `${name(table.column)} BETWEEN ${asKey(BigInt(range.first))} AND ${asKey(BigInt(range.first) + table.width - 1n)}`
   const [written] = await sql.rows<{ Count: number }>(`
-    COPY (SELECT * FROM ${sourceOf(table)} WHERE ${inRange} ORDER BY ${names(table.key)})
+    COPY (SELECT * FROM ${sourceOf(table.stored)} WHERE ${condition} ORDER BY ${names(table.key)})
     TO ${text(file)} (FORMAT parquet, COMPRESSION zstd)`)
-  assert(written?.Count === rows, `${path} got ${written?.Count} rows of ${rows}`)
-  return { path, keys, rows, deleted, bytes: await flush(file), fingerprint }
+  assert(written?.Count === range.rows, `${path} got ${written?.Count} rows of ${range.rows}`)
+  return { path, ...described, bytes: await flush(file) }
 }
-
-/** Returns the bound as a BIGINT literal. The first and last range can extend beyond BIGINT, so they are cut. */
-const asKey = (bound: bigint): string => `(${bound < KEY_MIN ? KEY_MIN : bound > KEY_MAX ? KEY_MAX : bound})::BIGINT`
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0)
