@@ -1,21 +1,17 @@
 /** The console's queries on schema `tidemark`. Each query limits the number of rows and returns times as text. */
 import type { ReportName } from '../../schema/index.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
-import { type ErrorColumns, problemIn } from '../status/standing.ts'
+import { PROBLEM } from '../status/standing.ts'
 import type { Reader } from './backend.ts'
 import type { Backfill, RejectedQuery, RejectedRow, Run, RunQuery } from './api/schemas.ts'
 
 const RUN = `
   SELECT run_id, report, kind, state, ${iso('started_at')} AS started_at, ${iso('ended_at')} AS ended_at,
     epoch(ended_at - started_at) AS seconds, pages, rows, inserted, updated, deleted, rejected, coalesce(misfits, 0) AS misfits,
-    error_code AS code, error AS message, cure
+    ${PROBLEM} AS error
   FROM tidemark.runs`
 
-type RunRow = Omit<Run, 'error'> & ErrorColumns
-
-const runOf = ({ code, message, cure, ...run }: RunRow): Run => ({ ...run, error: problemIn({ code, message, cure }) })
-
-export async function runsOf(books: Reader, { report, state, empty, before, limit }: RunQuery): Promise<Run[]> {
+export function runsOf(books: Reader, { report, state, empty, before, limit }: RunQuery): Promise<Run[]> {
   const conditions = [
     ...(report === undefined ? [] : [`report = ${text(report)}`]),
     ...(state === undefined ? [] : [`state = ${text(state)}`]),
@@ -23,13 +19,11 @@ export async function runsOf(books: Reader, { report, state, empty, before, limi
     ...(before === undefined ? [] : [`started_at < ${text(before)}::TIMESTAMPTZ`]),
   ]
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-  const rows = await books.rows<RunRow>(`${RUN} ${where} ORDER BY runs.started_at DESC, run_id LIMIT ${limit}`)
-  return rows.map(runOf)
+  return books.rows(`${RUN} ${where} ORDER BY runs.started_at DESC, run_id LIMIT ${limit}`)
 }
 
 export async function runOfId(books: Reader, runId: string): Promise<Run | undefined> {
-  const [row] = await books.rows<RunRow>(`${RUN} WHERE run_id = ${text(runId)} LIMIT 1`)
-  return row && runOf(row)
+  return (await books.rows<Run>(`${RUN} WHERE run_id = ${text(runId)} LIMIT 1`))[0]
 }
 
 const RECENT_RUNS = 24

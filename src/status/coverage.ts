@@ -26,17 +26,11 @@ export const ScopeCoverage = z.object({
 })
 export type ScopeCoverage = z.infer<typeof ScopeCoverage>
 
-interface SpanRow {
+interface ScopeRow {
   readonly report: ReportName
   readonly scope: string
-  readonly since: Instant | null
-  readonly until: Instant
-}
-
-interface StateRow {
-  readonly report: ReportName
-  readonly scope: string
-  readonly asked: string
+  readonly covered: readonly { readonly since: Instant | null; readonly until: Instant }[] | null
+  readonly asked: string | null
   readonly refill_until: Instant | null
   readonly because: string | null
   /** The report's mark. For an audit report, the last time at which the trail of a record was requested. */
@@ -44,65 +38,51 @@ interface StateRow {
   readonly records: number
 }
 
-const COVERED = `
-  SELECT report, scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
-  ORDER BY report, scope, since NULLS FIRST`
+/** An integer in a list would become a bigint. A double contains each time to the microsecond until the year 2255. */
+const SCOPES = `
+  WITH spans AS (
+    SELECT report, scope, list({since: epoch_us(since)::DOUBLE, until: epoch_us(until)::DOUBLE} ORDER BY since NULLS FIRST) AS covered
+    FROM tidemark.covered GROUP BY report, scope),
+  states AS (
+    SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
+      any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
+      count(f.scope) FILTER (c.refill_until IS NULL OR f.asked_at <= c.refill_until) AS records
+    FROM tidemark.coverage c
+    LEFT JOIN tidemark.followed f ON f.report = c.report AND f.asked_at IS NOT NULL AND starts_with(f.scope, c.scope)
+    LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
+    GROUP BY c.report, c.scope)
+  FROM spans FULL JOIN states USING (report, scope) ORDER BY report, scope`
 
-const STATES = `
-  SELECT c.report, c.scope, any_value(c.asked)::VARCHAR AS asked, epoch_us(any_value(c.refill_until)) AS refill_until,
-    any_value(c.because) AS because, epoch_us(coalesce(max(f.asked_at), max(m.value))) AS read_until,
-    count(f.scope) FILTER (c.refill_until IS NULL OR f.asked_at <= c.refill_until) AS records
-  FROM tidemark.coverage c
-  LEFT JOIN tidemark.followed f ON f.report = c.report AND f.asked_at IS NOT NULL AND starts_with(f.scope, c.scope)
-  LEFT JOIN tidemark.marks m ON m.report = c.report AND m.scope = c.scope AND m.mark = 'modified_since'
-  GROUP BY c.report, c.scope ORDER BY c.report, c.scope`
+export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
 
 /** Returns the coverage of each currency or entity. Skips reports that were never read. */
 export async function coverageOf(
   database: Pick<Database, 'rows'>,
   config: RequestConfig,
 ): Promise<ReadonlyMap<ReportName, ScopeCoverage[]>> {
-  const spans = Map.groupBy(await database.rows<SpanRow>(COVERED), ({ report }) => report)
-  const states = Map.groupBy(await database.rows<StateRow>(STATES), ({ report }) => report)
-  const names = new Set([...spans.keys(), ...states.keys()])
-  return new Map(
-    [...names].map((report) => [report, scopesOf({ config, report }, spans.get(report), states.get(report))]),
-  )
+  const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
+  return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))
 }
 
-export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
-
-interface ReadConfig {
-  readonly config: RequestConfig
-  readonly report: ReportName
+function coverageOfScope(row: ScopeRow, config: RequestConfig): ScopeCoverage {
+  const { report, scope } = row
+  const asked = reportOf(report).currency === undefined || config.currencies.includes(scope)
+  const covered = (row.covered ?? []).map(({ since, until }) => ({ since: since ?? undefined, until }))
+  const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, config.reports[report].start)
+  const again = asked ? readingAgain(row, config) : null
+  return { scope, asked, covered: covered.map(spanText), gaps: gaps.map(spanText), reading_again: again }
 }
 
-function scopesOf(asks: ReadConfig, spans: readonly SpanRow[] = [], rows: readonly StateRow[] = []): ScopeCoverage[] {
-  const scopes = new Set([...spans, ...rows].map(({ scope }) => scope))
-  return [...scopes].toSorted().map((scope) => {
-    const covered = spans
-      .filter((row) => row.scope === scope)
-      .map(({ since, until }) => ({ since: since ?? undefined, until }))
-    const row = rows.find((each) => each.scope === scope)
-    const asked = isConfigured(asks, scope)
-    const gaps = covered.length === 0 || !asked ? [] : gapsIn(covered, asks.config.reports[asks.report].start)
-    const again = row === undefined || !asked ? null : readingAgain(row, asks)
-    return { scope, asked, covered: covered.map(spanText), gaps: gaps.map(spanText), reading_again: again }
-  })
-}
-
-const isConfigured = ({ config, report }: ReadConfig, scope: string): boolean =>
-  reportOf(report).currency === undefined || config.currencies.includes(scope)
-
-function readingAgain(row: StateRow, { config, report }: ReadConfig): ScopeCoverage['reading_again'] {
-  const { start, enabled } = config.reports[report]
-  const { perRecord, window } = reportOf(report)
+function readingAgain(row: ScopeRow, config: RequestConfig): ScopeCoverage['reading_again'] {
+  if (row.asked === null) return null
+  const { start, enabled } = config.reports[row.report]
+  const { perRecord, window } = reportOf(row.report)
   const stored: Coverage = {
     asked: JSON.parse(row.asked) as ReadSettings,
     refillUntil: row.refill_until ?? undefined,
     because: parseChanges(row.because),
   }
-  const wanted = readSettingsOf(config, report)
+  const wanted = readSettingsOf(config, row.report)
   const { refillUntil, because } = enabled ? nextCoverage(stored, wanted, row.read_until ?? undefined) : stored
   if (refillUntil === undefined) return null
   const records = perRecord === undefined ? null : row.records

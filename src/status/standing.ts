@@ -42,13 +42,10 @@ export const Standing = z.object({
 })
 export type Standing = z.infer<typeof Standing>
 
-export interface ErrorColumns {
-  readonly code: string | null
-  readonly message: string | null
-  readonly cure: string | null
-}
+/** SQL for the error of a row of `tidemark.runs`, as a `Problem`. */
+export const PROBLEM = `CASE WHEN error_code IS NOT NULL THEN {code: error_code, message: coalesce(error, ''), cure: coalesce(cure, '')} END`
 
-interface Row extends Omit<Standing, 'state' | 'error' | 'advised_overlap' | 'coverage'>, ErrorColumns {
+interface Row extends Omit<Standing, 'state' | 'advised_overlap' | 'coverage'> {
   readonly enabled: boolean | null
   readonly last_state: Standing['state'] | null
 }
@@ -59,39 +56,30 @@ const STANDINGS = `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
     coalesce(f.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits, f.deletes_visible, f.enabled,
-    f.not_running_because, r.code, r.message, r.cure, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
+    f.not_running_because, CASE f.last_state WHEN 'failed' THEN r.error END AS error, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
     f.future_rows, f.unstamped_rows, f.skipped_records, f.explained,
     (SELECT max(stopped) FROM tidemark.countings n WHERE n.report = registry.report) AS not_counted_because
   FROM unnest(${REGISTRY}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
-  LEFT JOIN (
-    SELECT report, arg_max(error_code, ended_at) AS code, arg_max(error, ended_at) AS message, arg_max(cure, ended_at) AS cure
-    FROM tidemark.runs WHERE state = 'failed' GROUP BY report
-  ) r USING (report)
+  LEFT JOIN (SELECT report, arg_max(${PROBLEM}, ended_at) AS error FROM tidemark.runs WHERE state = 'failed' GROUP BY report) r USING (report)
   ORDER BY list_position(${REGISTRY}, report)`
 
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(STANDINGS)
   const coverage = await coverageOf(database, config)
-  return rows.map(({ enabled: wasEnabled, last_state: lastState, code, message, cure, ...row }) => {
+  return rows.map(({ enabled: wasEnabled, last_state: lastState, ...row }) => {
     const { enabled, offReason = null, overlapMs } = config.reports[row.report]
     const because = enabled ? (wasEnabled === true ? row.not_running_because : null) : offReason
     return {
       ...row,
       state: enabled ? (because === null ? (lastState ?? 'never run') : 'paused') : 'off',
       not_running_because: because,
-      error: lastState === 'failed' ? problemIn({ code, message, cure }) : null,
       advised_overlap: advisedOverlap((row.largest_lateness_seconds ?? 0) * 1_000, overlapMs) ?? null,
       coverage: coverage.get(row.report) ?? [],
     }
   })
 }
 
-export const problemIn = ({ code, message, cure }: ErrorColumns): Problem | null =>
-  code === null ? null : { code, message: message ?? '', cure: cure ?? '' }
-
-export type Marks = ReadonlyMap<ReportName, Instant>
-
-export async function marksOf(database: Pick<Database, 'rows'>): Promise<Marks> {
+export async function marksOf(database: Pick<Database, 'rows'>): Promise<ReadonlyMap<ReportName, Instant>> {
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(
     'SELECT report, epoch_us(mark) AS mark FROM tidemark.freshness WHERE mark IS NOT NULL',
   )
