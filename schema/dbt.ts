@@ -24,39 +24,35 @@ const HISTORY = 'tidemark_history'
 
 export function dbtSources(input: DbtInput): Section {
   const database = `{{ var('tidemark_database', '${input.database}') }}`
-  const source = (name: string, section: Section): Section => ({ name, database, ...section })
-  return {
-    version: 2,
-    sources: [
-      source(MAIN, {
-        schema: 'main',
-        description: 'All rows, also deleted ones (is_deleted), with the system columns',
-        tables: reports.flatMap((report) => tablesOf(report, input.columns)),
-      }),
-      source(CURRENT, {
-        schema: 'current',
-        description: 'The rows that are not deleted, without the system columns. Most models begin here',
-        tables: reports.map(tableOf).flatMap(currentTables),
-      }),
-      ...(input.histories.length === 0
-        ? []
-        : [
-            source(HISTORY, {
-              schema: 'history',
-              description: 'Every version of each row and child row. The present version has no _valid_to',
-              tables: input.histories.map(versionsTable),
-            }),
-          ]),
-      source(BOOKS, {
-        schema: 'tidemark',
-        description: 'The books: how far each report is known to be complete, and what was loaded, rejected, changed',
-        tables: [
-          ...input.books.map(bookTable),
-          ...[...input.everyMs].map(([report, everyMs]) => runTable(report, everyMs)),
-        ],
-      }),
-    ],
-  }
+  const runs = Array.from(input.everyMs, ([report, everyMs]) => runTable(report, everyMs))
+  const sources = [
+    {
+      name: MAIN,
+      schema: 'main',
+      description: 'All rows, also deleted ones (is_deleted), with the system columns',
+      tables: reports.flatMap((report) => tablesOf(report, input.columns)),
+    },
+    {
+      name: CURRENT,
+      schema: 'current',
+      description: 'The rows that are not deleted, without the system columns. Most models begin here',
+      tables: reports.map(tableOf).flatMap(currentTables),
+    },
+    {
+      name: HISTORY,
+      schema: 'history',
+      description: 'Every version of each row and child row. The present version has no _valid_to',
+      tables: input.histories.map(versionsTable),
+    },
+    {
+      name: BOOKS,
+      schema: 'tidemark',
+      description: 'The books: how far each report is known to be complete, and what was loaded, rejected, changed',
+      tables: [...input.books.map(bookTable), ...runs],
+    },
+  ]
+  const filled = sources.filter(({ tables }) => tables.length > 0)
+  return { version: 2, sources: filled.map(({ name, ...section }) => ({ name, database, ...section })) }
 }
 
 function tablesOf(report: Declaration, columns: WarehouseColumns): Section[] {

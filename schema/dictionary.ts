@@ -75,7 +75,7 @@ function chapter(report: Declaration, stored: WarehouseColumns | undefined): str
   const children = table.children.map((child) => `- \`${child.name}\`: ${origin(child)}`).join('\n')
   const facts = [
     `- Endpoint: \`${report.path}\``,
-    `- Key: ${table.key.map((key) => `\`${key}\``).join(', ')}`,
+    `- Key: ${codes(table.key)}`,
     `- Deletions: ${DELETIONS[report.deletes]}.`,
     ...(Object.values(report.fields).some(({ also }) => also !== undefined) ? [SHAPES] : []),
   ]
@@ -92,8 +92,7 @@ function chapter(report: Declaration, stored: WarehouseColumns | undefined): str
 function valuesChapter(): string[] {
   const rows = Object.entries(VALUES).map(([type, { takes, examples, misfits }]) => {
     const stored = examples.map((example) => `\`${partsOf(example).join('` → `')}\``).join(', ')
-    const refused = misfits.map((sent) => `\`${sent}\``).join(', ')
-    return `${type} | ${takes} | ${stored} | ${refused === '' ? 'none' : refused}`
+    return `${type} | ${takes} | ${stored} | ${misfits.length === 0 ? 'none' : codes(misfits)}`
   })
   return [
     '## Values',
@@ -108,7 +107,10 @@ function valuesChapter(): string[] {
 }
 
 function historyChapter(): string[] {
-  const rows = reports.map(tableOf).map((table) => `\`${table.name}\` | ${versionsOf(table)}`)
+  const rows = reports.map(tableOf).map(({ name, children }) => {
+    const tables = [name, ...children.map((child) => child.name)]
+    return `\`${name}\` | ${codes(tables.map((each) => `history.${each}`))}`
+  })
   return [
     '## History',
     'The setting `reports.<report>.history: true` keeps every version of every row. `history.<table>` has the columns of the\n' +
@@ -124,8 +126,10 @@ function historyChapter(): string[] {
   ]
 }
 
-const indexRow = ({ name, key, children }: ReportTable): string =>
-  `[${name}](#${name}) | ${reports.find((report) => report.name === name)?.meaning} | ${key.map((column) => `\`${column}\``).join(', ')} | ${children.length === 0 ? '–' : children.length}`
+const codes = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(', ')
+
+const indexRow = ({ name, comment, key, children }: ReportTable): string =>
+  `[${name}](#${name}) | ${comment} | ${codes(key)} | ${children.length === 0 ? '–' : children.length}`
 
 const QUESTIONS = [
   ['How complete is a report, and why not more?', 'freshness'],
@@ -161,14 +165,11 @@ function booksChapter(books: readonly BookTable[]): string[] {
   ]
 }
 
-const versionsOf = ({ name, children }: ReportTable): string =>
-  [name, ...children.map((child) => child.name)].map((each) => `\`history.${each}\``).join(', ')
-
 const origin = (child: ChildTable): string =>
   `the collection \`${child.field}\` (requested by \`expand.${child.flag}\`)`
 
 const childNote = (key: readonly string[]): string =>
-  `Each child table has ${[...key, ...CHILD_COLUMNS.map((column) => column.name)].map((name) => `\`${name}\``).join(', ')} ([meaning](#child-tables)) and one column per field of its items.`
+  `Each child table has ${codes([...key, ...CHILD_COLUMNS.map((column) => column.name)])} ([meaning](#child-tables)) and one column per field of its items.`
 
 function childChapter(child: ChildTable, stored: WarehouseColumns): string[] {
   const columns = withoutSystem(stored.get(child.name))

@@ -1,12 +1,10 @@
 /** Describes the rows of all tables and views for other programs: as TypeScript interfaces and as JSON schemas. */
-import type { ColumnEntry } from './dictionary.ts'
+import type { BookTable, ColumnEntry } from './dictionary.ts'
 import { reports } from './index.ts'
 import { tableOf } from './tables.ts'
 
-export interface RowTable {
+export interface RowTable extends BookTable {
   readonly schema: string
-  readonly name: string
-  readonly comment: string
   readonly columns: readonly (ColumnEntry & { readonly nullable: boolean })[]
 }
 

@@ -4,6 +4,7 @@ import { reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
 import type { Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
+import { joinPerReport } from '../warehouse/books/bookFigures.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { type RequestConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
 
@@ -60,7 +61,7 @@ const STANDINGS = `
     f.future_rows, f.unstamped_rows, f.skipped_records, f.explained,
     (SELECT max(stopped) FROM tidemark.countings n WHERE n.report = registry.report) AS not_counted_because
   FROM unnest(${REGISTRY}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
-  LEFT JOIN (SELECT report, arg_max(${PROBLEM}, ended_at) AS error FROM tidemark.runs WHERE state = 'failed' GROUP BY report) r USING (report)
+  ${joinPerReport('r', `arg_max(${PROBLEM}, ended_at) AS error`, "runs WHERE state = 'failed'")}
   ORDER BY list_position(${REGISTRY}, report)`
 
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {

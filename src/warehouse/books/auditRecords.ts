@@ -64,7 +64,7 @@ export interface DueRecord {
   readonly waits: boolean
 }
 
-export interface RecordsRequest {
+interface RecordsRequest {
   readonly now: Instant
   readonly report: string
   /** The report whose rows have the audit trails. Example: `enquiries`. */
@@ -75,17 +75,15 @@ export interface RecordsRequest {
   readonly again?: Instant | undefined
 }
 
-export interface RepeatRequest extends RecordsRequest {
-  readonly again: Instant
-  readonly limit: number
-}
-
 export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> {
   const due = 'm.value IS NULL OR f.ask_after > f.asked_at OR (f.ask_after IS NOT NULL AND f.asked_at IS NULL)'
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-export function recordsToReadAgain(sql: Sql, ask: RepeatRequest): Promise<DueRecord[]> {
+export function recordsToReadAgain(
+  sql: Sql,
+  ask: RecordsRequest & { again: Instant; limit: number },
+): Promise<DueRecord[]> {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }

@@ -25,6 +25,18 @@ export const REJECTED = `
   FROM tidemark.rejected_rows GROUP BY report`
 export const MISFITS = 'SELECT report, count(*) AS misfits FROM tidemark.misfits GROUP BY report'
 
+/** Returns SQL that joins, as `alias`, columns that are computed from all rows of a report in a table of the books. */
+export const joinPerReport = (alias: string, columns: string, from: string): string =>
+  `LEFT JOIN (SELECT report, ${columns} FROM tidemark.${from} GROUP BY report) ${alias} USING (report)`
+
+/** Returns SQL that joins the late rows of the last hours: their number, and their largest lateness. */
+export const joinLateRows = (alias: string, hours: number): string =>
+  joinPerReport(
+    alias,
+    'sum(late)::BIGINT AS late_rows, max(lateness) AS largest_lateness',
+    `loads WHERE late > 0 AND committed_at >= now() - INTERVAL ${hours} HOURS`,
+  )
+
 export interface BookFigures {
   readonly report: ReportName
   readonly mark: Instant | undefined
@@ -47,17 +59,14 @@ const LATE_NOTICE_HOURS = 24
 const FIGURES = `
   SELECT s.report, epoch_us(m.mark) AS mark, epoch_us(r.success) AS "lastSuccess", coalesce(j.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits,
     s.paused_reason IS NOT NULL AS "isPaused", s.paused_code AS "pausedCode", s.paused_reason AS "pausedReason",
-    coalesce(w.late, 0) AS "lateRows", epoch_ms(w.lateness) AS "largestLatenessMs", k.brake
+    coalesce(w.late_rows, 0) AS "lateRows", epoch_ms(w.largest_lateness) AS "largestLatenessMs", k.brake
   FROM tidemark.report_states s
   LEFT JOIN (${REPORT_MARKS}) m USING (report)
-  LEFT JOIN (SELECT report, max(ended_at) AS success FROM tidemark.runs WHERE state = 'done' GROUP BY report) r USING (report)
+  ${joinPerReport('r', 'max(ended_at) AS success', "runs WHERE state = 'done'")}
   LEFT JOIN (${REJECTED}) j USING (report)
   LEFT JOIN (${MISFITS}) f USING (report)
-  LEFT JOIN (
-    SELECT report, sum(late)::BIGINT AS late, max(lateness) AS lateness FROM tidemark.loads
-    WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_NOTICE_HOURS} HOURS GROUP BY report
-  ) w USING (report)
-  LEFT JOIN (SELECT report, max(stopped) AS brake FROM tidemark.countings WHERE failures = 0 GROUP BY report) k USING (report)`
+  ${joinLateRows('w', LATE_NOTICE_HOURS)}
+  ${joinPerReport('k', 'max(stopped) AS brake', 'countings WHERE failures = 0')}`
 
 export async function bookFigures(database: Pick<Sql, 'rows'>): Promise<BookFigures[]> {
   return (await database.rows<WithNulls<BookFigures>>(FIGURES)).map(withoutNulls)

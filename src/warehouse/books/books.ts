@@ -7,7 +7,7 @@ import type { LastWindow } from '../../plan/lateness.ts'
 import type { MarkName } from '../../plan/marks.ts'
 import { IS_READ_UP_TO } from './bookFigures.ts'
 import { forgetCoverage, cover } from './coverage.ts'
-import { type Sql, text, time } from '../database/sql.ts'
+import { orNull, type Sql, text, time } from '../database/sql.ts'
 import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
@@ -67,7 +67,7 @@ export async function nextLoadId(sql: Sql): Promise<number> {
   return row?.id ?? 1
 }
 
-export interface WindowsToClose {
+interface WindowsToClose {
   readonly report: Declaration
   readonly loadId: number
   readonly now: Instant
@@ -78,11 +78,10 @@ export interface WindowsToClose {
 export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): Promise<void> {
   const closed = loads.flatMap(({ windows, ...load }) => windows.map((window) => ({ ...load, ...window })))
   if (closed.length === 0) return
-  const rows = closed.map(({ report, loadId, ...window }) => {
-    const since = window.since === undefined ? 'NULL' : time(window.since)
-    const total = window.totalCount ?? 'NULL'
-    return `(${text(report.name)}, ${text(window.scope)}, ${since}, ${time(window.until)}, ${text(window.proof)}, ${window.pages}, ${window.rows}, ${total}, ${loadId})`
-  })
+  const rows = closed.map(
+    ({ report, loadId, scope, since, until, proof, pages, rows, totalCount }) =>
+      `(${[report.name, scope].map(text).join()}, ${orNull(since, time)}, ${time(until)}, ${text(proof)}, ${pages}, ${rows}, ${totalCount ?? 'NULL'}, ${loadId})`,
+  )
   await sql.run(`INSERT INTO tidemark.windows VALUES ${rows.join(', ')}`)
   for (const [report, all] of Map.groupBy(closed, (each) => each.report)) await cover(sql, report, all)
   const marks = closed.flatMap(({ report: { name }, scope, loadId, now, marks: moved }) =>
@@ -103,13 +102,10 @@ export async function closeWindows(sql: Sql, loads: readonly WindowsToClose[]): 
 export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promise<void> {
   if (runs.length === 0) return
   const rows = runs.map((run) => {
-    const identity = [run.runId, run.report, run.kind, run.state].map(text)
-    const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected]
-    const error = [run.error?.code, run.error?.message, run.error?.cure].map((field) => field && text(field))
-    return `(${identity.join()}, ${time(run.startedAt)}, ${run.endedAt === undefined ? null : time(run.endedAt)}, ${counts.join()}, ${error
-      .map((field) => field ?? null)
-      .map(String)
-      .join()}, ${run.misfits})`
+    const identity = [run.runId, run.report, run.kind, run.state].map(text).join()
+    const counts = [run.pages, run.rows, run.inserted, run.updated, run.deleted, run.rejected].join()
+    const error = [run.error?.code, run.error?.message, run.error?.cure].map((field) => orNull(field, text)).join()
+    return `(${identity}, ${time(run.startedAt)}, ${orNull(run.endedAt, time)}, ${counts}, ${error}, ${run.misfits})`
   })
   await sql.run(`DELETE FROM tidemark.runs WHERE run_id IN (${runs.map(({ runId }) => text(runId)).join()})`)
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
@@ -121,13 +117,11 @@ export async function stopDeadRuns(
   newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
 ): Promise<void> {
   const older =
-    newer === undefined
-      ? ''
-      : `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
+    newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
   await sql.run(`
     UPDATE tidemark.runs SET state = 'stopped', ended_at = greatest(started_at, now()), error_code = 'CANCELLED',
       error = 'the process of the run ended before the run', cure = 'Start it again; it goes on where it stopped.'
-    WHERE state = 'running' ${older}`)
+    WHERE state = 'running' ${older ?? ''}`)
 }
 
 export interface ReportStateRow {
@@ -143,11 +137,10 @@ export interface ReportStateRow {
 
 export async function recordReportStates(sql: Sql, states: readonly ReportStateRow[]): Promise<void> {
   const rows = states.map(({ report, enabled, offReason, scopes, isFiltered = false }) => {
-    const reason = offReason === undefined ? 'NULL' : text(offReason)
     const { deletes } = reportOf(report)
     const visible = isFiltered && deletes === 'absence' ? 'none' : deletes
-    const asked = scopes === undefined ? 'NULL' : `[${scopes.map(text).join(', ')}]`
-    return `(${text(report)}, ${enabled}, ${text(visible)}, ${reason}::VARCHAR, ${asked}::VARCHAR[])`
+    const asked = orNull(scopes, (each) => `[${each.map(text).join(', ')}]`)
+    return `(${text(report)}, ${enabled}, ${text(visible)}, ${orNull(offReason, text)}::VARCHAR, ${asked}::VARCHAR[])`
   })
   const given = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
   await sql.run(`
@@ -201,8 +194,8 @@ export async function clearPauses(
   named: readonly ReportName[],
   { onlyRefused = false } = {},
 ): Promise<readonly ReportName[]> {
-  const refused = onlyRefused ? (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED') : []
-  const resumed = onlyRefused ? named.filter((report) => refused.some((pause) => pause.report === report)) : named
+  const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
+  const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named
   if (resumed.length === 0) return []
   await sql.run(`
     UPDATE tidemark.report_states

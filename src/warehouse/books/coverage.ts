@@ -3,7 +3,7 @@ import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReadSettings, parseChanges, type Coverage, changesText } from '../../plan/coverage.ts'
 import type { Instant } from '../../instant.ts'
 import { newlyPrivate } from '../../plan/privacy.ts'
-import { type Sql, text, time, type WithNulls, withoutNulls } from '../database/sql.ts'
+import { orNull, type Sql, text, time, type WithNulls, withoutNulls } from '../database/sql.ts'
 import { restartFeed } from './changeFeed.ts'
 import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
@@ -41,7 +41,6 @@ export async function recordCoverage(
   place: { report: string; scope: string },
   { asked, refillUntil, because }: Coverage,
 ): Promise<void> {
-  const until = refillUntil === undefined ? 'NULL' : time(refillUntil)
   const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
   const before = await coverageOf(sql, place)
   const now = newlyPrivate(before?.asked.columns, asked.columns)
@@ -49,7 +48,7 @@ export async function recordCoverage(
   const changed = await forgetValues(sql, { report: reportOf(report), scope: place.scope, now })
   if (changed) await restartFeed(sql, report, 'stored values became private')
   await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
-  await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${until}, $4)`, [
+  await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${orNull(refillUntil, time)}, $4)`, [
     place.report,
     place.scope,
     JSON.stringify(asked),
@@ -65,28 +64,22 @@ export async function forgetCoverage(sql: Sql, report: string, kept: readonly st
   if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 
-interface ScopedSpan extends Span {
-  readonly scope: string
-}
+type ScopedSpan = Span & { readonly scope: string }
 
 /** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
-  const stored = Map.groupBy(await coveredBy(sql, report.name), ({ scope }) => scope)
+  const rows = await sql.kept<WithNulls<ScopedSpan>>(
+    `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1
+     ORDER BY scope, since NULLS FIRST`,
+    [report.name],
+  )
+  const stored = Map.groupBy(rows.map(withoutNulls<ScopedSpan>), ({ scope }) => scope)
   for (const [scope, more] of Map.groupBy(windows, ({ scope }) => scope)) {
     const before = stored.get(scope) ?? []
     const after = merged([...before, ...more])
     if (!isSame(before, after)) await replace(sql, { report: report.name, scope }, after)
   }
-}
-
-async function coveredBy(sql: Sql, report: string): Promise<ScopedSpan[]> {
-  const rows = await sql.kept<WithNulls<ScopedSpan>>(
-    `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1
-     ORDER BY scope, since NULLS FIRST`,
-    [report],
-  )
-  return rows.map(withoutNulls)
 }
 
 const isSame = (a: readonly Span[], b: readonly Span[]): boolean =>
@@ -96,8 +89,6 @@ async function replace(sql: Sql, place: { report: string; scope: string }, spans
   const [report, scope] = [text(place.report), text(place.scope)]
   await sql.run(`DELETE FROM tidemark.covered WHERE report = ${report} AND scope = ${scope}`)
   if (spans.length === 0) return
-  const rows = spans.map(
-    ({ since, until }) => `(${report}, ${scope}, ${since === undefined ? 'NULL' : time(since)}, ${time(until)})`,
-  )
+  const rows = spans.map(({ since, until }) => `(${report}, ${scope}, ${orNull(since, time)}, ${time(until)})`)
   await sql.run(`INSERT INTO tidemark.covered VALUES ${rows.join(', ')}`)
 }

@@ -2,8 +2,9 @@
 import { reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { isConfigured, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
+import { isConfigured, joinLateRows, joinPerReport, LATE_DAYS, MISFITS, REJECTED, REPORT_MARKS } from './bookFigures.ts'
 import { name, text } from '../database/sql.ts'
+import { stampSql } from '../tables/tables.ts'
 
 const utcText = (value: string): string => `strftime(${value} AT TIME ZONE 'UTC', '%Y-%m-%d %H:%M:%S UTC')`
 
@@ -58,36 +59,25 @@ const SENTENCES: readonly string[] = [
   `CASE WHEN x.history_ended IS NOT NULL THEN 'Its history ended at ' || ${utcText('x.history_ended')} || '.' END`,
 ]
 
+const OF_CONFIGURED = 'c JOIN tidemark.report_states s USING (report) WHERE'
+
 const FACTS = `
   SELECT s.report, c.since, c.until, c.open_start, c.gaps, g.refill_until, g.because, r.last_error, k.frozen, h.history_ended, n.stopped
   FROM tidemark.report_states s
-  LEFT JOIN (
-    SELECT report, min(since) AS since, max(until) AS until, bool_or(since IS NULL) AS open_start,
-      count(*) - count(DISTINCT scope) AS gaps
-    FROM tidemark.covered c JOIN tidemark.report_states s USING (report) WHERE ${isConfigured('c.scope')} GROUP BY report
-  ) c USING (report)
-  LEFT JOIN (
-    SELECT report, max(refill_until) AS refill_until, arg_max(because, refill_until) AS because
-    FROM tidemark.coverage c JOIN tidemark.report_states s USING (report)
-    WHERE refill_until IS NOT NULL AND ${isConfigured('c.scope')} GROUP BY report
-  ) g USING (report)
-  LEFT JOIN (SELECT report, arg_max(error, ended_at) AS last_error FROM tidemark.runs WHERE error IS NOT NULL GROUP BY report) r USING (report)
-  LEFT JOIN (
-    SELECT report, count(*) AS frozen FROM tidemark.schema_changes WHERE change IN ('frozen', 'limit') GROUP BY report
-  ) k USING (report)
-  LEFT JOIN (
-    SELECT report, CASE WHEN bool_and(ended_at IS NOT NULL) THEN max(ended_at) END AS history_ended
-    FROM tidemark.histories GROUP BY report
-  ) h USING (report)
-  LEFT JOIN (SELECT report, max(stopped) AS stopped FROM tidemark.countings GROUP BY report) n USING (report)`
-
-const explainedSql = (freshness: string): string => `
-  SELECT f.*, concat_ws(' ', ${SENTENCES.join(', ')}) AS explained
-  FROM (${freshness}) f LEFT JOIN (${FACTS}) x USING (report)`
-
-const EXPLAINED_COMMENT = text('The same in words: how far the report is read, what is missing and why')
-
-export { LATE_DAYS } from './bookFigures.ts'
+  ${joinPerReport(
+    'c',
+    'min(since) AS since, max(until) AS until, bool_or(since IS NULL) AS open_start, count(*) - count(DISTINCT scope) AS gaps',
+    `covered ${OF_CONFIGURED} ${isConfigured('c.scope')}`,
+  )}
+  ${joinPerReport(
+    'g',
+    'max(refill_until) AS refill_until, arg_max(because, refill_until) AS because',
+    `coverage ${OF_CONFIGURED} refill_until IS NOT NULL AND ${isConfigured('c.scope')}`,
+  )}
+  ${joinPerReport('r', 'arg_max(error, ended_at) AS last_error', 'runs WHERE error IS NOT NULL')}
+  ${joinPerReport('k', 'count(*) AS frozen', "schema_changes WHERE change IN ('frozen', 'limit')")}
+  ${joinPerReport('h', 'CASE WHEN bool_and(ended_at IS NOT NULL) THEN max(ended_at) END AS history_ended', 'histories')}
+  ${joinPerReport('n', 'max(stopped) AS stopped', 'countings')}`
 
 /** The view names at most this many records whose audit trail could not be read. It counts the others. */
 const SKIPPED_NAMED = 5
@@ -97,7 +87,8 @@ export function freshnessSql(): string {
   const measured = reports.filter(({ newerBy }) => newerBy.length > 0).map(({ name }) => text(name))
   return `
     CREATE OR REPLACE VIEW tidemark.freshness AS
-    ${explainedSql(`SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
+    SELECT f.*, concat_ws(' ', ${SENTENCES.join(', ')}) AS explained
+    FROM (SELECT s.report, m.mark, now() - m.mark AS lag, r.last_run, r.last_state, c.rows, c.deleted,
       coalesce(j.rejected, 0) AS rejected, CASE WHEN y.unflagged > 0 THEN 'diff' ELSE s.deletes END AS deletes_visible, s.enabled,
       coalesce(s.paused_reason, s.off_reason) AS not_running_because,
       q.last_reconcile, q.reconcile_missed, q.reconcile_differed, q.reconcile_deleted,
@@ -106,17 +97,10 @@ export function freshnessSql(): string {
       coalesce(j.dismissed, 0) AS dismissed
     FROM tidemark.report_states s
     LEFT JOIN (${REPORT_MARKS}) m USING (report)
-    LEFT JOIN (
-      SELECT report, max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state FROM tidemark.runs GROUP BY report
-    ) r USING (report)
+    ${joinPerReport('r', 'max(ended_at) AS last_run, arg_max(state, ended_at) AS last_state', 'runs')}
     LEFT JOIN (${counts.join(' UNION ALL ')}) c USING (report)
-    LEFT JOIN (
-      SELECT report, sum(late)::BIGINT AS late_rows, max(lateness) AS largest_lateness FROM tidemark.loads
-      WHERE late > 0 AND committed_at >= now() - INTERVAL ${LATE_DAYS} DAYS GROUP BY report
-    ) l USING (report)
-    LEFT JOIN (
-      SELECT report, arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 GROUP BY report
-    ) y USING (report)
+    ${joinLateRows('l', LATE_DAYS * 24)}
+    ${joinPerReport('y', 'arg_max(unflagged, load_id) AS unflagged', 'loads WHERE rows > 0')}
     LEFT JOIN (${REJECTED}) j USING (report)
     LEFT JOIN (${MISFITS}) v USING (report)
     LEFT JOIN (
@@ -133,13 +117,13 @@ export function freshnessSql(): string {
         FROM tidemark.reconciles k JOIN tidemark.report_states s USING (report)
         WHERE k.ended_at IS NOT NULL AND ${isConfigured('k.scope')} GROUP BY k.report, k.scope)
       GROUP BY report
-    ) q USING (report)`)};
+    ) q USING (report)) f LEFT JOIN (${FACTS}) x USING (report);
     COMMENT ON VIEW tidemark.freshness IS 'One row per report: up to when it is complete, and why not later';`
 }
 
 /** Returns statements that comment the view's columns. A lake can't store such comments. */
 export const freshnessCommentsSql = (): string => `
-  COMMENT ON COLUMN tidemark.freshness.explained IS ${EXPLAINED_COMMENT};
+  COMMENT ON COLUMN tidemark.freshness.explained IS 'The same in words: how far the report is read, what is missing and why';
   COMMENT ON COLUMN tidemark.freshness.reconcile_missed IS 'Rows that the last reconcile found missing, although their windows were read';
   COMMENT ON COLUMN tidemark.freshness.reconcile_differed IS 'Rows that the last reconcile found with other values, although no window brought the change';
   COMMENT ON COLUMN tidemark.freshness.late_rows IS 'Late rows of the last ${LATE_DAYS} days: the service showed them only after a window had requested their time, or a comparison of counts found them; null: not counted (audits, and reports without a stamp that have filters)';
@@ -153,13 +137,11 @@ export const freshnessCommentsSql = (): string => `
   COMMENT ON COLUMN tidemark.freshness.dismissed IS 'Rejected rows that were dismissed, by a person or because of their age';
   COMMENT ON COLUMN tidemark.freshness.deletes_visible IS 'How deletions are seen: flag, diff, absence (counts are compared after each run, and whole reports by reconcile; none while the report has filters), none';`
 
-function countsSql({ name: report, newerBy }: Declaration): string {
-  const stamp = newerBy.length === 0 ? undefined : `coalesce(${newerBy.map((column) => name(column)).join(', ')}, NULL)`
-  const future =
-    stamp === undefined ? 'NULL' : `count(*) FILTER (${stamp} > _observed_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS)`
-  const unstamped = stamp === undefined ? 'NULL' : `count(*) FILTER (${stamp} IS NULL)`
+function countsSql(report: Declaration): string {
+  const stamp = stampSql(report, 't')
+  const stamped = (is: string) => (stamp === undefined ? 'NULL::BIGINT' : `count(*) FILTER (${stamp} ${is})`)
   return `
-    SELECT ${text(report)} AS report, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted, ${future}::BIGINT AS future_rows,
-      ${unstamped}::BIGINT AS unstamped_rows
-    FROM main.${name(report)}`
+    SELECT ${text(report.name)} AS report, count(*) AS rows, count(*) FILTER (is_deleted) AS deleted,
+      ${stamped(`> _observed_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`)} AS future_rows, ${stamped('IS NULL')} AS unstamped_rows
+    FROM main.${name(report.name)} t`
 }

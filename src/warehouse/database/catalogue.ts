@@ -1,16 +1,9 @@
 /** Reads tables and views from DuckDB's catalogue. Unlike schema/, the catalogue has columns of undocumented fields. */
-import type { ColumnEntry } from '../../../schema/dictionary.ts'
+import type { WarehouseColumns } from '../../../schema/dictionary.ts'
+import type { RowTable } from '../../../schema/rowTypes.ts'
 import { type Sql, name, text } from './sql.ts'
 
-export interface CatalogueColumn extends ColumnEntry {
-  readonly nullable: boolean
-}
-
-export interface CatalogueTable {
-  readonly schema: string
-  readonly name: string
-  readonly comment: string
-  readonly columns: readonly CatalogueColumn[]
+export interface CatalogueTable extends RowTable {
   /** The statement that creates a view. Null for a table. */
   readonly view: string | null
 }
@@ -30,10 +23,7 @@ export const catalogueOf = (sql: Pick<Sql, 'rows'>): Promise<CatalogueTable[]> =
     FROM every JOIN columns USING (schema_name, table_name)
     ORDER BY view IS NOT NULL, list_position(['tidemark', 'main', 'history', 'current'], schema_name) NULLS LAST, table_name`)
 
-export const columnsIn = (
-  catalogue: readonly CatalogueTable[],
-  schema: string,
-): ReadonlyMap<string, readonly CatalogueColumn[]> =>
+export const columnsIn = (catalogue: readonly CatalogueTable[], schema: string): WarehouseColumns =>
   new Map(catalogue.filter((table) => table.schema === schema).map(({ name, columns }) => [name, columns]))
 
 export function definitionSql(catalogue: readonly CatalogueTable[]): string {

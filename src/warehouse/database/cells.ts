@@ -1,6 +1,4 @@
 /** Converts values of a query result to exact text, such as ISO 8601 times and numbers with all digits. */
-import { formatInstant, type Instant } from '../../instant.ts'
-
 /** A value: null, plain text (such as a name or a time), or JSON text (such as a number or a list). */
 export type Cell = { readonly text: string; readonly isJson: boolean } | null
 
@@ -25,14 +23,8 @@ const MICROS_MAX = 253_402_300_799_999_999n
 /** Returns the time in ISO 8601, or undefined outside the years 0 to 9999. `zone` is '' for a time without a zone. */
 export function timeCell(micros: bigint, zone: 'Z' | ''): Cell | undefined {
   if (micros < MICROS_MIN || micros > MICROS_MAX) return undefined
-  const [whole = '', fraction = ''] = isoOf(micros).slice(0, -1).split('.')
-  return textCell(`${whole}${/^0*$/.test(fraction) ? '' : `.${fraction}`}${zone}`)
-}
-
-/** A JavaScript number would lose digits after the year 2255, so the fraction is formatted separately. */
-function isoOf(micros: bigint): string {
-  if (Number.isSafeInteger(Number(micros))) return formatInstant(Number(micros) as Instant)
+  // A JavaScript number would lose digits after the year 2255, so the fraction is formatted separately.
   const fraction = ((micros % 1_000_000n) + 1_000_000n) % 1_000_000n
-  const seconds = Number((micros - fraction) / 1_000_000n)
-  return `${new Date(seconds * 1_000).toISOString().slice(0, 19)}.${String(fraction).padStart(6, '0')}Z`
+  const seconds = new Date(Number((micros - fraction) / 1_000n)).toISOString().slice(0, 19)
+  return textCell(`${seconds}${fraction === 0n ? '' : `.${String(fraction).padStart(6, '0')}`}${zone}`)
 }

@@ -35,7 +35,7 @@ export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise
 export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly string[]) => Promise<boolean>
 
 /** Returns how many compactions of row groups a COMMIT is allowed to do per table. Example: `compactionsFor`. */
-export type CompactionLimit<T> = (result: T) => number
+type CompactionLimit<T> = (result: T) => number
 
 /** Makes DuckDB join tables in written order. Its own order assumes that even a large file has only 42 rows. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
@@ -48,6 +48,13 @@ export class Database implements Sql, AsyncDisposable {
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
   readonly #facts = new Facts()
+  /** Runs statements at once: in a transaction, or for work that has its turn. */
+  readonly #atOnce: Sql = {
+    run: (sql, values) => this.#execute(sql, values),
+    rows: (sql, values) => this.#read(sql, values),
+    kept: (sql, values) => this.#readKept(sql, values),
+    rowsInOrder: (sql) => this.#read(sql, undefined, true),
+  }
   #tail: Promise<unknown> = Promise.resolve()
   #closing = false
   #closed = false
@@ -57,13 +64,13 @@ export class Database implements Sql, AsyncDisposable {
 
   private constructor(
     path: string,
-    opened: { instance: DuckDBInstance; connection: DuckDBConnection },
-    { around = (_, run) => run(), shared }: Pick<DatabaseOptions, 'around' | 'shared'>,
+    [instance, connection]: readonly [DuckDBInstance, DuckDBConnection],
+    { around = (_, run) => run(), shared }: DatabaseOptions,
   ) {
     this.path = shared ?? path
     this.isShared = shared !== undefined
-    this.#instance = opened.instance
-    this.#connection = opened.connection
+    this.#instance = instance
+    this.#connection = connection
     this.#around = around
   }
 
@@ -81,22 +88,22 @@ export class Database implements Sql, AsyncDisposable {
       // DuckDB ignores this setting when an instance is created with it.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       opening.move()
-      return new Database(path, { instance, connection }, options)
+      return new Database(path, [instance, connection], options)
     } catch (error) {
       throw databaseError(error, path)
     }
   }
 
-  async run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    await this.#inTurn(() => this.#execute(sql, values))
+  run(sql: string, values?: readonly SqlValue[]): Promise<void> {
+    return this.#inTurn(() => this.#execute(sql, values))
   }
 
-  async rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
+  rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]> {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
   /** Does not run the work of `postpone`, so its results must not depend on that work. */
-  async kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
+  kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
     return this.#inTurn(() => this.#readKept<T>(sql, values), { runsPostponed: false })
   }
 
@@ -105,47 +112,37 @@ export class Database implements Sql, AsyncDisposable {
     this.#postponed = work
   }
 
-  async rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
+  rowsInOrder<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#read<T>(sql, undefined, true))
   }
 
   /** Runs one reading statement. `take` receives the rows. Returns the column names. Throws QUERY_FAILED, CANCELLED. */
-  async query(sql: string, take: TakeRows): Promise<readonly string[]> {
-    return this.#inTurn(async () => {
-      try {
-        const statement = await this.#readingStatement(sql)
-        const result = await statement.stream()
-        const types = result.columnTypes()
-        const columns = result.deduplicatedColumnNames()
-        const lossy = types.findIndex((type) => hasUnnamedFields(type as unknown as NestedType))
-        if (lossy >= 0) throw unnamedFields(columns[lossy] ?? '')
-        for await (const rows of result.yieldRows()) {
-          const cells = rows.map((row) => row.map((value, index) => cellOf(value, types[index])))
-          if (!(await take(cells, columns))) break
-        }
-        return columns
-      } catch (error) {
-        throw queryError(error)
+  query(sql: string, take: TakeRows): Promise<readonly string[]> {
+    return this.#queryInTurn(sql, async (statement) => {
+      const result = await statement.stream()
+      const types = result.columnTypes()
+      const columns = result.deduplicatedColumnNames()
+      const lossy = types.findIndex((type) => hasUnnamedFields(type as unknown as NestedType))
+      if (lossy >= 0) throw unnamedFields(columns[lossy] ?? '')
+      for await (const rows of result.yieldRows()) {
+        const cells = rows.map((row) => row.map((value, index) => cellOf(value, types[index])))
+        if (!(await take(cells, columns))) break
       }
+      return columns
     })
   }
 
   /** Writes a query's rows to a Parquet file. Returns their number. Throws QUERY_FAILED, CANCELLED, DISK_FULL. */
-  async writeParquet(sql: string, file: string): Promise<number> {
-    return this.#inTurn(async () => {
-      try {
-        await this.#readingStatement(sql)
-        const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
-        const [written] = (await this.#connection.runAndReadAll(copy)).getRowObjectsJS()
-        return Number(written?.['Count'] ?? 0)
-      } catch (error) {
-        throw queryError(error)
-      }
+  writeParquet(sql: string, file: string): Promise<number> {
+    return this.#queryInTurn(sql, async () => {
+      const copy = `COPY (${await this.#storable(sql)}) TO ${text(file)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`
+      const [written] = (await this.#connection.runAndReadAll(copy)).getRowObjectsJS()
+      return Number(written?.['Count'] ?? 0)
     })
   }
 
   /** Runs `work` in one transaction. Repeats it after a conflict with another process. Throws LAKE_BUSY. */
-  async transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
+  transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
     const once = () => this.#transactOnce(work, limit)
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
   }
@@ -153,13 +150,11 @@ export class Database implements Sql, AsyncDisposable {
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {
     await this.#execute('BEGIN')
     try {
-      const result = await work({
-        run: (sql, values) => this.#execute(sql, values),
-        rows: (sql, values) => this.#read(sql, values),
-        kept: (sql, values) => this.#readKept(sql, values),
-        rowsInOrder: (sql) => this.#read(sql, undefined, true),
-      })
-      await this.#execute('COMMIT', undefined, this.#limitCompactions(limit(result)))
+      const result = await work(this.#atOnce)
+      const compactions = limit(result)
+      const change = compactions === this.#compactions ? undefined : `SET max_vacuum_tasks = ${compactions}`
+      this.#compactions = compactions
+      await this.#execute('COMMIT', undefined, change)
       return result
     } catch (error) {
       // After an error, DuckDB would report a successful COMMIT, although it has discarded the changes.
@@ -169,14 +164,8 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  #limitCompactions(compactions: number): string | undefined {
-    if (compactions === this.#compactions) return undefined
-    this.#compactions = compactions
-    return `SET max_vacuum_tasks = ${compactions}`
-  }
-
   /** Runs `work` while no other statement runs. The statements of `work` are not in a transaction. */
-  async exclusive<T>(work: (run: (sql: string) => Promise<void>) => Promise<T>): Promise<T> {
+  exclusive<T>(work: (run: (sql: string) => Promise<void>) => Promise<T>): Promise<T> {
     return this.#inTurn(() => work((sql) => this.#execute(sql)))
   }
 
@@ -196,17 +185,24 @@ export class Database implements Sql, AsyncDisposable {
     this.#instance.closeSync()
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close()
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
   }
 
   /** Throws QUERY_FAILED if the statement writes: even in a read-only database, a COPY could write other files. */
-  async #readingStatement(sql: string): Promise<DuckDBPreparedStatement> {
-    const statement = await this.#connection.prepare(sql)
-    const { statementType } = statement
-    if (statementType === StatementType.SELECT || statementType === StatementType.EXPLAIN) return statement
-    throw new SyncError('QUERY_FAILED', `only reading statements can run here, and this is ${nameOf(statementType)}`, {
-      cure: 'Write a SELECT.',
+  #queryInTurn<T>(sql: string, read: (statement: DuckDBPreparedStatement) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      try {
+        const statement = await this.#connection.prepare(sql)
+        const { statementType: type } = statement
+        if (type === StatementType.SELECT || type === StatementType.EXPLAIN) return await read(statement)
+        const what = StatementType[type]?.replaceAll('_', ' ') ?? 'another one'
+        throw new SyncError('QUERY_FAILED', `only reading statements can run here, and this is ${what}`, {
+          cure: 'Write a SELECT.',
+        })
+      } catch (error) {
+        throw queryError(error)
+      }
     })
   }
 
@@ -223,7 +219,10 @@ export class Database implements Sql, AsyncDisposable {
   /** One connection runs only one statement or transaction at a time, so `work` waits for all earlier work. */
   #inTurn<T>(work: () => Promise<T>, { runsPostponed = true } = {}): Promise<T> {
     // A statement that begins while the connection is being closed would crash the process.
-    if (this.#closing) return Promise.reject(isClosed(this.path))
+    if (this.#closing) {
+      const cure = 'Start it again; it goes on where it stopped.'
+      return Promise.reject(new SyncError('CANCELLED', `${this.path} is closed`, { cure }))
+    }
     const turn = this.#tail.then(runsPostponed ? () => this.#runPostponed().then(work) : work)
     this.#tail = turn.catch(() => undefined)
     return turn
@@ -286,11 +285,6 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 }
-
-const nameOf = (type: StatementType): string => StatementType[type]?.replaceAll('_', ' ') ?? 'another one'
-
-const isClosed = (path: string): SyncError =>
-  new SyncError('CANCELLED', `${path} is closed`, { cure: 'Start it again; it goes on where it stopped.' })
 
 /** The driver stores the fields of a struct by name, so it would keep only one of several unnamed fields. */
 const hasUnnamedFields = (type: NestedType | undefined): boolean =>
@@ -358,10 +352,7 @@ function queryError(thrown: unknown): SyncError {
 }
 
 function withSafeNumbers(row: Record<string, unknown>): Record<string, unknown> {
-  for (const [name, value] of Object.entries(row)) {
-    if (typeof value === 'bigint' && value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER) {
-      row[name] = Number(value)
-    }
-  }
+  for (const [name, value] of Object.entries(row))
+    if (typeof value === 'bigint' && Number.isSafeInteger(Number(value))) row[name] = Number(value)
   return row
 }

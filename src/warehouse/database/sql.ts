@@ -38,5 +38,9 @@ export const pointer = (member: string): string => text(`/${member.replaceAll('~
 
 export const time = (micros: number): string => `make_timestamptz(${micros})`
 
+/** Returns the SQL of a value, or NULL if the value is undefined. Example: `orNull(window.since, time)`. */
+export const orNull = <T>(value: T | undefined, sqlOf: (value: T) => string): string =>
+  value === undefined ? 'NULL' : sqlOf(value)
+
 /** Returns SQL that formats a TIMESTAMPTZ as `formatInstant` does. Example: `2026-01-31T12:00:00.000000Z`. */
 export const iso = (column: string): string => `strftime((${column}) AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%fZ')`

@@ -55,13 +55,10 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const keyOf = (alias: string) =>
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
   const stamp = stampSql(report, 'h')
-  const sentStamp = stampSql(report, 's')
   // If one of an event's two modification times (spec §4) is after the mark, the published copy can lack that edit.
-  const editedSince =
-    stamp === undefined || sentStamp === undefined
-      ? 'false'
-      : `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp}, true), false)`
-  const nothing: Deviation = { rows: 0, keys: [] }
+  const sentStamp = stampSql(report, 's') ?? 'NULL'
+  const editedSince = `coalesce(${sentStamp} > ${time(window.mark)} AND coalesce(${sentStamp} > ${stamp ?? 'NULL'}, true), false)`
+  const inWindow = `BETWEEN ${time(window.since)} AND ${time(window.until)}`
   const ownKeys = report.key.filter((column) => !report.asked.some((asked) => asked.column === column))
   // A rejected row is in no table, but the service has returned the row, so it is not an extra row.
   const notSent = (rows: string) => `
@@ -78,10 +75,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     different: await deviation(`
       SELECT ${keyOf('s')} AS key FROM (${sent}) s JOIN ${copy} h ON ${same}
       WHERE (h._row_hash IS DISTINCT FROM s._row_hash OR h.is_deleted <> s.is_deleted) AND NOT ${editedSince}`),
-    extra:
-      stamp === undefined
-        ? nothing
-        : await deviation(notSent(`${stamp} BETWEEN ${time(window.since)} AND ${time(window.until)}`)),
+    extra: await deviation(notSent(stamp === undefined ? 'false' : `${stamp} ${inWindow}`)),
     seesExtra: stamp !== undefined,
     unmatched: (await deviation(notSent(stamp === undefined ? 'true' : `${stamp} IS NULL`))).rows,
     held: await countOf(sql, `${copy} h WHERE ${inScope('h')} AND NOT h.is_deleted`),

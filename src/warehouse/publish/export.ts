@@ -33,9 +33,9 @@ export interface ExportResult {
 /** Exports the published copy. After EXPORT_REFUSED, EXPORT_FAILED or DISK_FULL, the previous export stays readable. */
 export async function exportTo(database: Database, order: ExportOrder): Promise<ExportResult> {
   const { to } = order
-  await using _claimed = await claimFolder(to)
-  const before = await readManifest(to)
   try {
+    await using _claimed = await claimFolder(to)
+    const before = await readManifest(to)
     const source = await sourceOf(database)
     if (before !== undefined) checkFits(before, { ...order, source })
     await removeStrays(to, [...filesOf(before), ...(before?.retired ?? [])])

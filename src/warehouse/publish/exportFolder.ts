@@ -13,18 +13,12 @@ const LOCK = '.tidemark-export.lock'
 export const SPILL = '.tidemark-export.spill'
 const MARKER_TEXT = `This folder is written by "tidemark export". ${MANIFEST} names the files that belong together; other files come and go.\n`
 
-/** Creates, checks and locks the folder. Disposing the result unlocks it. Throws EXPORT_REFUSED, EXPORT_FAILED. */
+/** Creates, checks and locks the folder. Disposing the result unlocks it. Throws EXPORT_REFUSED. */
 export async function claimFolder(to: string): Promise<AsyncDisposable> {
-  try {
-    makeFolder(to)
-    await checkOwn(to)
-    await using claiming = new AsyncDisposableStack()
-    claiming.defer(await takeLock(to))
-    await writeFile(join(to, MARKER), MARKER_TEXT)
-    return claiming.move()
-  } catch (error) {
-    throw exportFailed(to, error)
-  }
+  makeFolder(to)
+  await checkOwn(to)
+  await writeFile(join(to, MARKER), MARKER_TEXT)
+  return takeLock(to)
 }
 
 async function checkOwn(to: string): Promise<void> {
@@ -38,7 +32,7 @@ async function checkOwn(to: string): Promise<void> {
 }
 
 /** The lock is a link to a complete file, so that no process ever reads a partial lock. */
-async function takeLock(to: string): Promise<() => Promise<void>> {
+async function takeLock(to: string): Promise<AsyncDisposable> {
   const lock = join(to, LOCK)
   const own = `${lock}.${process.pid}`
   try {
@@ -51,7 +45,7 @@ async function takeLock(to: string): Promise<() => Promise<void>> {
   } finally {
     await rm(own, { force: true })
   }
-  return () => rm(lock, { force: true })
+  return { [Symbol.asyncDispose]: () => rm(lock, { force: true }) }
 }
 
 async function removeStale(lock: string, to: string): Promise<void> {
@@ -85,16 +79,12 @@ export async function removeStrays(to: string, kept: readonly string[]): Promise
 /** Converts an error of an export to DISK_FULL or EXPORT_FAILED. Returns other errors of Tidemark unchanged. */
 export function exportFailed(to: string, thrown: unknown): SyncError {
   const known = asSyncError(thrown)
-  if (known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)) {
-    return new SyncError('DISK_FULL', `no space is left for the export to ${to}`, {
-      cure: 'Free some space and run it again; the last export stays readable.',
-      data: { path: to },
-      cause: thrown,
-    })
-  }
-  if (known.code !== 'UNEXPECTED' && known.code !== 'WAREHOUSE_MISSING') return known
-  return new SyncError('EXPORT_FAILED', `the export to ${to} failed: ${known.message}`, {
-    cure: 'Check that the folder is writable; the last export stays readable.',
+  const isFull = known.code === 'DISK_FULL' || /ENOSPC/.test(known.message)
+  if (!isFull && known.code !== 'UNEXPECTED' && known.code !== 'WAREHOUSE_MISSING') return known
+  const what = isFull ? `no space is left for the export to ${to}` : `the export to ${to} failed: ${known.message}`
+  const cure = isFull ? 'Free some space and run it again' : 'Check that the folder is writable'
+  return new SyncError(isFull ? 'DISK_FULL' : 'EXPORT_FAILED', what, {
+    cure: `${cure}; the last export stays readable.`,
     data: { path: to },
     cause: thrown,
   })

@@ -120,7 +120,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {
-    throw copyFailed(to, error)
+    throw publishFailed(to, error)
   })
 }
 
@@ -142,28 +142,20 @@ async function readWhole(path: string, { from, damaged }: { from: string; damage
   }
 }
 
-function copyFailed(to: string, error: unknown): SyncError {
-  if (error instanceof SyncError) return error
-  const message = messageOf(error)
-  if (!/ENOSPC/.test(message)) return publishFailed(to, error, message)
-  return new SyncError('DISK_FULL', `no space is left for the published copy ${to}`, {
-    cure: 'Free as much space as the warehouse takes; the last published copy stays readable.',
+function publishFailed(to: string, thrown: unknown): SyncError {
+  if (thrown instanceof SyncError) return thrown
+  const { stderr = '', signal, message } = thrown as Error & { stderr?: string; signal?: string | null }
+  const ended = typeof signal === 'string' ? `the copying process was ended by ${signal}` : message
+  const reason = stderr.trim() === '' ? ended : stderr.trim()
+  if (isOutOfFiles(reason)) return filesExhausted(reason)
+  const isFull = reason.includes('ENOSPC')
+  const what = isFull
+    ? `no space is left for the published copy ${to}`
+    : `the published copy ${to} could not be replaced: ${reason}`
+  const cure = isFull ? 'Free as much space as the warehouse takes' : 'Check that its folder is writable'
+  return new SyncError(isFull ? 'DISK_FULL' : 'PUBLISH_FAILED', what, {
+    cure: `${cure}; the last published copy stays readable.`,
     data: { path: to },
-  })
-}
-
-function messageOf(thrown: unknown): string {
-  const { stderr, signal, message } = thrown as Error & { readonly stderr?: string; readonly signal?: string | null }
-  const said = stderr?.trim() ?? ''
-  if (said !== '') return said
-  return typeof signal === 'string' ? `the copying process was ended by ${signal}` : message
-}
-
-function publishFailed(to: string, cause: unknown, message = (cause as Error).message): SyncError {
-  if (isOutOfFiles(message)) return filesExhausted(message)
-  return new SyncError('PUBLISH_FAILED', `the published copy ${to} could not be replaced: ${message}`, {
-    cure: 'Check that its folder is writable; the last published copy stays readable.',
-    data: { path: to },
-    cause,
+    cause: thrown,
   })
 }
