@@ -48,7 +48,7 @@ export function windowsByRows(parts: readonly CountedRange[], rowsEach: number):
       merged[merged.length - 1] = joinRanges(last, piece)
     else merged.push(piece)
   }
-  return joinToLimit(merged, joinRanges)
+  return merged.length > BACKFILL_WINDOWS_MAX ? windowsByRows(parts, 2 * rowsEach) : merged
 }
 
 export function windowsByTime({ since, until }: Range): WindowRange[] {
@@ -98,13 +98,3 @@ const joinRanges = (a: CountedRange, b: CountedRange): CountedRange => ({
   until: b.until,
   rows: a.rows.map((rows, n) => rows + (b.rows[n] ?? 0)),
 })
-
-function joinToLimit<T>(windows: readonly T[], join: (a: T, b: T) => T): T[] {
-  let few = [...windows]
-  while (few.length > BACKFILL_WINDOWS_MAX) {
-    few = few.flatMap((window, n) =>
-      n % 2 === 1 ? [] : few[n + 1] === undefined ? [window] : [join(window, few[n + 1] as T)],
-    )
-  }
-  return few
-}

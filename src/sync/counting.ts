@@ -47,8 +47,8 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
   }
   // If each run compares counts, the previous comparison was made when the service's clock was at mark + settle.
   const comparedAt = restMs === 0 ? plusMs(window.since, config.overlapMs + config.settleMs) : state?.countedAt
-  const comparison = new CountComparison(context, reading, { since: window.since, comparedAt })
-  const found = await comparison.run(next.acceptedDifference).catch(async (error: unknown) => {
+  const comparison = { context, reading, until: (window.since - 1) as Instant, comparedAt }
+  const found = await findRows(comparison, next.acceptedDifference).catch(async (error: unknown) => {
     // Without this record, each run would read these ranges again, and the limit for deletions would stop each run.
     if (error instanceof SyncError && error.code === 'MASS_DELETE_STOPPED') await record({ stopped: error.message })
     throw error
@@ -68,114 +68,109 @@ export async function compareCounts(context: SyncContext, reading: Reading): Pro
 const UNDATED = 'rows without a time of creation'
 type CountResult = 'recent rows' | 'rows' | 'no row explains the total' | 'totals that change' | typeof UNDATED
 
-class CountComparison {
-  readonly #context: SyncContext
-  readonly #reading: Reading
+interface Comparison {
+  readonly context: SyncContext
+  readonly reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
-  readonly #until: Instant
+  readonly until: Instant
   /** The service's clock at the previous comparison. The total did not yet include the rows that are missing now. */
-  readonly #comparedAt: Instant | undefined
-  #absent = 0
+  readonly comparedAt: Instant | undefined
+}
 
-  constructor(
-    context: SyncContext,
-    reading: Reading,
-    { since, comparedAt }: { readonly since: Instant; readonly comparedAt: Instant | undefined },
-  ) {
-    this.#context = context
-    this.#reading = reading
-    this.#until = (since - 1) as Instant
-    this.#comparedAt = comparedAt
-  }
+async function findRows(comparison: Comparison, acceptedDifference: number): Promise<CountResult> {
+  const { context, reading, until } = comparison
+  const { counts } = context.warehouse
+  const { intake, plan, recent = [] } = reading
+  const place = { report: plan.declaration, scope: plan.scope, fence: context.fence }
+  await counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
+  const notes = await counts.notes(place, { recent, until })
+  const total = await totalUpTo(reading, until)
+  const { kind } = await totalOfCreated(reading)
+  if (kind === 'undated') return UNDATED
+  // If the service and the warehouse have equally many rows up to `until`, only newer rows are missing.
+  if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
+    return 'recent rows'
+  if (kind === 'unknown') return 'totals that change'
+  const before = { ...intake.figures }
+  intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
+  let absent = 0
+  for (const range of await wrongRanges(comparison, notes, total)) absent += await readRange(comparison, range)
+  const { inserted, updated, deleted } = intake.figures
+  const isFound = inserted + updated + deleted > before.inserted + before.updated + before.deleted || absent > 0
+  return isFound ? 'rows' : 'no row explains the total'
+}
 
-  async run(acceptedDifference: number): Promise<CountResult> {
-    const { warehouse } = this.#context
-    const { intake, plan } = this.#reading
-    const until = this.#until
-    const recent = this.#reading.recent ?? []
-    const place = { report: plan.declaration, scope: plan.scope, fence: this.#context.fence }
-    await warehouse.counts.note(place, { span: plan.window, keys: recent, readBy: plan.runId })
-    const notes = await warehouse.counts.notes(place, { recent, until })
-    const total = await this.#totalUpTo(until)
-    const { kind } = await totalOfCreated(this.#reading)
-    if (kind === 'undated') return UNDATED
-    // If the service and the warehouse have equally many rows up to `until`, only newer rows are missing.
-    if (total === undefined || total - notes.reduce((sum, { rows }) => sum + rows, 0) === acceptedDifference)
-      return 'recent rows'
-    if (kind === 'unknown') return 'totals that change'
-    const before = { ...intake.figures }
-    intake.source = { kind: 'reread', lateMs: plan.config.overlapMs }
-    for (const range of await this.#wrongRanges(notes, total)) await this.#read(range)
-    const { inserted, updated, deleted } = intake.figures
-    const isFound = inserted + updated + deleted > before.inserted + before.updated + before.deleted || this.#absent > 0
-    return isFound ? 'rows' : 'no row explains the total'
+async function wrongRanges(
+  { reading, until: end }: Comparison,
+  notes: readonly CreationRange[],
+  total: number,
+): Promise<readonly Span[]> {
+  const ranges = mergedRanges(notes)
+  if (ranges.length === 0) return [{ since: undefined, until: end }]
+  const search = searchDiffering(ranges, total, RANGES_MAX)
+  let step = search.next()
+  while (step.done !== true) {
+    const upTo = await totalUpTo(reading, step.value)
+    if (upTo === undefined) return []
+    step = search.next(upTo)
   }
+  // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
+  return step.value.map((range) => {
+    const number = ranges.indexOf(range)
+    return { since: ranges[number - 1]?.until, until: number === ranges.length - 1 ? end : range.until }
+  })
+}
 
-  async #wrongRanges(notes: readonly CreationRange[], total: number): Promise<readonly CreationRange[]> {
-    const ranges = mergedRanges(notes)
-    const whole: CreationRange = { since: undefined, until: this.#until, rows: 0 }
-    if (ranges.length === 0) return [whole]
-    // The time between two ranges belongs to the later range. The time after all ranges belongs to the last range.
-    const search = searchDiffering(ranges, total, RANGES_MAX)
-    let step = search.next()
-    while (step.done !== true) {
-      const upTo = await this.#totalUpTo(step.value)
-      if (upTo === undefined) return []
-      step = search.next(upTo)
-    }
-    return step.value.map((range) => {
-      const number = ranges.indexOf(range)
-      const until = number === ranges.length - 1 ? whole.until : range.until
-      return { ...range, since: ranges[number - 1]?.until, until }
-    })
-  }
+const totalUpTo = (reading: Reading, until: Instant): Promise<number | undefined> =>
+  totalNow(reading, { created: { since: undefined, until } })
 
-  #totalUpTo(until: Instant): Promise<number | undefined> {
-    return totalNow(this.#reading, { created: { since: undefined, until } })
+/**
+ * Reads the range in slices of about a page and stores their counts, so that a later comparison reads less. Returns the
+ * number of rows that are absent.
+ */
+async function readRange(comparison: Comparison, range: Span): Promise<number> {
+  const { context, reading, until } = comparison
+  const { warehouse, clock, fence } = context
+  const { source, plan, intake } = reading
+  const { declaration: report, scope, runId } = plan
+  const { settleMs } = plan.config
+  const startedAt = floorToSecond(await serviceClock(context, report, { currency: scope }))
+  const place = { report, scope, fence }
+  const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
+  let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
+  for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range])) {
+    const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
+    if (missing.length > 0) oldest ??= { span, missing }
   }
+  if (oldest !== undefined)
+    intake.source = { kind: 'reread', lateMs: await latenessMs(comparison, oldest.span, oldest.missing) }
+  await intake.commit()
+  // The last range extends to the window's end: the run has read all rows that were created after the compared range.
+  const isLast = range.until === until
+  const span = { since: range.since, until: isLast ? plan.window.until : range.until }
+  const isWhole = isLast && range.since === undefined
+  const now = clock.now()
+  const ended = await warehouse.counts.endRange({ ...place, range: span, isWhole, runId, startedAt, now, settleMs })
+  intake.figures.deleted += ended.deleted
+  return ended.absent
+}
 
-  /** Reads the range in slices of about a page and stores their counts, so that a later comparison reads less. */
-  async #read(range: CreationRange): Promise<void> {
-    const { warehouse, clock, fence } = this.#context
-    const { source, plan, intake } = this.#reading
-    const { declaration: report, scope, runId } = plan
-    const { settleMs } = plan.config
-    const startedAt = floorToSecond(await serviceClock(this.#context, report, { currency: scope }))
-    const place = { report, scope, fence }
-    const terms = { ...source.terms, loadRowsMax: source.pages.pageSize }
-    let oldest: { readonly span: Span; readonly missing: readonly string[] } | undefined
-    for await (const { span, keys } of provenSlices({ ...source, terms, axis: 'created' }, [range])) {
-      const missing = await warehouse.counts.note(place, { span, keys, readBy: runId })
-      if (missing.length > 0) oldest ??= { span, missing }
-    }
-    if (oldest !== undefined)
-      intake.source = { kind: 'reread', lateMs: await this.#latenessMs(oldest.span, oldest.missing) }
-    await intake.commit()
-    // The last range extends to the window's end: the run has read all rows that were created after the compared range.
-    const isLast = range.until === this.#until
-    const span = { since: range.since, until: isLast ? plan.window.until : range.until }
-    const isWhole = isLast && range.since === undefined
-    const now = clock.now()
-    const ended = await warehouse.counts.endRange({ ...place, range: span, isWhole, runId, startedAt, now, settleMs })
-    this.#absent += ended.absent
-    intake.figures.deleted += ended.deleted
+/**
+ * Returns a lower limit (ms) for the time between the creation of a missing row and the previous comparison. Rows do not
+ * contain their creation time. So the limit is doubled until a request for rows before it returns no row of `missing`.
+ */
+async function latenessMs(
+  { reading: { source, plan }, comparedAt }: Comparison,
+  span: Span,
+  missing: readonly string[],
+): Promise<number> {
+  let ms = Math.max(plan.config.overlapMs, SECOND_MS)
+  if (comparedAt === undefined) return ms
+  const since = span.since ?? (0 as Instant)
+  for (let until = minusMs(comparedAt, 2 * ms); until > since; until = minusMs(comparedAt, 2 * ms)) {
+    const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)
+    if (!page.keys.some((key) => missing.includes(String(key)))) return ms
+    ms *= 2
   }
-
-  /**
-   * Returns a lower limit (ms) for the time between the creation of a missing row and the previous comparison. Rows do
-   * not contain their creation time. So the limit is doubled until a request for rows before it returns no row of
-   * `missing`.
-   */
-  async #latenessMs(span: Span, missing: readonly string[]): Promise<number> {
-    const { source, plan } = this.#reading
-    let ms = Math.max(plan.config.overlapMs, SECOND_MS)
-    if (this.#comparedAt === undefined) return ms
-    const since = span.since ?? (0 as Instant)
-    for (let until = minusMs(this.#comparedAt, 2 * ms); until > since; until = minusMs(this.#comparedAt, 2 * ms)) {
-      const { page } = await source.pages.read({ ...source.question, expand: [], created: { since, until } }, 1)
-      if (!page.keys.some((key) => missing.includes(String(key)))) return ms
-      ms *= 2
-    }
-    return ms
-  }
+  return ms
 }

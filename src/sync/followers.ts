@@ -6,17 +6,12 @@ import type { Follower } from '../warehouse/load/loadInput.ts'
 type Reports = Readonly<Record<ReportName, ReportConfig>>
 
 export function followersOf(report: ReportName, reports: Reports): Follower[] {
-  const enquiryAudit = reports.enquiry_audit_entries
-  const audit = reports.audit_entries
+  const { enquiry_audit_entries: trail, audit_entries: audit } = reports
+  const isFollowed = report === 'enquiries' && trail.enabled
+  const followsEnquiries = { report: trail.name, scopePrefix: '', settleMs: trail.settleMs }
   const entities = audit.enabled ? audit.entities.filter((entity) => entity.follows === report) : []
   return [
-    ...(report === 'enquiries' && enquiryAudit.enabled
-      ? [{ report: 'enquiry_audit_entries', scopePrefix: '', settleMs: enquiryAudit.settleMs }]
-      : []),
-    ...entities.map(({ entityId }) => ({
-      report: 'audit_entries',
-      scopePrefix: `${entityId}:`,
-      settleMs: audit.settleMs,
-    })),
+    ...(isFollowed ? [followsEnquiries] : []),
+    ...entities.map(({ entityId }) => ({ report: audit.name, scopePrefix: `${entityId}:`, settleMs: audit.settleMs })),
   ]
 }

@@ -60,7 +60,7 @@ export class Intake implements AsyncDisposable {
   readonly #context: WalkContext
   readonly #options: IntakeOptions
   readonly #spool: Spool
-  #proven: ProvenWindow[] = []
+  readonly #proven: ProvenWindow[] = []
   #loading: Promise<void> = Promise.resolve()
   /** True if rows in the open window lack a deletion flag. Deleted rows are found when the window is closed. */
   #awaitsDifference = false
@@ -72,7 +72,8 @@ export class Intake implements AsyncDisposable {
     this.#options = options
     this.source = source
     this.catalog = catalogOf(report)
-    const directory = join(settings.staging, `${runId}-${report.name}-${nextSpool()}`)
+    // Another process may stage rows of the same run.
+    const directory = join(settings.staging, `${runId}-${report.name}-${randomUUID()}`)
     this.#spool = new Spool(directory, this.catalog, {
       ...settings.limits,
       cutsBetweenPages: () => this.#cutsBetweenPages,
@@ -109,7 +110,7 @@ export class Intake implements AsyncDisposable {
     const full = segments.filter((segment) => segment.rows > 0 || segment.rejected.length > 0 || isAudit)
     for (const segment of full.slice(0, -1)) await this.#load({ segment, proven: [] })
     const segment = full.at(-1)
-    const proven = this.#takeProven()
+    const proven = this.#proven.splice(0)
     if (segment === undefined && proven.length === 0 && run === undefined) return
     await this.#load({ segment, proven, run })
   }
@@ -124,17 +125,11 @@ export class Intake implements AsyncDisposable {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
 
-  #takeProven(): ProvenWindow[] {
-    const proven = this.#proven
-    this.#proven = []
-    return proven
-  }
-
   /** Loads full segments during the walk, one at a time. The walk waits if the next segment is full before that. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {
-      const proven = this.#takeProven()
+      const proven = this.#proven.splice(0)
       await this.#loading
       this.#loading = this.#load({ segment, proven })
       this.#loading.catch(() => undefined)
@@ -206,12 +201,4 @@ interface OneLoad {
   readonly segment: Segment | undefined
   readonly proven: readonly ProvenWindow[]
   readonly run?: RunRecord | undefined
-}
-
-/** Makes this process's folder names unique, because another process may stage rows of the same run. */
-const PROCESS = randomUUID().slice(0, 8)
-let spools = 0
-const nextSpool = (): string => {
-  spools += 1
-  return `${PROCESS}-${spools}`
 }

@@ -6,8 +6,8 @@ import type { Declaration } from '../../schema/report.ts'
 import { wireKey } from '../../schema/tables.ts'
 import { assert, SyncError } from '../errors.ts'
 import { catalogOf } from '../staging/catalog.ts'
-import { scanPage, type ScanPlan } from '../staging/scanPage.ts'
-import { type Segment, Spool, type StagedPage } from '../staging/spool.ts'
+import { scanPage } from '../staging/scanPage.ts'
+import { Spool, type StagedPage } from '../staging/spool.ts'
 import { type Instant, minusMs } from '../instant.ts'
 import { HEAD_MS_MAX } from '../plan/window.ts'
 import type { EntryWindow, RejectedBatch } from '../warehouse/load/loadInput.ts'
@@ -35,6 +35,7 @@ const ROWS_AT_ONCE = 500
 /** After this many rows, rows of the next load go to a new batch. Rows of one load stay together. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
+const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
 
 /** Loads the rejected rows of a report again. Other loads may run meanwhile, but not a second retry of the report. */
 export async function retryRejected(context: RetryContext, report: ReportName): Promise<RetriedReport> {
@@ -105,94 +106,63 @@ function batches(loads: RejectedLoads['loads']): Omit<RejectedBatch, 'moved'>[] 
 async function loadAgain(context: RetryContext, report: ReportName, batch: RejectedBatch): Promise<void> {
   const { warehouse, settings, clock } = context
   const declaration = reportOf(report)
+  const { answer, deletedFlag: flag } = declaration
   const runId = randomUUID()
-  await using staging = new Restaging(join(settings.staging, `retry-${runId}`), declaration, warehouse.numberMark)
+  const catalog = catalogOf(declaration)
+  const plan = { answer, key: wireKey(declaration), flag, catalog, numberMark: warehouse.numberMark }
+  await using spool = new Spool(join(settings.staging, `retry-${runId}`), catalog, ONE_SEGMENT)
+  const asked = new Map<string, StagedPage['asked']>()
+  /** Keys of rows that were already deleted at the service when they were rejected. */
+  const gone = new Map<string, GoneKey>()
   let read = 0
   for (let offset = 0; offset < batch.rows; offset += ROWS_AT_ONCE) {
     const { loadIds } = batch
     const rows = await warehouse.books.rejectedRows({ report, loadIds, offset, limit: ROWS_AT_ONCE })
-    await staging.add(rows)
     read += rows.length
+    // Rows with the same scope and time form one page, as in the response that contained them.
+    for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
+      const [{ scope, observedAt }] = page as [RejectedRow]
+      const times = { observedAt, askedAt: minusMs(observedAt, HEAD_MS_MAX) }
+      const columns = asked.get(scope) ?? columnsOf(declaration, scope)
+      asked.set(scope, columns)
+      await spool.add(scanPage(pageBytes(declaration, page), plan), times, columns)
+    }
+    // Rows are ordered by time. If a key has several rows, the last one decides whether the key is deleted.
+    for (const { scope, key, isGone } of rows) {
+      if (key !== null && isGone) gone.set(`${scope} ${key}`, wholeKey(declaration, key, scope))
+      else gone.delete(`${scope} ${key}`)
+    }
   }
   // Other loads have removed rejected rows meanwhile, so a query with an offset has skipped some rows.
   if (read !== batch.rows) throw batch.moved
+  const [segment, ...more] = await spool.takeRest()
+  assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
   await warehouse.load({
     kind: 'retry',
     report: declaration,
     runId,
     now: clock.now(),
-    segment: await staging.segment(),
+    segment,
     followers: followersOf(report, settings.reports),
-    ...(declaration.perRecord === undefined ? {} : { entryWindows: staging.records() }),
-    ...(declaration.includeDeleted !== undefined ? { gone: staging.goneKeys() } : {}),
+    entryWindows: declaration.perRecord && [...asked.values()].map((columns) => emptyWindow(declaration, columns)),
+    gone: declaration.includeDeleted === undefined ? undefined : [...gone.values()],
     rules: loadRules(settings.reports[report]),
     batch,
   })
 }
 
-class Restaging implements AsyncDisposable {
-  readonly #report: Declaration
-  readonly #plan: ScanPlan
-  readonly #spool: Spool
-  readonly #asked = new Map<string, StagedPage['asked']>()
-  readonly #gone = new Map<string, GoneKey>()
-
-  constructor(directory: string, report: Declaration, numberMark: string) {
-    const catalog = catalogOf(report)
-    this.#report = report
-    this.#plan = { answer: report.answer, key: wireKey(report), flag: report.deletedFlag, catalog, numberMark }
-    const unbounded = { loadRowsMax: Number.POSITIVE_INFINITY, loadBytesMax: Number.POSITIVE_INFINITY }
-    this.#spool = new Spool(directory, catalog, unbounded)
-  }
-
-  /** Adds rows. Rows with the same scope and time form one page, as in the response that contained them. */
-  async add(rows: readonly RejectedRow[]): Promise<void> {
-    for (const page of Map.groupBy(rows, ({ scope, observedAt }) => `${observedAt} ${scope}`).values()) {
-      const [{ scope, observedAt }] = page as [RejectedRow]
-      const bytes = pageBytes(this.#report, page)
-      const times = { observedAt, askedAt: minusMs(observedAt, HEAD_MS_MAX) }
-      await this.#spool.add(scanPage(bytes, this.#plan), times, this.#askedIn(scope))
-    }
-    // Rows are ordered by time. If a key has several rows, the last one decides whether the key is deleted.
-    for (const { scope, key, isGone } of rows) {
-      if (key !== null && isGone) this.#gone.set(`${scope} ${key}`, wholeKey(this.#report, key, scope))
-      else this.#gone.delete(`${scope} ${key}`)
-    }
-  }
-
-  async segment(): Promise<Segment> {
-    const [segment, ...more] = await this.#spool.takeRest()
-    assert(segment !== undefined && more.length === 0, 'kept rows make one segment')
-    return segment
-  }
-
-  /** Returns the keys of the rows that were already deleted at the service when they were rejected. */
-  goneKeys(): readonly GoneKey[] {
-    return [...this.#gone.values()]
-  }
-
-  /** Returns one empty window per audited record. Because it is empty, the load deletes no stored entry. */
-  records(): EntryWindow[] {
-    const nothing = { since: 1 as Instant, until: 0 as Instant }
-    return [...this.#asked.values()].map((asked) => ({
-      record: this.#report.asked.map(({ column }) => asked[column] ?? ''),
-      ...nothing,
-    }))
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#spool[Symbol.asyncDispose]()
-  }
-
-  #askedIn(scope: string): StagedPage['asked'] {
-    const known = this.#asked.get(scope)
-    if (known !== undefined) return known
-    const values = scope.split(':')
-    const asked = Object.fromEntries(this.#report.asked.map(({ column }, n) => [column, values[n] ?? '']))
-    this.#asked.set(scope, asked)
-    return asked
-  }
+/** Returns the values that the request for these rows contained, for example the currency or the record. */
+function columnsOf({ asked }: Declaration, scope: string): StagedPage['asked'] {
+  const values = scope.split(':')
+  return Object.fromEntries(asked.map(({ column }, n) => [column, values[n] ?? '']))
 }
+
+/** Returns a window of an audited record that has no time, so that the load deletes no stored entry. */
+const emptyWindow = ({ asked }: Declaration, columns: StagedPage['asked']): EntryWindow => ({
+  record: asked.map(({ column }) => columns[column] ?? ''),
+  since: 1 as Instant,
+  until: 0 as Instant,
+})
 
 function pageBytes({ answer }: Declaration, rows: readonly RejectedRow[]): Buffer {
   const items = `[${rows.map(({ row }) => row).join(',')}]`

@@ -22,11 +22,13 @@ export async function syncAll(
   await recordStates(context)
   const outcomes = new Map<ReportName, ReportOutcome>()
   const paused = await pausedReports(context)
-  const enabled = wanted.filter((report) => context.settings.reports[report].enabled)
+  const { reports } = context.settings
+  const enabled = wanted.filter((report) => reports[report].enabled)
   const running = enabled.filter((report) => !paused.has(report))
   for (const report of wanted) {
     const error = paused.get(report)
-    if (!enabled.includes(report)) outcomes.set(report, offOutcome(context, report))
+    if (!enabled.includes(report))
+      outcomes.set(report, { ...nothingRun(report), state: 'off', offReason: reports[report].offReason })
     else if (error !== undefined) outcomes.set(report, { ...nothingRun(report), state: 'paused', error })
   }
   for (const some of [running.filter((report) => !isPerRecord(report)), running.filter(isPerRecord)]) {
@@ -43,12 +45,6 @@ async function runOne(context: SyncContext, report: ReportName, runId: string): 
   const sync = isPerRecord(report) ? syncAudit : syncReport
   const { outcome } = await oneRun(context, { report, kind: 'incremental', runId }, () => sync(context, report, runId))
   return outcome
-}
-
-function offOutcome(context: SyncContext, report: ReportName): ReportOutcome {
-  const { offReason } = context.settings.reports[report]
-  const off = { ...nothingRun(report), state: 'off' } as const
-  return offReason === undefined ? off : { ...off, offReason }
 }
 
 async function recordStates(context: SyncContext): Promise<void> {

@@ -81,8 +81,7 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
 function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportName): PageSource {
   const report: Declaration = reportOf(name)
   const { pageSize } = config.reports[name]
-  const forbidsOnlyRecord = report.perRecord !== undefined
-  const plan = { report, pageSize, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING, forbidsOnlyRecord }
+  const plan = { report, pageSize, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING }
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 

@@ -8,18 +8,17 @@ import { marksOf } from '../../plan/marks.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { RecordParameters } from '../../plan/question.ts'
-import { type Span, youngFrom } from '../../plan/spans.ts'
+import { youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
 import { type TrailRefill, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type SyncContext, withFence } from '../context.ts'
-import { Intake } from '../intake.ts'
+import { Intake, type ProvenWindow } from '../intake.ts'
 import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
-import { type ProvenRows, proveSlice } from '../walk/proveSlice.ts'
+import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
-import type { RowSink } from '../walk/walkPages.ts'
 import type { ReportRun } from '../syncReport.ts'
 
 /** Each record adds a window and a mark to its load. */
@@ -157,20 +156,9 @@ class Trail {
   }
 
   async #readTrail(subject: Subject, due: DueRecord, maySkip = true): Promise<void> {
-    const record = subject.record(due.recordId)
     this.#asked.add(due.scope)
     try {
-      const clock = await serviceClock(this.#context, this.#declaration, { record })
-      const { since = this.#config.start, until } = nextWindow(this.#previousWindow(due), clock, {
-        ...this.#config,
-        sinceRequired: true,
-      })
-      const span = { since, until }
-      const read = await this.#prove(record, span, clock)
-      this.#isAnyRead = true
-      const taken = { due, record, span, readAt: earliest(clock, read.firstServedAt), ...read }
-      this.#adding = this.#adding.then(() => this.#addTrail(taken))
-      await this.#adding
+      await this.#proveTrail(due, subject.record(due.recordId))
     } catch (error) {
       if (!(error instanceof SyncError) || !ERRORS_OF_ONE_RECORD.includes(error.code)) throw error
       if (!maySkip) return
@@ -179,82 +167,60 @@ class Trail {
     }
   }
 
+  async #proveTrail(due: DueRecord, record: RecordParameters): Promise<void> {
+    const { settings, observe } = this.#context
+    const report = this.#declaration
+    const { pageSize, expand, overlapMs, settleMs, start: floor } = this.#config
+    const clock = await serviceClock(this.#context, report, { record })
+    const window = nextWindow(this.#previousWindow(due), clock, { ...this.#config, sinceRequired: true })
+    const span = { since: window.since ?? floor, until: window.until }
+    const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
+    const plan = { report, pageSize, catalog: this.#intake.catalog, profile }
+    const pages = new PageSource(this.#context, plan)
+    const { answer } = report
+    const { keyed } = pages
+    const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor, ...settings.limits }
+    // Keeps the entries in memory until they are proven complete. Otherwise a load could contain half a trail.
+    let entries: FetchedPage[] = []
+    const sink = {
+      add: async (page: FetchedPage) => void entries.push(page),
+      drop: async () => void (entries = []),
+    }
+    const question = { expand, filters: {}, record }
+    const source = { pages, question, axis: 'window', policy: WALK_POLICIES.audit, terms, concurrency: 1 } as const
+    const proven = await proveSlice({ ...source, rows: sink, observe }, { span })
+    assert(proven.kind === 'proven', 'a walk that is never cut ends proven or in an error')
+    this.#isAnyRead = true
+    this.#firstNumber ??= pages.profile.firstNumber
+    this.pages += pages.pages
+    const readAt = earliest(clock, pages.firstServedAt ?? clock)
+    const bounds = { since: span.since, until: earliest(span.until, readAt) }
+    const value = markAfter(due.mark, { ...bounds, clock: readAt }, settleMs)
+    const { rows, totalCount, proof } = proven
+    const marks = marksOf(report).map((mark) => ({ mark, value }))
+    const trail = {
+      window: { scope: due.scope, ...bounds, proof, pages: pages.pages, rows, totalCount, marks },
+      entries: { record: Object.values(record), ...span },
+      audited: { scope: due.scope, at: readAt },
+    }
+    this.#adding = this.#adding.then(() => this.#addTrail(entries, trail))
+    await this.#adding
+  }
+
   #previousWindow({ mark, askedAt, begunAt, fromStart }: DueRecord): Before {
     if (fromStart) return FIRST
     return { mark, until: askedAt, sincePreviousRunMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  async #prove(record: RecordParameters, span: RecordSpan, clock: Instant): Promise<RecordRead> {
-    const { settings, observe } = this.#context
-    const { pageSize, expand, overlapMs, start } = this.#config
-    const profile = { ...UNKNOWN_PAGING, firstNumber: this.#firstNumber }
-    const { catalog } = this.#intake
-    const plan = { report: this.#declaration, pageSize, catalog, profile, forbidsOnlyRecord: true }
-    const pages = new PageSource(this.#context, plan)
-    const { answer } = this.#declaration
-    const { keyed } = pages
-    const terms = { answer, keyed, pageSize, youngFrom: youngFrom(clock, overlapMs), floor: start, ...settings.limits }
-    const question = { expand, filters: {}, record }
-    const rows = new RecordPages()
-    const outcome = await proveSlice(
-      { pages, question, axis: 'window', policy: WALK_POLICIES.audit, terms, rows, concurrency: 1, observe },
-      { span },
-    )
-    assert(outcome.kind === 'proven', 'a walk that is never cut ends proven or in an error')
-    this.#firstNumber ??= pages.profile.firstNumber
-    this.pages += pages.pages
-    return { proven: outcome, pages: rows.pages, asked: pages.pages, firstServedAt: pages.firstServedAt ?? clock }
-  }
-
-  async #addTrail({ due, record, span, readAt, proven, pages, asked }: CollectedTrail): Promise<void> {
-    const values = Object.values(record)
+  async #addTrail(
+    pages: readonly FetchedPage[],
+    trail: Required<Omit<ProvenWindow, 'gone' | 'reached'>>,
+  ): Promise<void> {
+    const values = trail.entries.record
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const page of pages) await this.#intake.add(page, columns)
-    this.#rows += proven.rows
-    const until = earliest(span.until, readAt)
-    const value = markAfter(due.mark, { ...span, until, clock: readAt }, this.#config.settleMs)
-    const { rows, totalCount, proof } = proven
-    const marks = marksOf(this.#declaration).map((mark) => ({ mark, value }))
-    await this.#intake.close({
-      window: { scope: due.scope, since: span.since, until, proof, pages: asked, rows, totalCount, marks },
-      entries: { record: values, ...span },
-      audited: { scope: due.scope, at: readAt },
-    })
-    const report = this.#declaration.name as ReportName
-    this.#context.onProgress({ report, pages: this.pages, rows: this.#rows })
+    this.#rows += trail.window.rows
+    await this.#intake.close(trail)
+    this.#context.onProgress({ report: this.#config.name, pages: this.pages, rows: this.#rows })
   }
-}
-
-/** Keeps a record's entries in memory until they are proven complete. Otherwise a load could contain half a trail. */
-class RecordPages implements RowSink {
-  pages: FetchedPage[] = []
-
-  async begin(): Promise<void> {}
-
-  async add(page: FetchedPage): Promise<void> {
-    this.pages.push(page)
-  }
-
-  async drop(): Promise<void> {
-    this.pages = []
-  }
-}
-
-interface RecordSpan extends Span {
-  readonly since: Instant
-}
-
-interface RecordRead {
-  readonly proven: ProvenRows
-  readonly pages: readonly FetchedPage[]
-  /** Number of requested pages, including those of repeated walks. */
-  readonly asked: number
-  readonly firstServedAt: Instant
-}
-
-interface CollectedTrail extends RecordRead {
-  readonly due: DueRecord
-  readonly record: RecordParameters
-  readonly span: RecordSpan
-  readonly readAt: Instant
 }

@@ -31,18 +31,14 @@ export class Difference {
   readonly #plan: DifferencePlan
   readonly #first: SliceSource
   /** Requests the pages of all reads after the first. These reads need only keys and stamps. */
-  readonly #pages: PageSource
+  readonly pages: PageSource
 
   constructor(context: WalkContext, plan: DifferencePlan, first: SliceSource) {
     const { declaration: report, config } = plan
     this.#plan = plan
     this.#first = first
     const catalog = new ObjectCatalog()
-    this.#pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
-  }
-
-  get pages(): number {
-    return this.#pages.pages
+    this.pages = new PageSource(context, { report, pageSize: config.pageSize, catalog, profile: first.pages.profile })
   }
 
   /**
@@ -63,11 +59,11 @@ export class Difference {
 
   /** Reads the pages again that had these rows in the first read. If a row is missing now, reads the whole slice. */
   async #stampsOf(keys: readonly RowKey[], slice: ProvenSlice, pageOf: PageOf): Promise<Stamps> {
-    const third = new StampCollector(this.#plan.declaration)
+    const third = collectStamps(this.#plan.declaration)
     const numbers = [...new Set(keys.map((key) => pageOf.get(key) ?? 1))]
     const question = { ...this.#question(true), window: slice.span }
     await eachBounded(numbers, this.#first.concurrency, async (number) => {
-      const page = await this.#pages.read(question, number).catch(undefinedIfRefused)
+      const page = await this.pages.read(question, number).catch(undefinedIfRefused)
       if (page !== undefined) await third.add(page)
     })
     if (!keys.every((key) => third.stamps.has(key)))
@@ -87,11 +83,11 @@ export class Difference {
     const spans = merged(missing.flatMap(around))
     const texts = new Set(missing.flatMap((key) => stamps.get(key) ?? []))
     const rowsThere = [...stamps.values()].filter(([text = '']) => texts.has(text)).length
-    const pageRows = rowsAPage(this.#pages.profile, this.#pages.pageSize)
+    const pageRows = rowsAPage(this.pages.profile, this.pages.pageSize)
     const isHeap = rowsThere > (spans.length * pageRows) / 2
     if (isHeap || 2 * spans.length > slice.rows / pageRows) return missing
     const without = await this.#slices(spans)
-    const last = new StampCollector(this.#plan.declaration)
+    const last = collectStamps(this.#plan.declaration)
     await this.#slices(spans, { withDeleted: last })
     for (const key of missing) if (around(key).length > 0) stamps.set(key, last.stamps.get(key) ?? [''])
     return missingFrom(without, missing)
@@ -103,7 +99,7 @@ export class Difference {
     { withDeleted, rowsExpected }: { readonly withDeleted?: RowSink; readonly rowsExpected?: number } = {},
   ): Promise<ProvenSlice[]> {
     const first = this.#first
-    const pages = this.#pages
+    const pages = this.pages
     pages.profile = { ...first.pages.profile, longestOfRun: pages.profile.longestOfRun }
     const question = this.#question(withDeleted !== undefined)
     const source = { ...first, pages, question, axis: 'window', rows: withDeleted } as const
@@ -128,22 +124,14 @@ const missingFrom = (slices: readonly ProvenSlice[], keys: readonly RowKey[]): r
   keys.filter((key) => !slices.some((slice) => slice.keys.has(key)))
 
 /** Keeps the stamps of all rows except rejected rows, also those of walks without a proof. */
-class StampCollector implements RowSink {
-  readonly stamps: Stamps = new Map()
-  readonly #report: Declaration
-
-  constructor(report: Declaration) {
-    this.#report = report
-  }
-
-  async begin(): Promise<void> {}
-  async drop(): Promise<void> {}
-
-  async add({ page }: FetchedPage): Promise<void> {
+function collectStamps(report: Declaration): RowSink & { readonly stamps: Stamps } {
+  const stamps: Stamps = new Map()
+  const add = async ({ page }: FetchedPage): Promise<void> => {
     const rejected = new Map(page.rejected.map(({ key }) => [key, []]))
     const keys = page.keys.filter((key) => !rejected.has(key))
-    const stamps = stampTexts(this.#report, page).map((texts) => [texts.find((stamp) => stamp !== undefined) ?? ''])
-    for (const [key, none] of rejected) this.stamps.set(key, none)
-    for (const [row, key] of keys.entries()) this.stamps.set(key, stamps[row] ?? [''])
+    const texts = stampTexts(report, page).map((each) => [each.find((stamp) => stamp !== undefined) ?? ''])
+    for (const [key, none] of rejected) stamps.set(key, none)
+    for (const [row, key] of keys.entries()) stamps.set(key, texts[row] ?? [''])
   }
+  return { stamps, add }
 }

@@ -18,8 +18,6 @@ export interface PagePlan {
   readonly pageSize: number
   readonly catalog: ObjectCatalog
   readonly profile: PagingProfile
-  /** True for audit reports, where a 403 concerns only the requested record (spec §7). */
-  readonly forbidsOnlyRecord?: boolean
 }
 
 export interface FetchedPage {
@@ -45,20 +43,19 @@ export class PageSource {
   readonly keyed: boolean
   readonly report: Declaration
   readonly #context: WalkContext
-  readonly #plan: PagePlan
   readonly #scan: ScanPlan
   readonly #privatePages: PrivatePages | undefined
   #hasTestedBounds = false
 
   constructor(context: WalkContext, plan: PagePlan) {
-    const key = wireKey(plan.report)
+    const { report, catalog } = plan
+    const key = wireKey(report)
+    const { answer, deletedFlag: flag } = report
     this.#context = context
-    this.#plan = plan
-    const { answer, deletedFlag: flag } = plan.report
-    this.#scan = { answer, key, flag, catalog: plan.catalog, numberMark: context.warehouse.numberMark }
-    this.#privatePages = privatePagesOf(context.settings, plan.report)
+    this.#scan = { answer, key, flag, catalog, numberMark: context.warehouse.numberMark }
+    this.#privatePages = privatePagesOf(context.settings, report)
     this.keyed = key.length > 0
-    this.report = plan.report
+    this.report = report
     this.pageSize = plan.pageSize
     this.profile = plan.profile
   }
@@ -87,7 +84,7 @@ export class PageSource {
 
   /** Reads the page that has the number `sent` in the request. The first page is 0 or 1. Can throw BOUNDS_IGNORED. */
   async readSent(question: Question, sent: number, size = this.pageSize): Promise<FetchedPage> {
-    const { report } = this.#plan
+    const { report } = this
     this.#checkLength()
     if (this.pages >= PAGES_BEFORE_TEST && !this.#hasTestedBounds) await this.#testBounds(question)
     const { client, observe = unobserved, priority, signal } = this.#context
@@ -96,7 +93,8 @@ export class PageSource {
       path: pathOf(report, question),
       body: bodyOf(report, question, { number: sent, size }),
       scope: report.scope,
-      forbids: this.#plan.forbidsOnlyRecord === true ? ('request' as const) : ('report' as const),
+      // A 403 of an audit report concerns only the requested record (spec §7).
+      forbids: report.perRecord === undefined ? ('report' as const) : ('request' as const),
       priority,
       parse: (bytes: Buffer) => this.#parse(bytes),
     }
@@ -134,7 +132,7 @@ export class PageSource {
   }
 
   async #testBounds(question: Question): Promise<void> {
-    const { name: report, window, created = window } = this.#plan.report
+    const { name: report, window, created = window } = this.report
     const [axis, { since }] =
       question.created === undefined ? (['window', window] as const) : (['created', created] as const)
     if (question[axis] === undefined) return
@@ -155,10 +153,9 @@ export class PageSource {
       return await scanInSlices(this.#privatePages?.of(bytes) ?? bytes, this.#scan, () => clock.nextTurn())
     } catch (error) {
       if (!(error instanceof MalformedJson)) throw error
-      const { report } = this.#plan
       const what = error.isCut ? 'was cut' : 'is malformed'
       throw new SyncError('ANSWER_MALFORMED', `the answer ${what}: ${error.message}`, {
-        report: report.name,
+        report: this.report.name,
         cure: 'Repeated requests had the same result: check what the service, or a proxy before it, sends.',
         data: { position: error.position, bytes: error.size },
       })
@@ -169,7 +166,7 @@ export class PageSource {
     const { walkPagesMax } = this.#context.settings.limits
     if (this.pagesLeft > 0) return
     throw new SyncError('WALK_TOO_LONG', `a run needs more than ${walkPagesMax} pages`, {
-      report: this.#plan.report.name,
+      report: this.report.name,
       cure: 'Raise page_size, or limits.walk_pages_max if the report really is that large. What is proven so far stays.',
       data: { pages: this.pages },
     })
@@ -181,7 +178,7 @@ const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 
 /** Calls `read`. If the service refuses the page, calls `otherwise`. After two refusals, throws the first refusal. */
-export async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
+async function readOrElse<T>(read: () => Promise<T>, otherwise: () => Promise<T>): Promise<T> {
   try {
     return await read()
   } catch (refusal) {

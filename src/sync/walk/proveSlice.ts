@@ -89,7 +89,7 @@ class SliceReading {
   #last: FoundPage | undefined
 
   static async begin(source: SliceSource, slice: Slice): Promise<SliceReading> {
-    await source.rows?.begin()
+    await source.rows?.begin?.()
     const walk = new PageWalk(source, slice.span)
     return new SliceReading(source, slice, { walk, first: await walk.page(1) })
   }
@@ -113,7 +113,7 @@ class SliceReading {
   }
 
   async drop(): Promise<void> {
-    await this.source.rows?.drop()
+    await this.source.rows?.drop?.()
   }
 
   async read(order: PageOrder): Promise<void> {

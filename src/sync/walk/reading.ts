@@ -43,7 +43,9 @@ export class Reading implements AsyncDisposable {
   readonly source: SliceSource
   /** Keys of the rows that `window()` has read by creation time. Undefined if there are more than `RECENT_MAX`. */
   recent: KeySet | undefined = new KeySet()
-  readonly #rows: ReadRows
+  rows = 0
+  /** The page number of each row without a deletion flag in the current slice. Rows of dropped walks stay here. */
+  readonly #unflagged = new Map<RowKey, number>()
   readonly #difference: Difference | undefined
   #pagesClosed = 0
 
@@ -56,7 +58,6 @@ export class Reading implements AsyncDisposable {
     this.intake = new Intake(context, { report: declaration, runId, followers, source: reason })
     const { pageSize } = config
     const pages = new PageSource(context, { report: declaration, pageSize, catalog: this.intake.catalog, profile })
-    this.#rows = new ReadRows(this, pages)
     const terms = {
       answer: declaration.answer,
       keyed: pages.keyed,
@@ -66,7 +67,7 @@ export class Reading implements AsyncDisposable {
       ...limits,
     }
     const { observe } = context
-    const rows = this.#rows
+    const rows = this.#sink()
     const policy: WalkPolicy = WALK_POLICIES[reason.kind]
     this.source = { pages, question: questionOf(plan), axis: 'window', policy, terms, rows, concurrency, observe }
     this.#difference = declaration.includeDeleted === undefined ? undefined : new Difference(context, plan, this.source)
@@ -74,11 +75,7 @@ export class Reading implements AsyncDisposable {
 
   /** Number of pages so far. Pages that were read again without deleted rows also count. */
   get pages(): number {
-    return this.source.pages.pages + (this.#difference?.pages ?? 0)
-  }
-
-  get rows(): number {
-    return this.#rows.added
+    return this.source.pages.pages + (this.#difference?.pages.pages ?? 0)
   }
 
   /** Whether rows are also requested by creation time. A row that was never edited may match no modification filter. */
@@ -120,8 +117,8 @@ export class Reading implements AsyncDisposable {
     slice: ProvenSlice,
     { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
   ): Promise<void> {
-    const gone = await this.#difference?.goneKeys(slice, this.#rows.unflagged)
-    this.#rows.unflagged.clear()
+    const gone = await this.#difference?.goneKeys(slice, this.#unflagged)
+    this.#unflagged.clear()
     const { proof, rows, totalCount, span } = slice
     const pages = this.pages - this.#pagesClosed
     this.#pagesClosed = this.pages
@@ -133,6 +130,26 @@ export class Reading implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.intake[Symbol.asyncDispose]()
   }
+
+  #sink(): RowSink {
+    let point: SpoolPoint | undefined
+    return {
+      begin: async () => void (point = await this.intake.point()),
+      add: (fetched) => this.#add(fetched),
+      drop: async () => point && this.intake.takeBack(point),
+    }
+  }
+
+  async #add(fetched: FetchedPage): Promise<void> {
+    const { page, number } = fetched
+    const { declaration, config, scope, before = { pages: 0, rows: 0 } } = this.plan
+    await this.intake.add(fetched, declaration.currency === undefined ? {} : { target_currency: scope })
+    this.rows += page.rowCount
+    if (declaration.includeDeleted !== undefined) for (const key of page.unflagged) this.#unflagged.set(key, number)
+    const pages = before.pages + this.source.pages.pages
+    const rows = before.rows + this.rows
+    this.context.onProgress({ report: config.name, pages, rows, rowsExpected: page.envelope.totalCount })
+  }
 }
 
 function questionOf({ declaration, config, scope }: ReadingPlan): Question {
@@ -141,44 +158,6 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
     filters: config.filters,
     currency: declaration.currency === undefined ? undefined : scope,
     ...(declaration.includeDeleted === undefined ? {} : { also: { [declaration.includeDeleted]: true } }),
-  }
-}
-
-class ReadRows implements RowSink {
-  added = 0
-  readonly #reading: Reading
-  readonly #pages: PageSource
-  readonly #asked: Readonly<Record<string, string>>
-  /** The page number of each row without a deletion flag in the current slice. Rows of dropped walks stay here. */
-  readonly unflagged = new Map<RowKey, number>()
-  #point: SpoolPoint | undefined
-
-  constructor(reading: Reading, pages: PageSource) {
-    const { declaration, scope } = reading.plan
-    this.#reading = reading
-    this.#pages = pages
-    this.#asked = declaration.currency === undefined ? {} : { target_currency: scope }
-  }
-
-  async begin(): Promise<void> {
-    this.#point = await this.#reading.intake.point()
-  }
-
-  async add(fetched: FetchedPage): Promise<void> {
-    const { page } = fetched
-    const { intake, context, plan } = this.#reading
-    await intake.add(fetched, this.#asked)
-    this.added += page.rowCount
-    if (plan.declaration.includeDeleted !== undefined)
-      for (const key of page.unflagged) this.unflagged.set(key, fetched.number)
-    const { pages: pagesBefore, rows: rowsBefore } = plan.before ?? { pages: 0, rows: 0 }
-    const pages = pagesBefore + this.#pages.pages
-    const rows = rowsBefore + this.added
-    context.onProgress({ report: plan.config.name, pages, rows, rowsExpected: page.envelope.totalCount })
-  }
-
-  async drop(): Promise<void> {
-    if (this.#point !== undefined) await this.#reading.intake.takeBack(this.#point)
   }
 }
 

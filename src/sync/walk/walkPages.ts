@@ -11,9 +11,9 @@ import type { FetchedPage, PageSource } from './pageSource.ts'
 /** Receives the rows of a slice. If a walk ends without a proof, `drop` removes its rows. */
 export interface RowSink {
   /** Remembers where the slice begins. `drop` removes all rows that were added after this point. */
-  begin(): Promise<void>
+  begin?(): Promise<void>
   add(page: FetchedPage): Promise<void>
-  drop(): Promise<void>
+  drop?(): Promise<void>
 }
 
 export interface SliceSource {
