@@ -1,12 +1,16 @@
-/** The parts of an entry in the list of commands, and the options that several commands have. */
-import { Option } from 'commander'
+/** The parts of an entry in the list of commands: options, and parsers whose errors name the expected form. */
+import { InvalidArgumentError, Option } from 'commander'
+import { parseDuration } from '../config/units.ts'
+import { type Instant, parseInstant } from '../instant.ts'
 import type { Action } from './shell.ts'
 
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
-  readonly options: readonly Option[]
+  readonly options?: readonly Option[]
+  /** If false, the command reads no configuration and has no option `--config`. */
+  readonly isConfigured?: false
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>
 }
@@ -15,7 +19,32 @@ export const option = (flags: string, description: string): Option => new Option
 export const parsedOption = (flags: string, description: string, parse: (text: string) => unknown): Option =>
   option(flags, description).argParser(parse)
 
-export const CONFIG = option('--config <file>', 'configuration file (default: tidemark.yaml)')
 export const JSON_DOCUMENT = option('--json', 'print one JSON document')
 export const JSON_AT_END = option('--json', 'print one JSON document at the end')
 export const QUIET = option('--quiet', 'print nothing unless something fails')
+
+/** The sandbox prefers this port, so that its address stays the same. If it is in use, a free port is chosen. */
+export const PORT_PREFERRED = 7_800
+
+function numberParser(form: RegExp, what: string, max = Infinity): (text: string) => number {
+  return (text) => {
+    if (form.test(text) && Number(text) <= max) return Number(text)
+    throw new InvalidArgumentError(`It must be ${what}.`)
+  }
+}
+
+export const wholeNumber = numberParser(/^\d{1,15}$/, 'a whole number, not less than 0')
+export const portNumber = numberParser(/^\d{1,5}$/, 'a whole number from 0 to 65535', 65_535)
+export const anyNumber = numberParser(/^\d+(?:\.\d+)?$/, 'a number, not less than 0')
+
+export function parseTime(text: string): Instant {
+  const time = parseInstant(text)
+  if (time !== undefined) return time
+  throw new InvalidArgumentError('It must be a time such as 2024-01-31 or 2024-01-31T12:00:00Z.')
+}
+
+export function parseAge(text: string): number {
+  const ms = parseDuration(text)
+  if (ms !== undefined) return ms
+  throw new InvalidArgumentError('It must be a duration such as 90s, 10m or 6h.')
+}

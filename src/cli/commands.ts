@@ -3,21 +3,31 @@ import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
 import type { SchemaOptions } from './actions/schema.ts'
-import { type CommandEntry, CONFIG, JSON_AT_END, JSON_DOCUMENT, option, parsedOption, QUIET } from './commandEntry.ts'
-import { parseAge, parseTime, wholeNumber } from './numbers.ts'
+import {
+  type CommandEntry,
+  JSON_AT_END,
+  JSON_DOCUMENT,
+  option,
+  parseAge,
+  parsedOption,
+  parseTime,
+  QUIET,
+  wholeNumber,
+} from './commandEntry.ts'
 import { FORMATS } from './results.ts'
 import { SANDBOX } from './sandboxEntry.ts'
 import type { Done, Shell } from './shell.ts'
 
 export function addCommands(program: Command, shell: Shell, done: Done): void {
-  for (const { name, summary, argument, options, examples, action } of COMMANDS) {
+  for (const { name, summary, argument, options = [], isConfigured = true, examples, action } of COMMANDS) {
     const command = program.command(name).description(summary)
     if (argument !== undefined) command.argument(...argument)
     for (const option of options) command.addOption(option)
+    if (isConfigured) command.option('--config <file>', 'configuration file (default: tidemark.yaml)')
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const configured = options.includes(CONFIG) && { config: await configOf(shell, file) }
+      const configured = isConfigured && { config: await configOf(shell, file) }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
     })
@@ -32,14 +42,13 @@ async function configOf({ env, cwd }: Shell, file: string | undefined): Promise<
 /** CSV and JSON always have all rows. A printed table has at most this number of rows unless `--limit` is used. */
 const ROWS_SHOWN = 200
 
-const WAIT_MS = HOUR_MS
-
 const SCHEMA_FORMATS: readonly SchemaOptions['format'][] = ['sql', 'markdown', 'dbt', 'typescript', 'json-schema']
 
 const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'demo',
     summary: 'show it at work on a local service, with nothing to set up',
+    isConfigured: false,
     options: [option('--keep', 'keep what the last demo left in ./data/demo')],
     examples: `  $ tidemark demo          half a minute, no configuration; all of its files are in ./data/demo
   $ tidemark demo --keep   adds to the files of the last demo`,
@@ -48,6 +57,7 @@ const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'init',
     summary: 'ask for the few settings, try them, and write tidemark.yaml and .env',
+    isConfigured: false,
     options: [
       option('--base-url <url>', 'address of the reporting service (REPORTING_BASE_URL)'),
       option('--client-id <id>', 'client identifier (REPORTING_CLIENT_ID)'),
@@ -69,7 +79,7 @@ REPORTING_CLIENT_SECRET or REPORTING_CLIENT_SECRET_FILE. Existing files are repl
   {
     name: 'check',
     summary: 'check configuration, permissions, clock and files, and say what to do',
-    options: [CONFIG, JSON_DOCUMENT, option('--notify', 'post a test message to each receiver (settings notify.*)')],
+    options: [JSON_DOCUMENT, option('--notify', 'post a test message to each receiver (settings notify.*)')],
     examples: `  $ tidemark check
   $ tidemark check --json | jq '.checks[] | select(.result == "fail")'
 
@@ -82,7 +92,7 @@ check fails; a warning is no failure.`,
     name: 'sync',
     summary: 'pull what changed into the warehouse, then publish it',
     argument: ['[report...]', 'reports to sync; all when none is named'],
-    options: [CONFIG, JSON_AT_END, QUIET],
+    options: [JSON_AT_END, QUIET],
     examples: `  $ tidemark sync                     every report that is switched on
   $ tidemark sync events budgets      only these
   $ tidemark sync --json > run.json   one document at the end, the log as JSON lines on standard error
@@ -94,7 +104,6 @@ A report that fails doesn't stop the others. Running it again is always safe: it
     name: 'worker',
     summary: 'the long-running service: schedules, runs, publishes',
     options: [
-      CONFIG,
       option('--roles <list>', 'pull, load, schedule, console, separated by commas (default: all)'),
       parsedOption('--lock <ms>', 'how long a job is locked without a renewal', wholeNumber).hideHelp(),
     ],
@@ -110,7 +119,6 @@ the role load wait to take over. Other commands hand their work to the owner whi
     summary: 'read a range of time again, in windows, behind the incremental runs',
     argument: ['<report...>', 'reports to read again'],
     options: [
-      CONFIG,
       parsedOption('--from <time>', 'start of the range (default: the start of the report)', parseTime),
       parsedOption('--to <time>', 'end of the range (default: now)', parseTime),
       option('--dry-run', 'show windows and requests; asks how many rows there are, writes nothing'),
@@ -130,7 +138,6 @@ reconcile".`,
     summary: 'compare whole reports with the service, repair what differs, infer deletions',
     argument: ['[report...]', 'reports to reconcile; all when none is named'],
     options: [
-      CONFIG,
       option('--allow-mass-delete', 'mark as deleted even if it is more than a tenth of a table'),
       JSON_AT_END,
       QUIET,
@@ -148,7 +155,6 @@ two reconciles in a row don't find is marked as deleted.`,
     summary: 'compare a past window with the service, and change nothing',
     argument: ['[report...]', 'reports to verify; all but audit reports when none is named'],
     options: [
-      CONFIG,
       parsedOption('--from <time>', 'start of the window (default: the start of the report)', parseTime),
       parsedOption('--to <time>', 'end of the window (default: the mark)', parseTime),
       JSON_AT_END,
@@ -169,7 +175,7 @@ can't be verified, or was never read.`,
   {
     name: 'status',
     summary: 'show how fresh each report is, and what prevents new runs',
-    options: [CONFIG, JSON_DOCUMENT],
+    options: [JSON_DOCUMENT],
     examples: `  $ tidemark status
   $ tidemark status --json | jq '.reports[] | select(.lag_seconds > 3600) | .report'
 
@@ -182,7 +188,7 @@ the warehouse. Before the first sync the command says so and ends with 0.`,
     name: 'logs',
     summary: 'the log of a run, or of the last run of a report',
     argument: ['<run>', "the run's identifier, or a report"],
-    options: [CONFIG, option('--json', 'the lines as they were written, a JSON document each')],
+    options: [option('--json', 'the lines as they were written, a JSON document each')],
     examples: `  $ tidemark logs events                                 the log of the last run of events
   $ tidemark logs 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77   a run, by its identifier (tidemark.runs, the console)
 
@@ -193,7 +199,6 @@ as the books.`,
   {
     name: 'health',
     summary: 'end with 0 when a worker lives on this machine, else with 1',
-    options: [CONFIG],
     examples: `  $ tidemark health || systemctl restart tidemark
 
 It checks whether a worker of this warehouse, with any role, is alive on this machine. Whether the reports are well is
@@ -207,8 +212,7 @@ shown by "tidemark status".`,
     options: [
       parsedOption('--until <time>', 'rows modified up to this time must be there', parseTime),
       parsedOption('--fresh <age>', 'rows must be complete up to this long ago, such as 10m', parseAge),
-      parsedOption('--timeout <duration>', 'how long to wait', parseAge).default(WAIT_MS, '1h'),
-      CONFIG,
+      parsedOption('--timeout <duration>', 'how long to wait', parseAge).default(HOUR_MS, '1h'),
       JSON_AT_END,
       QUIET,
     ],
@@ -223,7 +227,6 @@ are complete, 1 when the time is over, and 3 as soon as a report that is not com
     name: 'pause',
     summary: 'let sync skip reports',
     argument: ['<report...>', 'reports to pause'],
-    options: [CONFIG],
     examples: '  $ tidemark pause budgets            sync skips it, and says so, until it is resumed',
     action: async () => (await import('./actions/pauses.ts')).pause,
   },
@@ -231,7 +234,6 @@ are complete, 1 when the time is over, and 3 as soon as a report that is not com
     name: 'resume',
     summary: 'let sync run paused reports again',
     argument: ['<report...>', 'reports to resume'],
-    options: [CONFIG],
     examples: `  $ tidemark resume budgets events
   $ tidemark status                   shows what is paused and why`,
     action: async () => (await import('./actions/pauses.ts')).resume,
@@ -241,7 +243,6 @@ are complete, 1 when the time is over, and 3 as soon as a report that is not com
     summary: 'start over with one report',
     argument: ['<report>', 'the report'],
     options: [
-      CONFIG,
       option('--empty', 'delete its rows at once'),
       option('--yes', 'do not ask for a confirmation (needed without a terminal)'),
     ],
@@ -257,7 +258,7 @@ With --empty, all rows are deleted at once. Schema history keeps the versions th
     name: 'retry-rejected',
     summary: 'load rejected rows again, once the cause is fixed',
     argument: ['[report...]', 'reports whose rejected rows to load; all when none is named'],
-    options: [CONFIG, JSON_AT_END],
+    options: [JSON_AT_END],
     examples: `  $ tidemark retry-rejected
   $ tidemark retry-rejected events
   $ tidemark query "SELECT report, reason, count(*) FROM tidemark.rejected_rows GROUP BY ALL"
@@ -270,7 +271,6 @@ row that is already in the warehouse stays. A row that still can't be stored sta
     name: 'rejected',
     summary: 'dismiss rejected rows, so that they are listed no longer',
     argument: ['<dismiss...>', '"dismiss", a report and keys of its rows; all rows when none is named'],
-    options: [CONFIG],
     examples: `  $ tidemark rejected dismiss                  those of all reports
   $ tidemark rejected dismiss events           those of one report, also rows without a key
   $ tidemark rejected dismiss events 17 18     two rows
@@ -282,7 +282,6 @@ Dismissed rows stay in tidemark.rejected_rows, and tidemark.freshness counts the
     name: 'cancel',
     summary: 'end a run or a backfill that runs or waits',
     argument: ['<run>', 'its identifier'],
-    options: [CONFIG],
     examples: `  $ tidemark status                                       shows what runs, with identifiers
   $ tidemark cancel 6a1f0e0c-1c5e-4d7c-9a53-0f4f2f6c1a77
 
@@ -300,7 +299,6 @@ What a run has committed stays. A backfill that was cancelled doesn't go on.`,
       option('--output <file>', 'the file to write parquet to'),
       parsedOption('--limit <n>', 'rows that a table shows at most', wholeNumber).default(ROWS_SHOWN),
       option('--json', 'print one JSON document: the rows, and how complete the reports that were read are'),
-      CONFIG,
     ],
     examples: `  $ tidemark query "SELECT * FROM tidemark.freshness"
   $ tidemark query "SELECT status, count(*) FROM current.events GROUP BY ALL"
@@ -323,7 +321,6 @@ are not deleted, main has all of them, tidemark has the books. Times are UTC; cs
       option('--follow', 'go on with each publication, until it is stopped'),
       option('--format <format>', 'how to print them').choices(['json', 'csv', 'parquet']).default('json'),
       option('--output <file>', 'the file to write parquet to'),
-      CONFIG,
     ],
     examples: `  $ tidemark changes events --cursor-file events.cursor > changes.jsonl
   $ tidemark changes events enquiries --children --since 184-9f3a2c11d0b7
@@ -337,7 +334,6 @@ cursor is printed on standard error. If a cursor is too old, the command ends wi
   {
     name: 'mcp',
     summary: 'serve the published copy to an assistant (Model Context Protocol, over stdio)',
-    options: [CONFIG],
     examples: `  $ tidemark mcp --config tidemark.yaml      the command that an assistant's configuration names
 
 Tools: list_tables, describe_table, query (one reading statement, at most 1000 rows), freshness, runs. It reads only the
@@ -351,7 +347,6 @@ published copy, in a process without access to files and network.`,
     options: [
       option('--format <format>', 'how to print them').choices(SCHEMA_FORMATS).default('sql'),
       option('--retype <table.column>', 'change the type of a column that was added for an undocumented field'),
-      CONFIG,
       option('--json', 'print the result of --retype as one JSON document'),
     ],
     examples: `  $ tidemark schema > tables.sql
@@ -373,7 +368,6 @@ in tidemark.misfits and stay in _extra or _payload. The column keeps the new typ
     argument: ['[report...]', 'reports to export (default: all)'],
     options: [
       option('--to <folder>', 'an empty folder, or one of an earlier export').makeOptionMandatory(),
-      CONFIG,
       JSON_DOCUMENT,
     ],
     examples: `  $ tidemark export --to ./export

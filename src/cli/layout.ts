@@ -120,7 +120,7 @@ function wordLines(text: string, width: number): string[] {
   return lines
 }
 
-/** Returns an empty text if `problem` is undefined. */
+/** Returns an empty text if `problem` is undefined. With the state `''`, the text begins with `subject: `. */
 export const problemText = (
   subject: string,
   problem: Pick<Problem, 'code' | 'message' | 'cure'> | undefined,
@@ -128,7 +128,7 @@ export const problemText = (
 ): string =>
   problem === undefined
     ? ''
-    : `${subject} ${state}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
+    : `${`${subject} ${state}`.trimEnd()}: ${line(withoutSubject(problem.message, subject))} (${problem.code})\n  what to do: ${line(problem.cure)}\n`
 
 /** Removes the subject, such as `events: `, because the caller has already printed it. */
 export const withoutSubject = (message: string, subject: string): string =>

@@ -68,7 +68,11 @@ const visible = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => JSON.stringify(character).slice(1, -1))
 
 export function csvPrinter(out: Output): ResultPrinter {
-  const writeHead = once((columns: readonly string[]) => out.write(csvLine(columns.map(quoted))))
+  let isBegun = false
+  const writeHead = (columns: readonly string[]) => {
+    if (!isBegun) out.write(csvLine(columns.map(quoted)))
+    isBegun = true
+  }
   return {
     take: async (rows, columns) => {
       writeHead(columns)
@@ -90,48 +94,29 @@ function csvText(cell: Cell): string {
 
 const quoted = (text: string): string => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
 
-export function jsonPrinter(out: Output): ResultPrinter {
+/** With `hasWarrants`, prints an object of the rows and the warrants. Otherwise, prints an array of the rows. */
+function jsonPrinter(out: Output, hasWarrants: boolean): ResultPrinter {
+  const head = hasWarrants ? '{"rows":[' : '['
   let written = 0
   return {
     take: async (rows, columns) => {
       const objects = rows.map((row) => {
         const members = row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`)
         written += 1
-        return `${written === 1 ? '[\n' : ',\n'}{${members.join(',')}}`
+        return `${written === 1 ? `${head}\n` : ',\n'}{${members.join(',')}}`
       })
       out.write(objects.join(''))
       await out.drained()
       return true
     },
-    end: () => out.write(written === 0 ? '[]\n' : '\n]\n'),
-  }
-}
-
-export function documentPrinter(out: Output): ResultPrinter {
-  const rows = jsonPrinter(out)
-  const begin = once(() => out.write('{"rows":'))
-  return {
-    take: (piece, columns) => {
-      begin(undefined)
-      return rows.take(piece, columns)
-    },
-    end: (columns, warrants = []) => {
-      begin(undefined)
-      rows.end(columns)
-      out.write(`,"reports":${JSON.stringify(warrants)}}\n`)
+    end: (_, warrants = []) => {
+      out.write(written === 0 ? `${head}]\n` : '\n]\n')
+      if (hasWarrants) out.write(`,"reports":${JSON.stringify(warrants)}}\n`)
     },
   }
 }
 
-export function printerOf(format: Format, out: Output, rowsMax: number): ResultPrinter {
+export function printerOf(format: Format | 'document', out: Output, rowsMax: number): ResultPrinter {
   if (format === 'csv') return csvPrinter(out)
-  return format === 'json' ? jsonPrinter(out) : tablePrinter(out, rowsMax)
-}
-
-function once<T>(action: (value: T) => void): (value: T) => void {
-  let done = false
-  return (value) => {
-    if (!done) action(value)
-    done = true
-  }
+  return format === 'table' ? tablePrinter(out, rowsMax) : jsonPrinter(out, format === 'document')
 }

@@ -1,7 +1,14 @@
 /** The command `sandbox`: syntax and help. */
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
-import { type CommandEntry, option, parsedOption } from './commandEntry.ts'
-import { anyNumber, portNumber, PORT_PREFERRED, wholeNumber } from './numbers.ts'
+import {
+  anyNumber,
+  type CommandEntry,
+  option,
+  parsedOption,
+  PORT_PREFERRED,
+  portNumber,
+  wholeNumber,
+} from './commandEntry.ts'
 
 const collect = (fault: string, before: readonly string[]): readonly string[] => [...before, fault]
 
@@ -12,6 +19,7 @@ const faultLines = faultNames.map(
 export const SANDBOX: Omit<CommandEntry, 'action'> = {
   name: 'sandbox',
   summary: 'run a local reporting service to try things on',
+  isConfigured: false,
   options: [
     parsedOption('--rows <n>', 'events in it; the other reports follow (default: 500)', wholeNumber),
     parsedOption('--seed <n>', 'the same seed gives the same data (default: 1)', wholeNumber),

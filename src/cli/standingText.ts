@@ -45,20 +45,14 @@ export function standingsText(standings: readonly Standing[], settings: Config['
     if (error === null) return []
     return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
   })
-  const empty = standings
-    .filter(
-      ({ state, rows, error, explained }) => state === 'done' && rows === 0 && error === null && explained !== null,
-    )
-    .map(({ report, explained }) => `${report}: ${explained}`)
+  const isEmpty = ({ state, rows, error }: Standing) => state === 'done' && rows === 0 && error === null
+  const empty = standings.flatMap((standing) =>
+    isEmpty(standing) && standing.explained !== null ? [`${standing.report}: ${standing.explained}`] : [],
+  )
   const on = standings.filter(({ state }) => state !== 'off')
-  const parts = [
-    notes,
-    empty,
-    on.flatMap(({ report, coverage }) => coverageLines(report, coverage)),
-    stampLines(on, settings),
-  ]
-  const told = parts.filter((lines) => lines.length > 0).map((lines) => `\n${lines.join('\n')}\n`)
-  return `${table(COLUMNS, rows, width)}${told.join('')}`
+  const coverage = on.flatMap(({ report, coverage }) => coverageLines(report, coverage))
+  const parts = [notes, empty, coverage, stampLines(on, settings)].filter((lines) => lines.length > 0)
+  return `${table(COLUMNS, rows, width)}${parts.map((lines) => `\n${lines.join('\n')}\n`).join('')}`
 }
 
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {

@@ -133,11 +133,7 @@ export const ANSWERS = {
   backfill: Publication.extend({ ends: z.array(Outcome.extend({ ended: plain<BackfillOutcome>().optional() })) }),
   pause: Publication.extend({ paused: z.array(report) }),
   resume: Publication.extend({ resumed: z.array(report) }),
-  cancel: Publication.extend({
-    cancelled: z.string(),
-    what: z.string(),
-    isAlready: z.boolean().optional(),
-  }),
+  cancel: Publication.extend({ cancelled: z.string(), what: z.string(), isAlready: z.boolean().optional() }),
   'retry-rejected': Publication.extend({ retried: z.array(RetriedReport) }),
   'dismiss-rejected': Publication.extend({ dismissed: z.array(z.object({ report, rows: count })) }),
   reset: Publication.extend({ reset: z.array(z.object({ report, rows: count })) }),

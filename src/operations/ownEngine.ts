@@ -1,75 +1,73 @@
-/** Executes operations in the calling process, which has opened the warehouse. */
+/** Executes operations in the calling process, which opens the warehouse for them. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
-import type { RunKind } from '../../jobs/runs/runs.ts'
 import { nameBackfill } from '../sync/backfill/backfillRequest.ts'
 import { pullHere } from '../sync/backfill/handover.ts'
 import type { SyncContext } from '../sync/context.ts'
 import { reconcileRun } from '../sync/reconcile.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { syncAll } from '../sync/syncAll.ts'
-import { outcomeOf } from './contract.ts'
+import { openContext } from '../wiring/openContext.ts'
+import { type ActingRequest, type AnswerOf, outcomeOf } from './contract.ts'
 import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+import { carryOut } from './operations.ts'
+import type { PerformOptions, Surroundings } from './perform.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-export interface OwnEngineOptions {
-  readonly published: string
-  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
+/** Throws CANCELLED if the signal aborts, also if the operation has ended by then. */
+export async function performHere<R extends ActingRequest>(
+  request: R,
+  caller: Caller,
+  { config, clock, log, observe, onEnded }: Pick<PerformOptions, 'config' | 'clock'> & Surroundings,
+): Promise<AnswerOf<R['do']>> {
+  const { signal } = caller
+  await using open = await openContext(config, { clock, signal, log, observe })
+  const { context, warehouse } = open
+  const engine: Engine = {
+    context,
+    run: (request, caller) => run(context, request, { ...caller, onEnded }),
+    publish: () => warehouse.publish(config.published),
+    inTurn: (work) => work(),
+  }
+  const answer = await carryOut(engine, request, caller)
+  signal.throwIfAborted()
+  return answer
 }
 
-export class OwnEngine implements Engine {
-  readonly context: SyncContext
-  readonly #options: OwnEngineOptions
-
-  constructor(context: SyncContext, options: OwnEngineOptions) {
-    this.context = context
-    this.#options = options
+async function run(
+  own: SyncContext,
+  request: RunRequest,
+  { tell, signal, onEnded }: Caller & Pick<Surroundings, 'onEnded'>,
+): Promise<EndedRun[]> {
+  const onOutcome = (outcome: ReportOutcome) => {
+    onEnded(request.kind, outcome)
+    tell({ outcome: outcomeOf(outcome) })
   }
-
-  async run(request: RunRequest, { tell, signal }: Caller): Promise<readonly EndedRun[]> {
-    const { kind } = request
-    const told = new Set<string>()
-    const onOutcome = (outcome: ReportOutcome) => {
-      if (told.has(outcome.report)) return
-      told.add(outcome.report)
-      this.#options.onEnded(kind, outcome)
-      tell({ outcome: outcomeOf(outcome) })
-    }
-    const context: SyncContext = { ...this.context, signal, onOutcome, onProgress: (progress) => tell({ progress }) }
-    const ended: EndedRun[] = []
-    for await (const run of runsOf(context, request)) {
-      onOutcome(run.outcome)
-      signal.throwIfAborted()
-      ended.push(run)
-    }
-    return ended
-  }
-
-  publish() {
-    return this.context.warehouse.publish(this.#options.published)
-  }
-
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return work()
-  }
-}
-
-async function* runsOf(context: SyncContext, request: RunRequest): AsyncGenerator<EndedRun> {
+  const context: SyncContext = { ...own, signal, onOutcome, onProgress: (progress) => tell({ progress }) }
   if (request.kind === 'incremental') {
     const outcomes = await syncAll(context, request.reports)
-    context.signal.throwIfAborted()
-    for (const outcome of outcomes) yield { outcome }
-  } else if (request.kind === 'reconcile') {
-    const { allowMassDelete } = request
-    for (const report of request.reports)
-      yield await reconcileRun(context, { report, runId: randomUUID(), allowMassDelete })
-  } else {
-    const { warehouse, settings, clock } = context
-    for (const range of request.ranges) {
-      const { start } = settings.reports[range.report]
-      const named = await nameBackfill(range, { books: warehouse.backfills, start, now: clock.now() })
-      yield await backfillRun(context, named, { lanes: WINDOWS_AT_ONCE, pull: pullHere(context) })
-    }
+    signal.throwIfAborted()
+    // Reports that are off or paused have no run, so that `syncAll` does not call `onOutcome` for them.
+    for (const outcome of outcomes) if (outcome.runId === undefined) onOutcome(outcome)
+    return outcomes.map((outcome) => ({ outcome }))
   }
+  const ended: EndedRun[] = []
+  const end = (run: EndedRun) => {
+    onOutcome(run.outcome)
+    signal.throwIfAborted()
+    ended.push(run)
+  }
+  if (request.kind === 'reconcile') {
+    const { reports, allowMassDelete } = request
+    for (const report of reports) end(await reconcileRun(context, { report, runId: randomUUID(), allowMassDelete }))
+    return ended
+  }
+  const { warehouse, settings, clock } = context
+  for (const range of request.ranges) {
+    const { start } = settings.reports[range.report]
+    const named = await nameBackfill(range, { books: warehouse.backfills, start, now: clock.now() })
+    end(await backfillRun(context, named, { lanes: WINDOWS_AT_ONCE, pull: pullHere(context) }))
+  }
+  return ended
 }

@@ -37,15 +37,7 @@ export async function perform<R extends ActingRequest>(
   await using around = await begin(worker === undefined ? 'here' : 'worker')
   const caller = { by: `${userInfo().username}@${hostname()}`, tell: around.tell, signal }
   if (worker !== undefined) return await worker.ask(request, caller)
-  const [{ openContext }, { OwnEngine }, { carryOut }] = await Promise.all([
-    import('../wiring/openContext.ts'),
-    import('./ownEngine.ts'),
-    import('./operations.ts'),
-  ])
-  const { log, observe, onEnded } = around
-  await using open = await openContext(config, { clock, signal, log, observe })
-  const engine = new OwnEngine(open.context, { published: config.published, onEnded })
-  const answer = await carryOut(engine, request, caller)
-  signal.throwIfAborted()
-  return answer
+  // The modules of runs are imported only if they are needed, because imports are slow.
+  const { performHere } = await import('./ownEngine.ts')
+  return await performHere(request, caller, { config, clock, ...around })
 }

@@ -42,15 +42,11 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }
-  throw new SyncError(
-    'USAGE_INVALID',
-    until === undefined
-      ? 'wait needs a time (until) or an age (fresh)'
-      : 'wait takes a time (until) or an age (fresh), not both',
-    {
-      cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
-    },
-  )
+  const problem =
+    until === undefined ? 'needs a time (until) or an age (fresh)' : 'takes a time (until) or an age (fresh), not both'
+  throw new SyncError('USAGE_INVALID', `wait ${problem}`, {
+    cure: 'Name exactly one of them: until, such as 2026-01-31T06:00:00Z, or fresh, such as 10m.',
+  })
 }
 
 export const Readiness = z.object({
@@ -78,7 +74,7 @@ export async function waitForReports(
     const until = 'until' in goal ? goal.until : minusMs(clock.now(), goal.freshMs)
     const found = reports.map((report) => {
       const standing = standings?.find((each) => each.report === report)
-      return standing === undefined ? nothingPublished(report) : readinessOf(standing, until)
+      return standing === undefined ? { ...NOTHING_PUBLISHED, report } : readinessOf(standing, until)
     })
     const leftMs = endsAtMs - clock.monotonicMs()
     const isOver = found.every(({ state }) => state === 'complete') || found.some(({ state }) => state === 'blocked')
@@ -87,12 +83,7 @@ export async function waitForReports(
   }
 }
 
-const nothingPublished = (report: ReportName): Readiness => ({
-  report,
-  state: 'late',
-  mark: null,
-  reason: 'nothing was published yet',
-})
+const NOTHING_PUBLISHED = { state: 'late', mark: null, reason: 'nothing was published yet' } as const
 
 export function readinessOf(standing: Standing, until: Instant): Readiness {
   const { report, state, mark, not_running_because: cause, error } = standing

@@ -17,7 +17,7 @@ import {
   type RequestOf,
   type WaitingRun,
 } from './contract.ts'
-import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+import type { Caller, Engine } from './engine.ts'
 import { followRuns } from './followRuns.ts'
 import { carryOut } from './operations.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
@@ -32,131 +32,112 @@ export interface WorkerOperationsOptions {
   readonly console: () => string | undefined
 }
 
-const CANCELLED_REMEMBERED_MAX = 100
-
-export class WorkerOperations implements Engine {
-  readonly context: OwnerContext
-  readonly #parts: WorkerOperationsOptions
-  readonly #closing = new AbortController()
-  readonly #backfillNames: BackfillNames
-  /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
-  readonly #cancelled: { readonly id: string; readonly what: string }[] = []
-  #turn: Promise<unknown> = Promise.resolve()
-
-  constructor(parts: WorkerOperationsOptions) {
-    this.#parts = parts
-    this.context = parts.context
-    const { warehouse, clock, settings } = parts.context
-    const startOf = (report: ReportName) => settings.reports[report].start
-    this.#backfillNames = new BackfillNames({ books: warehouse.backfills, requests: parts.requests, clock, startOf })
-  }
-
-  close(): void {
-    this.#closing.abort(cancelled(STOPPING))
-  }
-
+export interface WorkerOperations {
   /** Never rejects: the reply to a failed operation contains `error`. */
-  async answer(request: OperationRequest, { by, tell, signal }: Caller): Promise<Reply> {
-    const caller = { by, tell, signal: AbortSignal.any([signal, this.#closing.signal]) }
-    try {
-      return { result: await this.#carryOut(request, caller) }
-    } catch (thrown) {
-      return { error: problemOf(asSyncError(thrown)) }
-    }
-  }
+  answer(request: OperationRequest, caller: Caller): Promise<Reply>
+  close(): void
+}
 
-  #carryOut(request: OperationRequest, caller: Caller): Promise<object> {
-    if (request.do === 'status') return this.#status()
-    if (request.do === 'activity') return this.#activity()
-    return request.do === 'plan-backfill' ? this.#plan(request, caller) : carryOut(this, request, caller)
+export function workerOperations(parts: WorkerOperationsOptions): WorkerOperations {
+  const engine = workerEngine(parts)
+  const closing = new AbortController()
+  const answerOf = async (request: OperationRequest, caller: Caller): Promise<object> => {
+    if (request.do === 'activity') return activityOf(parts)
+    if (request.do === 'plan-backfill') return plan(parts.context, request, caller)
+    if (request.do !== 'status') return carryOut(engine, request, caller)
+    const standings = await parts.standings()
+    const next = [...(await parts.requests.nextTicks())]
+    const status: AnswerOf<'status'> = { standings, ...(await activityOf(parts)), next, console: parts.console() }
+    return status
   }
-
-  async run(request: RunRequest, caller: Caller): Promise<readonly EndedRun[]> {
-    const { requests, runs, context } = this.#parts
-    const { kind } = request
-    const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
-      followRuns(reports, { kind, ask, runs, requests, clock: context.clock, caller })
-    if (kind === 'reconcile')
-      return follow(request.reports, (report) =>
-        requests.reconcile(report, { allowMassDelete: request.allowMassDelete }),
-      )
-    if (kind === 'backfill')
-      return this.#backfillNames.withJobs(request.ranges, (jobs) =>
-        follow([...jobs.keys()], async (report) => {
-          const job = jobs.get(report)
-          if (job !== undefined) await requests.backfill(job)
-        }),
-      )
-    const ask = (report: ReportName) => requests.incrementalNow(report)
-    // Audit reports run last, because they request the trails of the records that the other reports have read.
-    const before = await follow(
-      request.reports.filter((report) => !isPerRecord(report)),
-      ask,
-    )
-    return [...before, ...(await follow(request.reports.filter(isPerRecord), ask))]
-  }
-
-  publish() {
-    return this.#parts.housekeeping.publish()
-  }
-
-  async cancel(id: string): Promise<string | undefined> {
-    const wasRunning = this.#parts.runs.cancel(id, CANCELLED_ON_REQUEST)
-    const waited = await cancelWaiting(this.#parts, id)
-    if (!wasRunning && waited === undefined) return undefined
-    const kind = waited?.kind === 'backfill' ? 'a backfill' : 'a run'
-    const what = wasRunning ? 'a run' : `${kind} of ${waited?.report} that had not begun`
-    this.#cancelled.push({ id, what })
-    if (this.#cancelled.length > CANCELLED_REMEMBERED_MAX) this.#cancelled.shift()
-    return what
-  }
-
-  cancelledBefore(id: string): string | undefined {
-    return this.#cancelled.find((each) => each.id === id)?.what
-  }
-
-  async restart(reports: readonly ReportName[]): Promise<void> {
-    const { context, requests } = this.#parts
-    for (const { backfillId, report, state, since, until } of await context.warehouse.backfills.open()) {
-      if (!reports.includes(report) || state === 'failed') continue
-      await requests.backfill({ backfillId, report, from: since, to: until })
-    }
-    for (const report of reports) await requests.backfillsNow(report)
-    for (const report of reports) if (context.settings.reports[report].enabled) await requests.incrementalNow(report)
-  }
-
-  inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => undefined)
-    return turn
-  }
-
-  async #plan({ backfills }: RequestOf<'plan-backfill'>, { signal }: Caller): Promise<AnswerOf<'plan-backfill'>> {
-    const { context } = this.#parts
-    const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
-    const plans: BackfillPreview[] = []
-    for (const { report, from, to } of backfills)
-      plans.push(
-        await previewBackfill({ ...context, signal, onProgress: () => undefined }, books, { report, from, to }),
-      )
-    return { plans }
-  }
-
-  async #status(): Promise<AnswerOf<'status'>> {
-    const { standings, requests, console } = this.#parts
-    return {
-      standings: await standings(),
-      ...(await this.#activity()),
-      next: [...(await requests.nextTicks())],
-      console: console(),
-    }
-  }
-
-  async #activity(): Promise<Activity> {
-    const { requests, runs } = this.#parts
-    return { running: [...runs.running], waiting: await waitingRuns(requests), queues: await requests.depths() }
+  return {
+    answer: async (request, caller) => {
+      const signal = AbortSignal.any([caller.signal, closing.signal])
+      try {
+        return { result: await answerOf(request, { ...caller, signal }) }
+      } catch (thrown) {
+        return { error: problemOf(asSyncError(thrown)) }
+      }
+    },
+    close: () => closing.abort(cancelled(STOPPING)),
   }
 }
+
+const CANCELLED_REMEMBERED_MAX = 100
+
+function workerEngine({ context, requests, runs, housekeeping }: WorkerOperationsOptions): Engine {
+  const { warehouse, clock, settings } = context
+  const startOf = (report: ReportName) => settings.reports[report].start
+  const backfillNames = new BackfillNames({ books: warehouse.backfills, requests, clock, startOf })
+  /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
+  const cancelledRuns: { readonly id: string; readonly what: string }[] = []
+  let lastTurn: Promise<unknown> = Promise.resolve()
+  const startNow = (report: ReportName) => requests.incrementalNow(report)
+  return {
+    context,
+    publish: () => housekeeping.publish(),
+    run: async (request, caller) => {
+      const { kind } = request
+      const follow = (reports: readonly ReportName[], ask: (report: ReportName) => Promise<void>) =>
+        followRuns(reports, { kind, ask, runs, requests, clock, caller })
+      if (kind === 'reconcile') return follow(request.reports, (report) => requests.reconcile(report, request))
+      if (kind === 'backfill')
+        return backfillNames.withJobs(request.ranges, (jobs) =>
+          follow([...jobs.keys()], async (report) => {
+            const job = jobs.get(report)
+            if (job !== undefined) await requests.backfill(job)
+          }),
+        )
+      // Audit reports run last, because they request the trails of the records that the other reports have read.
+      const { later = [], first = [] } = Object.groupBy(request.reports, (each) =>
+        isPerRecord(each) ? 'later' : 'first',
+      )
+      return [...(await follow(first, startNow)), ...(await follow(later, startNow))]
+    },
+    cancel: async (id) => {
+      const wasRunning = runs.cancel(id, CANCELLED_ON_REQUEST)
+      const waited = await cancelWaiting({ requests, runs }, id)
+      if (!wasRunning && waited === undefined) return undefined
+      const kind = waited?.kind === 'backfill' ? 'a backfill' : 'a run'
+      const what = wasRunning ? 'a run' : `${kind} of ${waited?.report} that had not begun`
+      cancelledRuns.push({ id, what })
+      if (cancelledRuns.length > CANCELLED_REMEMBERED_MAX) cancelledRuns.shift()
+      return what
+    },
+    cancelledBefore: (id) => cancelledRuns.find((each) => each.id === id)?.what,
+    restart: async (reports) => {
+      for (const { backfillId, report, state, since, until } of await warehouse.backfills.open()) {
+        if (!reports.includes(report) || state === 'failed') continue
+        await requests.backfill({ backfillId, report, from: since, to: until })
+      }
+      for (const report of reports) await requests.backfillsNow(report)
+      for (const report of reports) if (settings.reports[report].enabled) await requests.incrementalNow(report)
+    },
+    inTurn: (work) => {
+      const turn = lastTurn.then(work)
+      lastTurn = turn.catch(() => undefined)
+      return turn
+    },
+  }
+}
+
+async function plan(
+  context: OwnerContext,
+  { backfills }: RequestOf<'plan-backfill'>,
+  { signal }: Caller,
+): Promise<AnswerOf<'plan-backfill'>> {
+  const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
+  const walk = { ...context, signal, onProgress: () => undefined }
+  const plans: BackfillPreview[] = []
+  for (const { report, from, to } of backfills) plans.push(await previewBackfill(walk, books, { report, from, to }))
+  return { plans }
+}
+
+const activityOf = async ({ requests, runs }: WorkerOperationsOptions): Promise<Activity> => ({
+  running: [...runs.running],
+  waiting: await waitingRuns(requests),
+  queues: await requests.depths(),
+})
 
 const idOf = (kind: RunKind, { id = '', data }: { readonly id?: string; readonly data: unknown }): string =>
   kind === 'backfill' ? (data as BackfillJob).backfillId : id

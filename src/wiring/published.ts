@@ -21,26 +21,22 @@ export async function openPublished(
       data: { path: published },
     })
   }
-  return refuseNewer(await Database.open(published, { readOnly: true, memory: limits.queryMemory, ...more }))
+  return openToRead(published, { memory: limits.queryMemory, ...more })
 }
 
 /** Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
-export const openToRead = async (path: string, memory: string): Promise<Database> =>
-  refuseNewer(await Database.open(path, { readOnly: true, memory }))
-
-async function refuseNewer(database: Database): Promise<Database> {
-  try {
-    await knownLayout(database, database.path)
-    return database
-  } catch (error) {
-    await database.close()
-    throw error
-  }
+async function openToRead(path: string, options: DatabaseOptions): Promise<Database> {
+  await using opening = new AsyncDisposableStack()
+  const database = await Database.open(path, { ...options, readOnly: true })
+  opening.defer(() => database.close())
+  await knownLayout(database, path)
+  opening.move()
+  return database
 }
 
 export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
   lake === undefined
-    ? openToRead(warehouse, limits.queryMemory)
+    ? openToRead(warehouse, { memory: limits.queryMemory })
     : openLake(lake, { readOnly: true, memory: limits.queryMemory })
 
 /** Returns true for a lake, without a check. */

@@ -14,7 +14,7 @@ import type { Config } from '../config/config.ts'
 import type { Observe } from '../observe.ts'
 import { consumeRequests } from '../operations/queue.ts'
 import { listenAt, socketPathOf } from '../operations/socket.ts'
-import { WorkerOperations } from '../operations/workerOperations.ts'
+import { workerOperations } from '../operations/workerOperations.ts'
 import type { RunLogs } from '../runLogs.ts'
 import type { Secret } from '../secret.ts'
 import { standingsOf } from '../status/standing.ts'
@@ -62,7 +62,7 @@ export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, si
     }
     const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
-    const operations = new WorkerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
+    const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = await requests.takeOverFromDeadOwner()

@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect } from 'vitest'
 import type { ReportName } from '../../schema/index.ts'
 import type { EventShape } from '../../src/sandbox/options.ts'
-import { openToRead } from '../../src/wiring/published.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld, type World } from './support.ts'
 
 interface BackfillDocument {
@@ -27,7 +27,10 @@ export const reportRequests = ({ sandbox }: World) =>
   sandbox.requests.list().filter(({ path: asked }) => asked.startsWith('/reportingapi')).length
 
 export async function rowsOf<T>({ folder }: World, sql: string): Promise<T[]> {
-  await using database = await openToRead(path.join(folder, 'data/warehouse.duckdb'), '512MB')
+  await using database = await Database.open(path.join(folder, 'data/warehouse.duckdb'), {
+    readOnly: true,
+    memory: '512MB',
+  })
   return await database.rows<T>(sql)
 }
 

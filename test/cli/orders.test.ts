@@ -2,13 +2,16 @@
 import { hostname, userInfo } from 'node:os'
 import path from 'node:path'
 import { expect, it } from 'vitest'
-import { openToRead } from '../../src/wiring/published.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { aWorld } from './support.ts'
 
 const ME = `${userInfo().username}@${hostname()}`
 
 async function ordersIn(folder: string): Promise<object[]> {
-  await using copy = await openToRead(path.join(folder, 'data', 'published.duckdb'), '128MB')
+  await using copy = await Database.open(path.join(folder, 'data', 'published.duckdb'), {
+    readOnly: true,
+    memory: '128MB',
+  })
   return copy.rows(`
     SELECT who, what, request->>'$.reports[0]' AS report, result, ended_at >= asked_at AS ended
     FROM tidemark.orders ORDER BY asked_at`)

@@ -32,11 +32,8 @@ type CheckOptions = CommandOptions & { readonly notify?: boolean }
 
 export const check: Action<CheckOptions> = async (shell, { config, json = false, notify = false }) => {
   const { clock, stop } = shell
-  await using client = clientOf(config, {
-    clock,
-    log: createLog({ level: logLevelOf(shell.env, 'error') }),
-    attemptsMax: ATTEMPTS_MAX,
-  })
+  const log = createLog({ level: logLevelOf(shell.env, 'error') })
+  await using client = clientOf(config, { clock, log, attemptsMax: ATTEMPTS_MAX })
   const findings: Finding[] = [
     checkConfiguration(config),
     await checkNetwork(config, clock),
@@ -135,9 +132,8 @@ function findingsOf(findings: readonly StoreFinding[]): Finding[] {
 
 /** Resumes reports that the service has refused earlier and allows now. Pauses by an operator remain. */
 async function resumeReadable(shell: Shell, config: Config, findings: readonly Finding[]): Promise<Finding[]> {
-  const reports = [
-    ...new Set(findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)),
-  ].filter(isReportName)
+  const passed = findings.filter(({ verdict }) => verdict === 'ok' || verdict === 'warn').map(({ check }) => check)
+  const reports = passed.filter(isReportName)
   try {
     // Opening the warehouse can migrate its tables, so it is opened only if there is a pause to end.
     if (!mayExist(config) || !(await hasRefusedReports(config))) return []
@@ -153,13 +149,8 @@ async function resumeReadable(shell: Shell, config: Config, findings: readonly F
       const { resumed } = await worker.ask({ do: 'resume', reports, onlyRefused: true }, caller)
       return resumedFindings(resumed, BY_WORKER)
     }
-    return [
-      warn(
-        'resumed',
-        'paused reports stay paused: the warehouse is open in another process',
-        'Run check again when it is done.',
-      ),
-    ]
+    const found = 'paused reports stay paused: the warehouse is open in another process'
+    return [warn('resumed', found, 'Run check again when it is done.')]
   }
 }
 

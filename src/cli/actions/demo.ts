@@ -1,19 +1,24 @@
 /** `tidemark demo`: starts a service and a worker that reads from it, makes changes, and runs example queries. */
+import { type ChildProcess, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
+import { glob, mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { reportNames } from '../../../schema/index.ts'
+import type { Clock } from '../../clock.ts'
+import { SyncError } from '../../errors.ts'
+import { LAUNCHER } from '../../wiring/version.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { startSandbox, type World, type WorldChange } from '../../sandbox/server.ts'
 import { configText, makeChanges, questionsOf, SUBJECTS } from '../demo/story.ts'
-import { startWorker } from '../demo/worker.ts'
 import { counted, duration, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import { tablePrinter } from '../results.ts'
 import type { Action, Shell } from '../shell.ts'
 import { errorFrom } from '../../operations/contract.ts'
-import type { WorkerConnection } from '../../operations/worker.ts'
+import { findWorker, type WorkerConnection } from '../../operations/worker.ts'
 
 const FOLDER = 'data/demo'
 const ROWS = 300
@@ -65,12 +70,8 @@ async function keepRunning({ out, stop }: Shell, console: string, token: string)
 const heading = (title: string): string => `\n${title}\n${'═'.repeat(title.length)}\n`
 
 async function removeOldFiles(folder: string): Promise<void> {
-  const names = ['tidemark.yaml', '.env', 'published.duckdb', 'worker.log']
-  const queue = ['.queue', '.queue.holder', '.queue.lock', '.queue.lock-journal']
-  const warehouse = ['', '.wal', '.staging', '.control', '.alive', '.logs', ...queue].map(
-    (ending) => `warehouse.duckdb${ending}`,
-  )
-  for (const name of [...names, ...warehouse]) await rm(path.join(folder, name), { recursive: true, force: true })
+  const files = glob('{tidemark.yaml,.env,worker.log,published.duckdb,warehouse.duckdb*}', { cwd: folder })
+  for await (const name of files) await rm(path.join(folder, name), { recursive: true, force: true })
 }
 
 /** Ignores environment variables, because they can name the user's real service. */
@@ -78,11 +79,8 @@ async function configure(folder: string, url: string, token: string): Promise<Co
   const { clientId, clientSecret } = DEMO_CLIENT
   await mkdir(folder, { recursive: true })
   await writeFile(path.join(folder, 'tidemark.yaml'), configText(url, clientId))
-  await writeFile(
-    path.join(folder, '.env'),
-    `REPORTING_CLIENT_SECRET=${clientSecret}\nTIDEMARK_CONSOLE_TOKEN=${token}\n`,
-    { mode: 0o600 },
-  )
+  const secrets = `REPORTING_CLIENT_SECRET=${clientSecret}\nTIDEMARK_CONSOLE_TOKEN=${token}\n`
+  await writeFile(path.join(folder, '.env'), secrets, { mode: 0o600 })
   return loadConfig({ file: 'tidemark.yaml', cwd: folder, env: {} })
 }
 
@@ -170,3 +168,56 @@ The tables are in ${FOLDER}/published.duckdb; any DuckDB opens it. Next:
   npx tidemark sandbox        the same service, to try your own configuration on
   npx tidemark --help
 `
+
+interface DemoWorker extends AsyncDisposable {
+  readonly connection: WorkerConnection
+  readonly console: string
+}
+
+const POLL_EVERY_MS = 100
+const START_MS_MAX = 120_000
+const END_MS_MAX = 5_000
+
+/** Starts `tidemark worker` in its own process. The worker ends when its channel to the demo closes. */
+async function startWorker(shell: Shell, config: Config, folder: string): Promise<DemoWorker> {
+  const log = openSync(`${folder}/worker.log`, 'w')
+  const child = spawn(process.execPath, [LAUNCHER, 'worker'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', log, 'ipc'],
+    // Passes only these two variables. Others, such as TIDEMARK_WAREHOUSE, would change the configuration.
+    env: { PATH: shell.env['PATH'], HOME: shell.env['HOME'] },
+  })
+  closeSync(log)
+  const end = () => endChild(child, shell.clock)
+  try {
+    const connection = await awaitOwner(child, shell, config)
+    const caller = { by: 'demo', tell: () => undefined, signal: shell.stop.signal }
+    const { console = '' } = await connection.ask({ do: 'status' }, caller)
+    return { connection, console, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
+
+async function awaitOwner(child: ChildProcess, shell: Shell, config: Config): Promise<WorkerConnection> {
+  const { clock, stop } = shell
+  const startedMs = clock.monotonicMs()
+  while (child.exitCode === null && clock.monotonicMs() - startedMs < START_MS_MAX) {
+    const connection = await findWorker(config, clock)
+    if (connection !== undefined) return connection
+    await clock.sleep(POLL_EVERY_MS, stop.signal)
+  }
+  throw new SyncError('WORKER_LOST', "the demo's worker did not start", {
+    cure: 'Look at worker.log in the folder of the demo.',
+  })
+}
+
+async function endChild(child: ChildProcess, clock: Clock): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exit = once(child, 'exit')
+  if (child.connected) child.disconnect()
+  const cancelTimer = clock.after(END_MS_MAX, () => child.kill('SIGKILL'))
+  await exit
+  cancelTimer()
+}

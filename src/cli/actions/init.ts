@@ -1,8 +1,9 @@
 /** `tidemark init`: asks for the settings, tries them against the service, and writes them to files. */
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { parseEnv } from 'node:util'
 import { isReportName, type ReportName } from '../../../schema/index.ts'
 import { type Config, loadConfig } from '../../config/config.ts'
 import { SyncError } from '../../errors.ts'
@@ -12,21 +13,16 @@ import { type Finding, findingsText } from '../check/finding.ts'
 import { checkNetwork } from '../check/network.ts'
 import { checkService } from '../check/service.ts'
 import { type Answers, answersOf, promptSecret, promptYesOrNo, type InitSettings } from '../init/answers.ts'
-import {
-  contentOf,
-  ignoreSecrets,
-  secretVariablesIn,
-  SECRETS_FILE,
-  secretsText,
-  SETTINGS_FILE,
-  settingsText,
-  type Unreadable,
-  writeSecrets,
-} from '../init/files.ts'
 import { clientOf } from '../../wiring/openContext.ts'
 import { widthOf } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 import { logLevelOf } from '../../wiring/workLog.ts'
+
+const SETTINGS_FILE = 'tidemark.yaml'
+const SECRETS_FILE = '.env'
+const IGNORE_FILE = '.gitignore'
+
+type Unreadable = ReadonlyMap<ReportName, string>
 
 export interface InitOptions extends InitSettings {
   readonly force?: boolean
@@ -122,4 +118,72 @@ function unreadableIn(findings: readonly Finding[]): Unreadable {
       isReportName(check) && REFUSALS.includes(code) ? [[check, code ?? '']] : [],
     ),
   )
+}
+
+function settingsText({ baseUrl, clientId, currencies, warehouse }: Answers, unreadable: Unreadable): string {
+  const off = [...unreadable].map(([report, code]) => `  ${report}: { enabled: false }   # ${code} when it was tried`)
+  return [
+    '# Settings of Tidemark. docs/SETTINGS.md lists all of them; the secret is in .env, never here.',
+    'service:',
+    `  base_url: ${JSON.stringify(baseUrl)}`,
+    `  client_id: ${JSON.stringify(clientId)}`,
+    ...(warehouse === undefined ? [] : [`warehouse: ${JSON.stringify(warehouse)}`]),
+    currencies.length === 0
+      ? '# currencies: [EUR]   # without any, budgets and automated_bookings stay off'
+      : `currencies: [${currencies.join(', ')}]`,
+    'defaults:',
+    '  every: 5m',
+    ...(off.length === 0 ? [] : ['reports:', ...off]),
+    '',
+  ].join('\n')
+}
+
+/** Returns the variables in `.env` that already set the client secret and would be replaced. */
+function secretVariablesIn(there: string | undefined): readonly string[] {
+  const names = Object.keys(parseEnv(there ?? ''))
+  return names.filter((name) => name === 'REPORTING_CLIENT_SECRET' || name === 'REPORTING_CLIENT_SECRET_FILE')
+}
+
+/** Returns the new text of `.env` with the secret or the path of its file. All other lines are kept. */
+function secretsText({ secret }: Pick<Answers, 'secret'>, there: string | undefined): string {
+  const line =
+    secret instanceof Secret
+      ? `REPORTING_CLIENT_SECRET=${quoted(secret.reveal())}`
+      : `REPORTING_CLIENT_SECRET_FILE=${quoted(secret.file)}`
+  const kept = (there ?? '')
+    .split('\n')
+    .filter((each) => !/^\s*(?:export\s+)?REPORTING_CLIENT_SECRET(?:_FILE)?\s*=/.test(each))
+  const before = kept.join('\n').trimEnd()
+  return before === '' ? `${line}\n` : `${before}\n${line}\n`
+}
+
+/** Throws USAGE_INVALID if no kind of quotes can contain the text. */
+function quoted(text: string): string {
+  const quote = ["'", '"', '`'].find((each) => !text.includes(each))
+  const isPlain = !/[\r\n]/.test(text) && !(quote === '"' && text.includes('\\'))
+  if (quote !== undefined && isPlain && parseEnv(`A=${quote}${text}${quote}`)['A'] === text) return quote + text + quote
+  throw new SyncError('USAGE_INVALID', 'the secret has characters that can not be written into .env', {
+    cure: 'Put it into a file of its own, and name that in REPORTING_CLIENT_SECRET_FILE.',
+  })
+}
+
+async function contentOf(folder: string, name: string): Promise<string | undefined> {
+  return readFile(path.join(folder, name), 'utf8').catch(() => undefined)
+}
+
+/** Makes the file readable only by this user, even if an existing file had wider permissions. */
+async function writeSecrets(folder: string, text: string): Promise<void> {
+  const file = path.join(folder, SECRETS_FILE)
+  await chmod(file, 0o600).catch(() => undefined)
+  await writeFile(file, text, { mode: 0o600 })
+}
+
+/** Returns false if `.gitignore` already has the entry. */
+async function ignoreSecrets(folder: string): Promise<boolean> {
+  const there = (await contentOf(folder, IGNORE_FILE)) ?? ''
+  const isThere = there.split('\n').some((line) => ['.env', '/.env', '.env*', '*.env'].includes(line.trim()))
+  if (isThere) return false
+  const before = there === '' || there.endsWith('\n') ? there : `${there}\n`
+  await writeFile(path.join(folder, IGNORE_FILE), `${before}${SECRETS_FILE}\n`)
+  return true
 }

@@ -5,7 +5,7 @@ import { SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
 import { openReader } from '../../reader/reader.ts'
-import { documentPrinter, type Format, printerOf } from '../results.ts'
+import { type Format, printerOf } from '../results.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 
 export interface QueryOptions extends CommandOptions {
@@ -22,7 +22,7 @@ export const query: Action<QueryOptions, string> = async ({ out, stop, cwd }, op
     const rows = await writeResult(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
   } else {
-    const printer = json ? documentPrinter(out) : printerOf(format, out, limit)
+    const printer = printerOf(json ? 'document' : format, out, limit)
     const { columns, warrants } = await reader.query(sql, printer.take, stop.signal)
     printer.end(columns, warrants)
   }
@@ -51,12 +51,10 @@ export async function writeResult<T>(file: string, write: (temporary: string) =>
       return write(temporary)
     })
   } catch (error) {
-    throw error instanceof SyncError ? error : notWritable(file, error as Error)
+    if (error instanceof SyncError) throw error
+    throw new SyncError('USAGE_INVALID', `${file} cannot be written: ${(error as Error).message}`, {
+      cure: 'Name a file in a folder that is there and can be written.',
+      cause: error,
+    })
   }
 }
-
-const notWritable = (file: string, cause: Error): SyncError =>
-  new SyncError('USAGE_INVALID', `${file} cannot be written: ${cause.message}`, {
-    cure: 'Name a file in a folder that is there and can be written.',
-    cause,
-  })

@@ -2,7 +2,7 @@
 import { asSyncError } from '../../errors.ts'
 import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
-import { PORT_PREFERRED } from '../numbers.ts'
+import { PORT_PREFERRED } from '../commandEntry.ts'
 import type { Action } from '../shell.ts'
 
 type SandboxOption = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape' | 'pageSizeMax' | 'compress'

@@ -52,7 +52,7 @@ function textOf(verified: readonly VerifiedReport[], width: number): string {
     each.different.rows,
     each.seesExtra ? each.extra.rows : '–',
   ])
-  const failures = verified.map(({ report, error }) => problemText(report, error))
+  const failures = verified.map(({ report, error }) => problemText(report, error, ''))
   const drawn = rows.length === 0 ? '' : table(COLUMNS, rows, width)
   return `${drawn}${[...scopes.flatMap(advice), ...failures].join('')}`
 }

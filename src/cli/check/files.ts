@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { asSyncError, SyncError } from '../../errors.ts'
 import { isFolder, isThere } from '../../folders.ts'
 import { grouped } from '../layout.ts'
-import { openToRead, openWarehouseToRead, openNewest } from '../../wiring/published.ts'
+import { openNewest, openPublished, openWarehouseToRead } from '../../wiring/published.ts'
 import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
 import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
@@ -23,7 +23,7 @@ export function checkConfiguration({ source, service }: Config): Finding {
 }
 
 export async function checkWarehouse(config: Config): Promise<Finding> {
-  const { warehouse, limits } = config
+  const { warehouse } = config
   const check = 'warehouse'
   if (config.lake !== undefined) return checkLake(config, config.lake)
   try {
@@ -31,9 +31,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
     // Both must be writable: Tidemark creates its log, staged rows, queue and socket in the folder of the warehouse.
     await requireWritable([warehouse, constants.W_OK], [path.dirname(warehouse), MAKES_FILES])
     await requireWritable(...(await findLeftovers(config)).map((folder) => [folder, MAKES_FILES] as const))
-    await using database = await openToRead(warehouse, limits.queryMemory)
-    const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-    const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${layout?.version ?? 0}`
+    const found = `${warehouse}, ${await sizeOf(warehouse)}, layout ${await layoutOf(config)}`
     const logs = runLogsOf(warehouse)
     const refused = await refusalOf(logs, MAKES_FILES)
     if (refused === undefined || refused === 'ENOENT') return ok(check, found)
@@ -42,20 +40,15 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_LOCKED') return fail(check, error)
-    return warn(
-      check,
-      error.message,
-      'Nothing, if that process is a worker or a running sync: only one can write at a time. Else end it.',
-    )
+    const cure = 'Nothing, if that process is a worker or a running sync: only one can write at a time. Else end it.'
+    return warn(check, error.message, cure)
   }
 }
 
 /** A lake that does not exist is only a warning, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
-    await using database = await openWarehouseToRead(config)
-    const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-    return ok('warehouse', `${lakeName(lake)}, files in ${lake.data}, layout ${layout?.version ?? 0}`)
+    return ok('warehouse', `${lakeName(lake)}, files in ${lake.data}, layout ${await layoutOf(config)}`)
   } catch (thrown) {
     const error = asSyncError(thrown)
     if (error.code !== 'WAREHOUSE_MISSING') return fail('warehouse', error)
@@ -63,14 +56,21 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   }
 }
 
-export async function checkPublished({ published, limits, lake }: Config): Promise<Finding> {
+async function layoutOf(config: Config): Promise<number> {
+  await using database = await openWarehouseToRead(config)
+  const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+  return layout?.version ?? 0
+}
+
+export async function checkPublished(config: Config): Promise<Finding> {
+  const { published, lake } = config
   const check = 'published copy'
   if (lake !== undefined) return ok(check, 'none: readers attach the lake')
   try {
     if (!isThere(published)) return await checkFolder(check, published)
     // A publication replaces the file by renaming a new file, so only the folder must be writable.
     await requireWritable([path.dirname(published), MAKES_FILES])
-    await using database = await openToRead(published, limits.queryMemory)
+    await using database = await openPublished(config)
     const [loads] = await database.rows<{ loads: number }>('SELECT count(*) AS loads FROM tidemark.loads')
     return ok(check, `${published}, ${await sizeOf(published)}, ${grouped(loads?.loads ?? 0)} loads`)
   } catch (thrown) {
@@ -120,11 +120,8 @@ async function checkFolder(check: string, file: string): Promise<Finding> {
   const failed = (why: string, cure: string) =>
     fail(check, new SyncError('WAREHOUSE_MISSING', `${file} is not there, and ${folder} ${why}`, { cure }))
   const otherPath = 'name another path in the configuration.'
-  if (!isFolder(folder))
-    return failed(
-      'is no folder',
-      `See what ${folder} is: a link to a disk that is not mounted, perhaps. Or ${otherPath}`,
-    )
+  const link = `See what ${folder} is: a link to a disk that is not mounted, perhaps. Or ${otherPath}`
+  if (!isFolder(folder)) return failed('is no folder', link)
   if ((await refusalOf(folder, MAKES_FILES)) === undefined)
     return ok(check, `${file} is not there yet; the first sync makes it`)
   return failed('is not writable', `Make ${folder} writable for this user, or ${otherPath}`)
