@@ -45,9 +45,8 @@ export function standingsText(standings: readonly Standing[], settings: Config['
     if (error === null) return []
     return [`${report} failed: ${line(error.message)} (${error.code})`, `  what to do: ${line(error.cure)}`]
   })
-  const isEmpty = ({ state, rows, error }: Standing) => state === 'done' && rows === 0 && error === null
-  const empty = standings.flatMap((standing) =>
-    isEmpty(standing) && standing.explained !== null ? [`${standing.report}: ${standing.explained}`] : [],
+  const empty = standings.flatMap(({ report, state, rows, error, explained }) =>
+    state === 'done' && rows === 0 && error === null && explained !== null ? [`${report}: ${explained}`] : [],
   )
   const on = standings.filter(({ state }) => state !== 'off')
   const coverage = on.flatMap(({ report, coverage }) => coverageLines(report, coverage))

@@ -11,7 +11,8 @@ import {
   type OperationEvent,
   type Progress,
 } from '../operations/contract.ts'
-import { perform, type Place, type Surroundings } from '../operations/perform.ts'
+import type { Surroundings } from '../operations/engine.ts'
+import { perform, type Place } from '../operations/perform.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
 import { onAbort } from '../signals.ts'
 import { guardSecrets } from '../wiring/openContext.ts'

@@ -1,6 +1,9 @@
 /** Operations start runs through an `Engine`: a worker adds jobs to the queue, and a command runs reports at once. */
 import type { OwnerContext } from '../../jobs/owner/housekeeping.ts'
+import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { ReportName } from '../../schema/index.ts'
+import type { GuardedLog } from '../log.ts'
+import type { Observe } from '../observe.ts'
 import type { BackfillRequest } from '../sync/backfill/backfillRequest.ts'
 import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import type { OperationEvent } from './contract.ts'
@@ -34,4 +37,12 @@ export interface Engine {
   /** Runs the reports after a pause. Only a worker has this method. Without a worker, the next sync runs them. */
   restart?(reports: readonly ReportName[]): Promise<void>
   inTurn<T>(work: () => Promise<T>): Promise<T>
+}
+
+export interface Surroundings extends AsyncDisposable {
+  readonly tell: (event: OperationEvent) => void
+  /** These fields are used only if the calling process executes the operation. */
+  readonly log: GuardedLog
+  readonly observe?: Observe | undefined
+  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
 }

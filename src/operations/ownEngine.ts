@@ -1,6 +1,8 @@
 /** Executes operations in the calling process, which opens the warehouse for them. */
 import { randomUUID } from 'node:crypto'
 import { backfillRun } from '../../jobs/backfill/backfill.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/config.ts'
 import { nameBackfill } from '../sync/backfill/backfillRequest.ts'
 import { pullHere } from '../sync/backfill/handover.ts'
 import type { SyncContext } from '../sync/context.ts'
@@ -9,9 +11,8 @@ import type { ReportOutcome } from '../sync/reportOutcome.ts'
 import { syncAll } from '../sync/syncAll.ts'
 import { openContext } from '../wiring/openContext.ts'
 import { type ActingRequest, type AnswerOf, outcomeOf } from './contract.ts'
-import type { Caller, EndedRun, Engine, RunRequest } from './engine.ts'
+import type { Caller, EndedRun, Engine, RunRequest, Surroundings } from './engine.ts'
 import { carryOut } from './operations.ts'
-import type { PerformOptions, Surroundings } from './perform.ts'
 
 const WINDOWS_AT_ONCE = 4
 
@@ -19,7 +20,7 @@ const WINDOWS_AT_ONCE = 4
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,
-  { config, clock, log, observe, onEnded }: Pick<PerformOptions, 'config' | 'clock'> & Surroundings,
+  { config, clock, log, observe, onEnded }: { readonly config: Config; readonly clock: Clock } & Surroundings,
 ): Promise<AnswerOf<R['do']>> {
   const { signal } = caller
   await using open = await openContext(config, { clock, signal, log, observe })

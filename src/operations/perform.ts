@@ -1,21 +1,10 @@
 /** Executes an operation in the worker that owns the warehouse or, without a worker, in the calling process. */
 import { hostname, userInfo } from 'node:os'
-import type { RunKind } from '../../jobs/runs/runs.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import type { GuardedLog } from '../log.ts'
-import type { Observe } from '../observe.ts'
-import type { ReportOutcome } from '../sync/reportOutcome.ts'
-import type { ActingRequest, AnswerOf, OperationEvent } from './contract.ts'
+import type { ActingRequest, AnswerOf } from './contract.ts'
+import type { Surroundings } from './engine.ts'
 import { findWorker } from './worker.ts'
-
-export interface Surroundings extends AsyncDisposable {
-  readonly tell: (event: OperationEvent) => void
-  /** These fields are used only if the calling process executes the operation. */
-  readonly log: GuardedLog
-  readonly observe?: Observe | undefined
-  readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void
-}
 
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
