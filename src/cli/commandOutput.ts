@@ -2,7 +2,7 @@
 import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 import { widthOf } from './layout.ts'
-import { lineProgress, LiveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
+import { lineProgress, liveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
 type OutputOptions = Pick<CommandOptions, 'json' | 'quiet'>
@@ -25,7 +25,7 @@ export function openOutputs(
   const level = logLevelOf(env, quiet ? 'error' : 'warn')
   if (quiet) return { log: createLog({ level, keep }), view: silentProgress }
   if (!err.isTerminal) return { log: createLog({ level, keep }), view: lineProgress(err) }
-  const view = new LiveProgress(err, clock)
+  const view = liveProgress(err, clock)
   return { log: createLog({ level, keep, pretty: true, destination: view }), view }
 }
 

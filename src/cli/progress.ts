@@ -14,67 +14,49 @@ export interface ProgressView extends Disposable {
 const REDRAW_MS = 100
 const LOG_EVERY_MS = 5_000
 
-interface Running {
-  readonly startedMs: number
-  progress: Progress
+interface LiveProgress extends ProgressView {
+  /** Writes the text above the progress lines. */
+  write(text: string): void
 }
 
-export class LiveProgress implements ProgressView {
-  readonly #out: Output
-  readonly #clock: Clock
-  readonly #running = new Map<ReportName, Running>()
-  #drawn = 0
-  #ended = false
-  #cancelTimer: (() => void) | undefined
-
-  constructor(out: Output, clock: Clock) {
-    this.#out = out
-    this.#clock = clock
+export function liveProgress(out: Output, clock: Clock): LiveProgress {
+  const running = new Map<ReportName, { readonly startedMs: number; readonly progress: Progress }>()
+  let drawn = 0
+  let hasEnded = false
+  let cancelTimer: (() => void) | undefined
+  const eraseText = () => (drawn === 0 ? '' : `\u001B[${drawn}A\u001B[0J`)
+  const drawText = () => {
+    const now = clock.monotonicMs()
+    const width = out.columns - 1
+    drawn = running.size
+    return [...running.values()]
+      .map(({ progress, startedMs }) => `${progressLine(progress, now - startedMs, width).slice(0, width)}\n`)
+      .join('')
   }
-
-  onProgress(progress: Progress): void {
-    const running = this.#running.get(progress.report)
-    if (running === undefined) {
-      this.#running.set(progress.report, { startedMs: this.#clock.monotonicMs(), progress })
-    } else running.progress = progress
-    this.#scheduleDrawing()
-  }
-
-  onOutcome(outcome: Outcome): void {
-    if (this.#running.delete(outcome.report)) this.#scheduleDrawing()
-  }
-
-  write(text: string): void {
-    this.#out.write(`${this.#eraseText()}${text}${this.#drawText()}`)
-  }
-
-  [Symbol.dispose](): void {
-    this.#cancelTimer?.()
-    this.#ended = true
-    this.#running.clear()
-    this.#out.write(this.#eraseText())
-  }
-
-  #scheduleDrawing(): void {
-    if (this.#ended) return
-    this.#cancelTimer ??= this.#clock.after(REDRAW_MS, () => {
-      this.#cancelTimer = undefined
-      this.write('')
+  const write = (text: string) => out.write(`${eraseText()}${text}${drawText()}`)
+  const scheduleDrawing = () => {
+    if (hasEnded) return
+    cancelTimer ??= clock.after(REDRAW_MS, () => {
+      cancelTimer = undefined
+      write('')
     })
   }
-
-  #drawText(): string {
-    const now = this.#clock.monotonicMs()
-    const width = this.#out.columns - 1
-    const lines = [...this.#running.values()].map((running) =>
-      progressLine(running.progress, now - running.startedMs, width),
-    )
-    this.#drawn = lines.length
-    return lines.map((line) => `${line.slice(0, width)}\n`).join('')
-  }
-
-  #eraseText(): string {
-    return this.#drawn === 0 ? '' : `\u001B[${this.#drawn}A\u001B[0J`
+  return {
+    write,
+    onProgress: (progress) => {
+      const { startedMs } = running.get(progress.report) ?? { startedMs: clock.monotonicMs() }
+      running.set(progress.report, { startedMs, progress })
+      scheduleDrawing()
+    },
+    onOutcome: ({ report }) => {
+      if (running.delete(report)) scheduleDrawing()
+    },
+    [Symbol.dispose]: () => {
+      cancelTimer?.()
+      hasEnded = true
+      running.clear()
+      write('')
+    },
   }
 }
 

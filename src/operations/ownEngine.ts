@@ -24,11 +24,11 @@ export async function performHere<R extends ActingRequest>(
 ): Promise<AnswerOf<R['do']>> {
   const { signal } = caller
   await using open = await openContext(config, { clock, signal, log, observe })
-  const { context, warehouse } = open
+  const { context } = open
   const engine: Engine = {
     context,
     run: (request, caller) => run(context, request, { ...caller, onEnded }),
-    publish: () => warehouse.publish(config.published),
+    publish: () => context.warehouse.publish(config.published),
     inTurn: (work) => work(),
   }
   const answer = await carryOut(engine, request, caller)

@@ -26,12 +26,10 @@ export interface Wiring {
   readonly observe?: Observe | undefined
 }
 
-export interface OpenContext extends AsyncDisposable {
-  readonly context: SyncContext
-  readonly warehouse: Warehouse
-}
-
-export async function openContext(config: Config, { clock, signal, log, observe }: Wiring): Promise<OpenContext> {
+export async function openContext(
+  config: Config,
+  { clock, signal, log, observe }: Wiring,
+): Promise<AsyncDisposable & { readonly context: SyncContext }> {
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))
@@ -42,7 +40,7 @@ export async function openContext(config: Config, { clock, signal, log, observe 
   const settings = settingsOf(config)
   const context: SyncContext = { client, warehouse, clock, settings, onProgress: () => undefined, signal, observe }
   const closing = opening.move()
-  return { context, warehouse, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+  return { context, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
 export function settingsOf(config: Config): SyncSettings {

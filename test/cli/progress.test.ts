@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { systemClock } from '../../src/clock.ts'
 import { duration, table } from '../../src/cli/layout.ts'
-import { LiveProgress, progressLine } from '../../src/cli/progress.ts'
+import { liveProgress, progressLine } from '../../src/cli/progress.ts'
 import type { Output } from '../../src/cli/shell.ts'
 
 const ESCAPE = '\u001B'
@@ -75,7 +75,7 @@ describe('progress on a terminal', () => {
   it('keeps one line per running report in place, however often it changes', () => {
     const terminal = aTerminal()
     const { clock, pass } = handClock()
-    using progress = new LiveProgress(terminal, clock)
+    using progress = liveProgress(terminal, clock)
     for (let pages = 1; pages <= 1_000; pages += 1) {
       progress.onProgress({ ...events, pages })
       progress.onProgress({ ...events, report: 'budgets', pages })
@@ -93,7 +93,7 @@ describe('progress on a terminal', () => {
   it('lets the log speak above the lines, and leaves a clean terminal', () => {
     const terminal = aTerminal()
     const { clock, pass } = handClock()
-    const progress = new LiveProgress(terminal, clock)
+    const progress = liveProgress(terminal, clock)
     progress.onProgress(events)
     pass(100)
     progress.write('a warning\n')
@@ -102,6 +102,9 @@ describe('progress on a terminal', () => {
     progress.onProgress(events)
     pass(100)
     expect(terminal.screen()).toEqual(['a warning'])
+    terminal.write('the result\n')
+    progress[Symbol.dispose]()
+    expect(terminal.screen(), 'a second end erases nothing').toEqual(['a warning', 'the result'])
   })
 })
 
