@@ -13,17 +13,9 @@ interface SecretSetting {
   readonly variable: string
   readonly path: Path
   readonly check: Check
+  /** Returns the problem of a missing secret, or undefined if no secret is needed. */
+  readonly missing: (cure: string) => Problem | undefined
 }
-
-const SETTINGS = {
-  client: {
-    name: 'client secret',
-    variable: CLIENT_SECRET,
-    path: ['service', 'client_secret_file'],
-    check: () => undefined,
-  },
-  hash: { name: 'hash key', variable: HASH_KEY, path: ['hash_key_file'], check: hashKeyProblem },
-} as const satisfies Record<string, SecretSetting>
 
 interface SecretSources {
   readonly sources: Sources
@@ -32,19 +24,18 @@ interface SecretSources {
 }
 
 /** Reads the client secret, which is always required. If it is missing, reports a problem and returns undefined. */
-export async function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
-  const secret = await readSecret(SETTINGS.client, value, from)
-  if (secret === 'none')
-    return refuse(from, CLIENT_SECRET, `the client secret is missing: ${instruction(SETTINGS.client)}`)
-  return secret
+export function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
+  const place = { variable: CLIENT_SECRET, path: ['service', 'client_secret_file'] }
+  const missing = (cure: string) => ({ where: CLIENT_SECRET, problem: `the client secret is missing: ${cure}` })
+  return readSecret({ name: 'client secret', ...place, check: () => undefined, missing }, value, from)
 }
 
 /** Reads the key for hashed columns. Reports a problem if a report hashes a column and there is no key. */
-export async function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
-  const key = await readSecret(SETTINGS.hash, raw, from)
-  if (key !== 'none') return key
+export function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret | undefined> {
   const column = firstHashedColumn(raw)
-  return column && refuse(from, from.whereOf(column), `hash needs a key: ${instruction(SETTINGS.hash)}`)
+  const place = { variable: HASH_KEY, path: ['hash_key_file'] }
+  const missing = (cure: string) => column && { where: from.whereOf(column), problem: `hash needs a key: ${cure}` }
+  return readSecret({ name: 'hash key', ...place, check: hashKeyProblem, missing }, raw, from)
 }
 
 /** Reads the receivers of notices and data with their secrets. Reports a problem for each incomplete receiver. */
@@ -66,13 +57,15 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
   const [, takes = 'webhook', name] = place.map(String)
   const { format, reports, webhook = DEFAULT_ADDRESSES[format] } = valueAt(config, place) as RawReceiver
   const called = pathText(place)
-  const missing = (problem: string) => refuse(from, from.whereOf(place), `${called}: ${problem}`) ?? []
-  if (webhook === undefined) return missing('webhook is missing: the address that messages are posted to')
+  const incomplete = (problem: string) => ({ where: from.whereOf(place), problem: `${called}: ${problem}` })
+  if (webhook === undefined) {
+    from.problems.push(incomplete('webhook is missing: the address that messages are posted to'))
+    return []
+  }
   const check = RECEIVER_SECRETS[format]
-  const variable = receiverSecretVariable(name)
-  const setting = { name: `secret of ${called}`, variable, path: [...place, 'secret_file'], check }
-  const secret = await readSecret(setting, config, from)
-  if (secret === 'none') return missing(`the secret is missing; it ${check('')}: ${instruction(setting)}`)
+  const missing = (cure: string) => incomplete(`the secret is missing; it ${check('')}: ${cure}`)
+  const setting = { variable: receiverSecretVariable(name), path: [...place, 'secret_file'], check, missing }
+  const secret = await readSecret({ name: `secret of ${called}`, ...setting }, config, from)
   if (secret === undefined) return []
   const more = { ...(webhook !== '' && { webhook: new URL(webhook) }), ...(reports && { reports }) }
   const of = takes === 'data' ? ({ takes } as const) : ({ takes: 'notices' } as const)
@@ -82,31 +75,28 @@ async function readReceiver(config: RawConfig, place: Path, from: SecretSources)
 /** Slack: the secret is the address. */
 const DEFAULT_ADDRESSES = { plain: undefined, slack: '', pagerduty: 'https://events.pagerduty.com/v2/enqueue' }
 
-const instruction = ({ variable, path: setting }: SecretSetting): string =>
-  `set ${variable}, ${variable}_FILE or ${pathText(setting)}`
-
-function refuse({ problems }: SecretSources, where: string, problem: string): undefined {
-  problems.push({ where, problem })
-}
-
+/** Reads a secret from its variable or its file. Returns undefined after it has reported a problem. */
 async function readSecret(
-  { name, variable, path: setting, check }: SecretSetting,
+  { name, variable, path: setting, check, missing }: SecretSetting,
   value: unknown,
-  from: SecretSources,
-): Promise<Secret | undefined | 'none'> {
-  const { env, folder } = from.sources
+  { sources: { env, folder }, whereOf, problems }: SecretSources,
+): Promise<Secret | undefined> {
+  const refuse = (problem: Problem | undefined): undefined => {
+    if (problem !== undefined) problems.push(problem)
+  }
   const direct = env[variable]
   const named = env[`${variable}_FILE`]
   if (direct !== undefined && named !== undefined)
-    return refuse(from, variable, `${variable}_FILE is set too: keep one of the two`)
+    return refuse({ where: variable, problem: `${variable}_FILE is set too: keep one of the two` })
   const file = named ?? valueAt(value, setting)
-  if (direct === undefined && (typeof file !== 'string' || file === '')) return 'none'
-  const where = direct !== undefined ? variable : named === undefined ? from.whereOf(setting) : `${variable}_FILE`
+  if (direct === undefined && (typeof file !== 'string' || file === ''))
+    return refuse(missing(`set ${variable}, ${variable}_FILE or ${pathText(setting)}`))
+  const where = direct !== undefined ? variable : named === undefined ? whereOf(setting) : `${variable}_FILE`
   const secret =
     direct === undefined ? await readSecretFile(path.resolve(folder, String(file)), name) : new Secret(direct)
-  if (!(secret instanceof Secret)) return refuse(from, where, secret.problem)
+  if (!(secret instanceof Secret)) return refuse({ where, problem: secret.problem })
   const problem = check(secret.reveal())
-  return problem === undefined ? secret : refuse(from, where, `the ${name} ${problem}`)
+  return problem === undefined ? secret : refuse({ where, problem: `the ${name} ${problem}` })
 }
 
 function firstHashedColumn({ reports }: RawConfig): Path | undefined {
