@@ -56,6 +56,7 @@ describe('YAML', () => {
     ['queue: embedded\nqueue: embedded', 'tidemark.yaml:2 a key is there twice'],
     ['- queue', 'tidemark.yaml:1 the configuration must be a section of keys'],
     ['service: acme', 'tidemark.yaml:1 service must be a section of keys'],
+    ['service:\n  - acme', 'tidemark.yaml:1 service must be a section of keys'],
     ['queue: *nothing', 'tidemark.yaml:1 an alias (*name) is not known, or aliases are nested too deeply'],
     ['queue: !env QUEUE', 'tidemark.yaml:1 tags (!name) are not supported'],
   ])('refuses %j with its line', async (yaml, expected) => {
