@@ -25,9 +25,14 @@ interface SecretSources {
 
 /** Reads the client secret, which is always required. If it is missing, reports a problem and returns undefined. */
 export function readClientSecret(value: unknown, from: SecretSources): Promise<Secret | undefined> {
-  const place = { variable: CLIENT_SECRET, path: ['service', 'client_secret_file'] }
-  const missing = (cure: string) => ({ where: CLIENT_SECRET, problem: `the client secret is missing: ${cure}` })
-  return readSecret({ name: 'client secret', ...place, check: () => undefined, missing }, value, from)
+  const setting: SecretSetting = {
+    name: 'client secret',
+    variable: CLIENT_SECRET,
+    path: ['service', 'client_secret_file'],
+    check: () => undefined,
+    missing: (cure) => ({ where: CLIENT_SECRET, problem: `the client secret is missing: ${cure}` }),
+  }
+  return readSecret(setting, value, from)
 }
 
 /** Reads the key for hashed columns. Reports a problem if a report hashes a column and there is no key. */
