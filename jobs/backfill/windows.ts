@@ -1,11 +1,17 @@
 /** Lets other processes (pullers) read the windows of a backfill. Without pullers, this process reads the windows. */
 import { randomUUID } from 'node:crypto'
-import type { Job, Queue } from 'bullmq'
+import type { Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import { repeat } from '../../src/clock.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
-import type { Pull, PullAsk, PullContext, PulledWindow } from '../../src/sync/backfill/handover.ts'
-import { pullHere, pullWindow, readPulled } from '../../src/sync/backfill/handover.ts'
+import {
+  type Pull,
+  type PullAsk,
+  type PullContext,
+  pullHere,
+  pullWindow,
+  readPulled,
+} from '../../src/sync/backfill/handover.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
 import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'
@@ -49,24 +55,37 @@ function abortWhenUnwanted({ id, cancel }: Task<WindowJob>, { requests, clock }:
   })
 }
 
-export interface QueuedPull {
+interface QueuedPull {
   readonly context: SyncContext
   readonly requests: Requests
 }
 
 /** Returns a function that lets a puller read a window. If no puller runs, this process reads the window. */
 export function pullThroughQueue({ context, requests }: QueuedPull): Pull {
+  const { clock, settings } = context
   const here = pullHere(context)
+  const queue = requests.queue<WindowJob>('windows')
   return async (ask, signal) => {
-    const wait = { clock: context.clock, signal }
-    if ((await onceReachable(() => requests.workersOf('windows'), wait)) === 0) return here(ask, signal)
-    const queue = requests.queue<WindowJob>('windows')
+    const reach = <T>(call: () => Promise<T>) => onceReachable(call, { clock, signal })
+    const hasPullers = async () => (await reach(() => requests.workersOf('windows'))) > 0
+    if (!(await hasPullers())) return here(ask, signal)
     const jobId = `${ask.backfillId}-${ask.number}-${ask.fence.epoch}-${randomUUID().slice(0, 8)}`
-    await onceReachable(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }), wait)
-    const find = () => onceReachable(() => queue.getJob(jobId), wait)
-    const stateOf = () => onceReachable(() => queue.getJobState(jobId), wait)
+    await reach(() => queue.add(ask.report, { ask }, { ...JOB_OPTIONS.windows, jobId }))
     try {
-      return (await awaitPull({ find, stateOf, context, requests, ask, signal })) ?? (await here(ask, signal))
+      for (let poll = 1; ; poll += 1) {
+        await clock.sleep(POLL_EVERY_MS, signal)
+        // The state is read before the job. So if the state is `completed`, the job contains the result.
+        const state = await reach(() => queue.getJobState(jobId))
+        const job = await reach(() => queue.getJob(jobId))
+        if (job === undefined) throw lostWindowError(ask)
+        if (state === 'completed')
+          return await readPulled(settings.staging, WindowResult.parse(job.returnvalue).directory)
+        if (state === 'failed') throw errorOfReason(job.failedReason)
+        if (poll % POLLS_PER_PULLER_COUNT !== 0 || (await hasPullers())) continue
+        // The removal fails if a dead puller still has the lock of the job. This is harmless, because no puller runs.
+        await withdrawJob(queue, jobId).catch(() => undefined)
+        return await here(ask, signal)
+      }
     } finally {
       if (signal.aborted) await withdrawJob(queue, jobId).catch(() => undefined)
     }
@@ -91,33 +110,6 @@ async function onceReachable<T>(
       if (asSyncError(error).code !== 'QUEUE_UNREACHABLE') throw error
     }
     await clock.sleep(POLL_EVERY_MS, signal)
-  }
-}
-
-interface Watch extends QueuedPull {
-  readonly find: () => Promise<Job<WindowJob> | undefined>
-  readonly stateOf: () => Promise<string>
-  readonly ask: PullAsk
-  readonly signal: AbortSignal
-}
-
-/** Waits until a puller has read the window, and returns the window. Returns undefined if no puller runs any more. */
-async function awaitPull({ find, stateOf, context, requests, ask, signal }: Watch): Promise<PulledWindow | undefined> {
-  for (let poll = 1; ; poll += 1) {
-    await context.clock.sleep(POLL_EVERY_MS, signal)
-    // The state is read before the job. So if the state is `completed`, the job contains the result.
-    const state = await stateOf()
-    const job = await find()
-    if (job === undefined) throw lostWindowError(ask)
-    if (state === 'completed')
-      return readPulled(context.settings.staging, WindowResult.parse(job.returnvalue).directory)
-    if (state === 'failed') throw errorOfReason(job.failedReason)
-    const { clock } = context
-    const isCounted = poll % POLLS_PER_PULLER_COUNT === 0
-    if (!isCounted || (await onceReachable(() => requests.workersOf('windows'), { clock, signal })) > 0) continue
-    // The removal fails if a dead puller still has the lock of the job. This is harmless, because no puller runs.
-    await withdrawJob(requests.queue<WindowJob>('windows'), job.id ?? '').catch(() => undefined)
-    return undefined
   }
 }
 

@@ -1,7 +1,7 @@
 /** A pool of sessions for BullMQ on PGlite, which has one session. During a transaction, other sessions wait. */
 import { EventEmitter } from 'node:events'
 import { existsSync } from 'node:fs'
-import { access, chmod, constants, mkdir, rename, rm } from 'node:fs/promises'
+import { access, constants, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -9,7 +9,7 @@ import { PGlite, type Results, types } from '@electric-sql/pglite'
 import { dataDir } from '@electric-sql/pglite-prepopulatedfs'
 import type { PgPool, PgPoolClient, PgQueryResult } from 'bullmq'
 import { type Clock, repeat } from '../../src/clock.ts'
-import { ownFileRefused } from '../../src/folders.ts'
+import { makePrivateFolder, ownFileRefused } from '../../src/folders.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 
 /** VACUUM and CHECKPOINT run at this interval. PGlite does not start them by itself, and its files would grow. */
@@ -32,9 +32,7 @@ export interface EmbeddedSettings {
 
 /** Creates a folder that only this user can enter, because PGlite creates files that every user can read. */
 async function closeToOthers(directory: string): Promise<void> {
-  await mkdir(directory, { recursive: true })
-  // Some file systems have no permissions.
-  await chmod(directory, 0o700).catch(() => undefined)
+  makePrivateFolder(directory)
   // Checks the permissions here, because PGlite reports missing permissions only as "[object Object]".
   await access(directory, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
     throw ownFileRefused(directory, error)
