@@ -38,7 +38,7 @@ export function remoteBackend(config: Config, clock: Clock): ConsoleBackend {
     answer: async (request, caller) => {
       try {
         await using worker = await findWorker(config, clock)
-        if (worker === undefined) return { error: problemOf(noOwnerError()) }
+        if (worker === undefined) throw noOwnerError()
         return { result: await worker.ask(request, caller) }
       } catch (thrown) {
         return { error: problemOf(asSyncError(thrown)) }

@@ -28,7 +28,7 @@ import { startServing } from './serving.ts'
 import { asSyncError, type ErrorCode, SyncError } from '../errors.ts'
 import { onAbort } from '../signals.ts'
 
-export interface OwnerContext extends ConsumersOptions {
+interface OwnerContext extends ConsumersOptions {
   readonly config: Config
   readonly client: ReportingClient
   readonly requests: Requests
@@ -38,10 +38,13 @@ export interface OwnerContext extends ConsumersOptions {
   readonly runLogs: Pick<RunLogs, 'trim'>
   readonly serveToken: Secret | undefined
   readonly consoleAddress: () => string | undefined
+  /** The delay between two tries to open the warehouse. */
+  readonly standbyMs: number
+  readonly onOwned: () => void
 }
 
 /** Works as the owner until the signal aborts or the database fails. Then closes the warehouse. */
-export async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
+async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
   const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
   const runs = new Runs()
@@ -148,16 +151,11 @@ async function endInTime({ clock, log }: OwnerContext, work: Promise<void>): Pro
   }
 }
 
-interface StandbyContext extends OwnerContext {
-  readonly standbyMs: number
-  readonly onOwned: () => void
-}
-
 /** Opening is tried again after these errors: another process can close the file, or disk space can become free. */
 const TEMPORARY_ERRORS: readonly ErrorCode[] = ['WAREHOUSE_LOCKED', 'DISK_FULL']
 
 /** Opens the warehouse, with retries, and works as its owner. Throws the errors that an operator must resolve. */
-export async function ownOrStandBy(context: StandbyContext, signal: AbortSignal): Promise<void> {
+export async function ownOrStandBy(context: OwnerContext, signal: AbortSignal): Promise<void> {
   const { config, log, clock, standbyMs, ownership, onOwned } = context
   let logged: ErrorCode | undefined
   // Only the first opening removes all staged files. Later, this process can have staged files of its own as a puller.
