@@ -38,27 +38,28 @@ export interface RetypedColumn {
 
 /** Changes the type of a column. Call this in a transaction. Throws USAGE_INVALID if a value would be lost. */
 export async function retypeColumn(sql: Sql, numberMark: string, request: RetypeRequest): Promise<RetypedColumn> {
-  const { report, table, target, column } = await findColumn(sql, request)
-  const isChild = target !== table.name
+  const { type } = request
+  const found = await findColumn(sql, request)
+  const { report, target, column, isChild } = found
   const keeps = isChild ? '_payload IS NOT NULL' : `${!request.excludesPayload(report)}`
-  const reading: ColumnReading = { column, type: request.type, json: isChild ? '_payload' : '_extra', numberMark }
+  const reading: ColumnReading = { ...found, type, keeps, json: isChild ? '_payload' : '_extra', numberMark }
   const places = [`main.${name(target)}`]
   if (await hadHistory(sql, report)) places.push(`history.${name(closedName(target))}`)
   for (const [n, place] of places.entries()) {
-    await sql.run(rereadSql(reading, { table, isChild, place, keeps, as: `reread_${n}` }))
+    await sql.run(rereadSql(reading, place, `reread_${n}`))
     const lost = await countOf(sql, `reread_${n} WHERE is_misfit AND NOT is_kept`)
     if (lost > 0)
       throw unusable(
-        `${request.column}: values (${lost}) would be lost: ${reasonFor(request.type)}. The rows are stored without _extra and _payload (exclude_payload)`,
+        `${request.column}: values (${lost}) would be lost: ${reasonFor(type)}. The rows are stored without _extra and _payload (exclude_payload)`,
         'Nothing was changed. Choose a type that takes every value, such as VARCHAR.',
       )
   }
   const newValue = (stored: string) =>
-    computeOnce(sentSql(reading, stored), 's', (sent) => readingSql(sent, request.type).value)
-  await retype(sql, { report, table: target, newValue }, [{ ...column, type: request.type }])
+    computeOnce(sentSql(reading, stored), 's', (sent) => readingSql(sent, type).value)
+  await retype(sql, { report, table: target, newValue }, [{ ...column, type }])
   if (!isChild) for (const [n, place] of places.entries()) await sql.run(newExtraSql(reading, place, `reread_${n}`))
   const isListed = isChild ? 'is_misfit AND is_sent' : 'is_misfit'
-  await sql.run(replaceMisfitsSql(table, { target, column, isListed, type: request.type }))
+  await sql.run(replaceMisfitsSql(reading, isListed))
   const counted = {
     values: await countOf(sql, `main.${name(target)} WHERE ${name(column.name)} IS NOT NULL`),
     fitted: await countOf(sql, 'reread_0 WHERE was_null AND fits'),
@@ -66,7 +67,7 @@ export async function retypeColumn(sql: Sql, numberMark: string, request: Retype
   }
   await restartFeed(sql, report, `the type of ${request.column} was changed`)
   await sql.run(places.map((_, n) => `DROP TABLE reread_${n};`).join(' '))
-  return { column: request.column, from: column.type, to: request.type, ...counted }
+  return { column: request.column, from: column.type, to: type, ...counted }
 }
 
 async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
@@ -77,7 +78,8 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const list = 'Run "tidemark schema": it prints the tables and their columns.'
   if (report === undefined || table === undefined || ![table, ...table.children].some((each) => each.name === target))
     throw unusable(`there is no table ${target}`, list)
-  const fixed = target === table.name ? reportColumns(table) : childColumns(table)
+  const isChild = target !== table.name
+  const fixed = isChild ? childColumns(table) : reportColumns(table)
   if (fixed.some((each) => each.name === wanted)) {
     throw unusable(
       `the type of ${asked} is fixed: it is a documented, key or system column`,
@@ -87,34 +89,30 @@ async function findColumn(sql: Sql, { column: asked, type }: RetypeRequest) {
   const column = (await discoveredColumns(sql)).get(target)?.find((each) => each.name === wanted)
   if (column === undefined) throw unusable(`there is no column ${asked}`, list)
   if (column.type === type) throw unusable(`the type of ${asked} is ${type} already`, 'Nothing needs to be done.')
-  return { report: report.name, table, target, column }
+  return { report: report.name, table, target, isChild, column }
 }
 
 const unusable = (message: string, cure: string): SyncError => new SyncError('USAGE_INVALID', message, { cure })
 
 interface ColumnReading {
+  readonly table: ReportTable
+  readonly target: string
+  readonly isChild: boolean
   readonly column: DiscoveredColumn
   readonly type: ColumnType
+  /** SQL condition: the row's original JSON contains the value, even if the column does not. */
+  readonly keeps: string
   /** The column with the original JSON: `_extra` or, in a child table, `_payload`. */
   readonly json: string
   readonly numberMark: string
 }
 
-interface RereadTable {
-  readonly table: ReportTable
-  readonly isChild: boolean
-  readonly place: string
-  /** SQL condition: the row's original JSON contains the value, even if the column does not. */
-  readonly keeps: string
-  readonly as: string
-}
-
-function rereadSql(reading: ColumnReading, { table, isChild, place, keeps, as }: RereadTable): string {
-  const { column, type, json } = reading
+function rereadSql(reading: ColumnReading, place: string, reread: string): string {
+  const { table, isChild, column, type, keeps, json } = reading
   const { value, isMisfit, isRounded } = readingSql('sent', type)
   const key = names([...table.key, ...(isChild ? ['_child_key'] : [])])
   return `
-    CREATE OR REPLACE TEMP TABLE ${as} AS
+    CREATE OR REPLACE TEMP TABLE ${reread} AS
     SELECT *, is_misfit OR is_rounded AS stays FROM (
       SELECT *, ${isMisfit} AS is_misfit, ${isRounded} AS is_rounded, ${value} IS NOT NULL AS fits FROM (
         SELECT rowid AS tid, concat_ws(':', ${key}) AS key, _observed_at AS seen, _load_id AS load_id, ${keeps} AS is_kept,
@@ -165,16 +163,11 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-interface MisfitListing {
-  readonly target: string
-  readonly column: DiscoveredColumn
-  readonly type: ColumnType
-  /** SQL condition: a row of the table `reread_0` is a misfit that `tidemark.misfits` lists. */
-  readonly isListed: string
-}
-
-/** Replaces the column's misfits. Misfits without a stored value are kept, because they can't be read again. */
-function replaceMisfitsSql(table: ReportTable, { target, column, type, isListed }: MisfitListing): string {
+/**
+ * Replaces the column's misfits by the rows of `reread_0` with the condition `isListed`. Misfits without a stored value
+ * are kept, because they can't be read again.
+ */
+function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `
     CREATE OR REPLACE TEMP TABLE old_misfits AS SELECT * FROM tidemark.misfits WHERE ${ofColumn};

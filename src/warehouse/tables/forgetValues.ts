@@ -24,11 +24,7 @@ export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChan
   for (const target of [table.name, ...table.children.map((child) => child.name)]) {
     const places = [`main.${name(target)}`, ...(kept ? [`history.${name(closedName(target))}`] : [])]
     const { sets, toText } = await columnsToEmpty(sql, { table, target, now })
-    await retype(
-      sql,
-      { report: report.name, table: target },
-      toText.map((column) => ({ ...column, type: 'VARCHAR' })),
-    )
+    await retype(sql, { report: report.name, table: target }, toText)
     for (const place of places) await sql.run(`UPDATE ${place} SET ${sets.join(', ')} WHERE ${where}`)
   }
   const within = scope === '' ? 'true' : `starts_with(scope, ${text(scope)})`
@@ -43,16 +39,11 @@ function scopeCondition(report: Declaration, scope: string): string {
   return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
 }
 
-interface ColumnRemoval {
-  readonly sets: readonly string[]
-  /** Discovered columns that become VARCHAR, because their current type can't store a hash. */
-  readonly toText: readonly DiscoveredColumn[]
-}
-
+/** Returns the assignments that remove values, and the columns whose type can't store a hash, so they become VARCHAR. */
 async function columnsToEmpty(
   sql: Sql,
   { table, target, now }: { table: ReportTable; target: string; now: NewlyPrivate },
-): Promise<ColumnRemoval> {
+) {
   const isChild = target !== table.name
   const prefix = isChild ? `${childName(table.name, target)}.` : ''
   const ruled = now.columns.filter((rule) => rule.startsWith(prefix) && (isChild || !rule.includes('.')))
@@ -63,19 +54,12 @@ async function columnsToEmpty(
   for (const column of known) rejectNumberedColumn(column, { prefix, names })
   const documented = isChild ? [] : table.fields.filter((column) => wanted.has(column.name))
   const found = known.filter(({ field }) => collection || wanted.has(columnName(field)))
-  const columns = [...documented, ...found].map((column) => column.name)
-  const asSent = isChild ? '_payload' : '_extra'
-  const hidesSent = now.payload || wanted.size > 0 || collection
+  const emptied = [...documented, ...found].map((column) => name(column.name))
+  if (now.payload || wanted.size > 0 || collection) emptied.push(isChild ? '_payload' : '_extra')
   const isHashed = ({ field, type }: DiscoveredColumn): boolean =>
     type !== 'VARCHAR' && type !== 'JSON' && now.hashed.includes(`${prefix}${columnName(field)}`)
-  return {
-    sets: [
-      ...columns.map((column) => `${name(column)} = NULL`),
-      ...(hidesSent ? [`${asSent} = NULL`] : []),
-      '_row_hash = NULL',
-    ],
-    toText: found.filter(isHashed),
-  }
+  const toText = found.filter(isHashed).map((column) => ({ ...column, type: 'VARCHAR' as const }))
+  return { sets: [...emptied, '_row_hash'].map((column) => `${column} = NULL`), toText }
 }
 
 /** Throws CONFIG_INVALID for a rule with a numbered column, such as `name_2`, because it would remove nothing. */

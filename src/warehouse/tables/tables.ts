@@ -82,7 +82,11 @@ export async function applyChanges(
   const isTyped = changes.some((change) => 'from' in change)
   const convert = isTyped && (await isLake(sql)) ? convertByNewColumn : convertInPlace
   const statements = [`main.${name(table)}`, ...kept].flatMap((target) =>
-    changesSql(target, changes, (column) => convert(target, column, newValue)),
+    changes.flatMap((change) => {
+      if (!('column' in change)) return []
+      const { column } = change
+      return change.change === 'added' ? addColumnSql(target, column) : convert(target, column, newValue)
+    }),
   )
   if (statements.length === 0) return
   const views = kept.length === 0 ? '' : `DROP VIEW IF EXISTS history.${name(table)};`
@@ -96,6 +100,7 @@ export type NewValue = (oldColumn: string, column: DiscoveredColumn) => string
 /** `newValue` converts values to a column's new type. If `newValue` is undefined, DuckDB's CAST converts them. */
 type Conversion = Omit<ChangePlace, 'loadId'> & { readonly newValue?: NewValue }
 
+/** Returns the statements that change a column's type to that of `column`. */
 type Convert = (target: string, column: DiscoveredColumn, newValue: NewValue) => string[]
 
 const convertInPlace: Convert = (target, column, newValue) => [
@@ -103,41 +108,26 @@ const convertInPlace: Convert = (target, column, newValue) => [
 ]
 
 /** DuckLake can't convert the values of a column, so a new column replaces the old one. */
-const convertByNewColumn: Convert = (target, discovered, newValue) => {
-  const { name: column, type, field } = discovered
-  const old = `~${column}`
+const convertByNewColumn: Convert = (target, column, newValue) => {
+  const old = name(`~${column.name}`)
   return [
-    `ALTER TABLE ${target} RENAME COLUMN ${name(column)} TO ${name(old)};`,
-    `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
-    `UPDATE ${target} SET ${name(column)} = ${newValue(name(old), discovered)};`,
-    `ALTER TABLE ${target} DROP COLUMN ${name(old)};`,
-    commentSql(target, column, `Undocumented field ${field}`),
+    `ALTER TABLE ${target} RENAME COLUMN ${name(column.name)} TO ${old};`,
+    ...addColumnSql(target, column),
+    `UPDATE ${target} SET ${name(column.name)} = ${newValue(old, column)};`,
+    `ALTER TABLE ${target} DROP COLUMN ${old};`,
   ]
 }
+
+const addColumnSql = (target: string, { name: column, type, field }: DiscoveredColumn): string[] => [
+  `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
+  commentSql(target, column, `Undocumented field ${field}`),
+]
 
 export async function isLake(sql: Sql): Promise<boolean> {
   const rows = await sql.rows(
     `SELECT 1 FROM duckdb_databases() WHERE database_name = current_database() AND type = 'ducklake'`,
   )
   return rows.length > 0
-}
-
-function changesSql(
-  target: string,
-  changes: readonly ColumnChange[],
-  convert: (column: DiscoveredColumn) => string[],
-): string[] {
-  return changes.flatMap((change): string[] => {
-    if (!('column' in change)) return []
-    const { name: column, type, field } = change.column
-    if (change.change === 'added') {
-      return [
-        `ALTER TABLE ${target} ADD COLUMN ${name(column)} ${type};`,
-        commentSql(target, column, `Undocumented field ${field}`),
-      ]
-    }
-    return convert(change.column)
-  })
 }
 
 export async function retype(sql: Sql, place: Conversion, columns: readonly DiscoveredColumn[]): Promise<void> {
