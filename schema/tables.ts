@@ -24,11 +24,9 @@ export interface FieldColumn extends Column {
   readonly sources: readonly string[]
 }
 
-export interface ChildTable {
+export interface ChildTable extends Collection {
   readonly name: string
-  readonly field: string
   readonly flag: string
-  readonly holds: Collection['holds']
   readonly comment: string
 }
 
@@ -130,10 +128,9 @@ function fieldColumns(report: Declaration): FieldColumn[] {
 
 function childTable(report: Declaration, flag: string, collection: Collection): ChildTable {
   return {
+    ...collection,
     name: `${report.name}__${snakeCase(collection.field)}`,
-    field: collection.field,
     flag,
-    holds: collection.holds,
     comment: `${collection.field} of ${report.name} (expand.${flag})`,
   }
 }

@@ -220,10 +220,7 @@ export class Warehouse implements AsyncDisposable {
     this.#recordedStates = recorded
   }
 
-  recordSkipped(
-    place: { report: ReportName; now: Instant } & WithFence,
-    skipped: readonly SkippedRecord[],
-  ): Promise<void> {
+  recordSkipped(place: { report: string; now: Instant } & WithFence, skipped: readonly SkippedRecord[]): Promise<void> {
     return this.#fenced(place.fence, (sql) => recordSkipped(sql, place, skipped))
   }
 

@@ -59,10 +59,8 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise
   const [books] = await sql.rows(
     `SELECT 1 FROM duckdb_tables() WHERE schema_name = 'tidemark' AND table_name = 'layout'`,
   )
-  const [layout] =
-    books === undefined
-      ? []
-      : await sql.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
+  if (books === undefined) return 0
+  const [layout] = await sql.rows<{ version: number | null }>('SELECT max(version) AS version FROM tidemark.layout')
   const version = layout?.version ?? 0
   if (version <= LAYOUT) return version
   throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program reads up to ${LAYOUT}`, {
