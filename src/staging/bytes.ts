@@ -1,7 +1,8 @@
-/** The ASCII bytes that the scan of a page searches for or writes. */
+/** The ASCII bytes that a scan searches for, and numbers as ASCII digits. A string for each number would be too slow. */
+import { ORDINAL_DIGITS } from '../plan/stagedNames.ts'
+
 export const TAB = 0x09
 export const NEWLINE = 0x0a
-export const BLANK = 0x20
 export const QUOTE = 0x22
 export const COMMA = 0x2c
 export const MINUS = 0x2d
@@ -16,3 +17,39 @@ export const LETTER_N = 0x6e
 export const LETTER_U = 0x75
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
+
+export const DIGITS_MAX = 16
+
+/** Writes `value` at `at` and returns the position after it. The caller must reserve `DIGITS_MAX` bytes. */
+export function writeDigits(out: Buffer, at: number, value: number): number {
+  let digits = 1
+  for (let power = 10; power <= value; power *= 10) digits += 1
+  let rest = value
+  let i = at + digits - 1
+  // JavaScript divides numbers of more than 31 bits slowly, so such a number is split into two smaller ones.
+  if (rest > 0x7fffffff) {
+    const upper = Math.floor(rest / 1e8)
+    let lower = rest - upper * 1e8
+    for (const end = i - 8; i > end; i -= 1) {
+      const tenth = (lower / 10) | 0
+      out[i] = ZERO + (lower - tenth * 10)
+      lower = tenth
+    }
+    rest = upper
+  }
+  for (; i >= at; i -= 1) {
+    const tenth = (rest / 10) | 0
+    out[i] = ZERO + (rest - tenth * 10)
+    rest = tenth
+  }
+  return at + digits
+}
+
+export function writePadded(out: Buffer, at: number, value: number): void {
+  let rest = value
+  for (let i = at + ORDINAL_DIGITS - 1; i >= at; i -= 1) {
+    const tenth = rest > 0x7fffffff ? Math.floor(rest / 10) : (rest / 10) | 0
+    out[i] = ZERO + (rest - tenth * 10)
+    rest = tenth
+  }
+}

@@ -21,12 +21,9 @@ export interface CatalogField {
 
 /** A catalogue as plain values, so that another process can load the rows. */
 export interface CatalogText {
-  readonly fields: readonly {
-    readonly name: string
-    readonly kinds: Kinds
-    readonly elementKinds: Kinds
+  readonly fields: readonly (Pick<CatalogField, 'name' | 'kinds' | 'elementKinds'> & {
     readonly elements?: CatalogText
-  }[]
+  })[]
   readonly shapes: readonly (readonly string[])[]
 }
 
@@ -75,22 +72,19 @@ export class ObjectCatalog {
   /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
   static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
     const catalog = new ObjectCatalog(collections, reservedNames)
-    for (const { name, kinds, elementKinds, elements } of text.fields) {
-      const field = catalog.#fieldNamed(name)
-      const restored = elements === undefined ? undefined : ObjectCatalog.from(elements, [], [])
-      Object.assign(field, { kinds, elementKinds, elements: restored })
+    for (const { elements, ...field } of text.fields) {
+      const restored = elements && ObjectCatalog.from(elements, [], [])
+      Object.assign(catalog.#fieldNamed(field.name), field, { elements: restored })
     }
     catalog.shapes.push(...text.shapes)
     return catalog
   }
 
   toText(): CatalogText {
-    const fields = this.fields.map(({ name, kinds, elementKinds, elements }) => ({
-      name,
-      kinds,
-      elementKinds,
-      ...(elements === undefined ? {} : { elements: elements.toText() }),
-    }))
+    const fields = this.fields.map(({ name, kinds, elementKinds, elements }) => {
+      const field = { name, kinds, elementKinds }
+      return elements === undefined ? field : { ...field, elements: elements.toText() }
+    })
     return { fields, shapes: this.shapes }
   }
 
@@ -102,17 +96,18 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  step(from: TrieNode, quoted: Buffer): TrieNode {
+  /** Returns the node after `from` for a field. `text`: its name in quotes, if that differs from `quoted`. */
+  step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
     if (node === undefined) {
-      const field = this.#fieldNamed(nameFrom(quoted.toString('utf8')))
+      const field = this.#fieldNamed(JSON.parse(text ?? quoted.toString('utf8')) as string)
       node = { ...rootNode(), field, quoted: Buffer.from(quoted), parent: from, repeatedField: repeated(from, field) }
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // Field names with half a surrogate pair must be replaced in each row. `likelyNext` would skip this replacement.
-    if (!/\\u[dD]/.test(spelling)) from.likelyNext = node
+    // `likelyNext` would skip the replacement of half a surrogate pair in the name, which is necessary in each row.
+    if (text === undefined) from.likelyNext = node
     return node
   }
 
@@ -166,18 +161,6 @@ export class ObjectCatalog {
     this.#stagedNames.add(candidate.toLowerCase())
     return candidate
   }
-}
-
-const PAIRS_AND_HALVES = /\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?<half>u[dD][89a-fA-F]..)|.)/g
-
-/** Keeps the escape of half a surrogate pair (such as `\ud800`) as text, because half a pair is no character. */
-function nameFrom(quoted: string): string {
-  const name = JSON.parse(quoted) as string
-  if (name.isWellFormed()) return name
-  const spliced = quoted.replace(PAIRS_AND_HALVES, (escape, half: string | undefined) =>
-    half === undefined ? escape : `\\${escape}`,
-  )
-  return JSON.parse(spliced) as string
 }
 
 function repeated(from: TrieNode, field: CatalogField): string | undefined {

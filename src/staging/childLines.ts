@@ -1,9 +1,8 @@
 /** Writes the items of each collection as lines of tab-separated values, so that DuckDB need not parse JSON. */
 import { assert } from '../errors.ts'
 import { ITEM_FIELDS_MAX, NO_VALUE, ORDINAL_DIGITS, ROWS_A_PAGE } from '../plan/stagedNames.ts'
-import { LETTER_N, NEWLINE, QUOTE, TAB } from './bytes.ts'
+import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } from './bytes.ts'
 import type { CatalogField } from './catalog.ts'
-import { DIGITS_MAX, writeDigits, writePadded } from './digits.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 /**
@@ -11,15 +10,6 @@ import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonByt
  * compare the `id`s.
  */
 export type ItemIds = 'none' | 'unique' | 'unsure'
-
-export interface CollectionPage {
-  readonly field: string
-  readonly rows: number
-  readonly ids: ItemIds
-  readonly lineBytesMax: number
-  /** Returns the items, one per line. The caller must release the buffer. */
-  lines(pageIndex: number): Buffer
-}
 
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
 const LEAD_BYTES_MAX = ORDINAL_DIGITS + DIGITS_MAX + 3
@@ -55,10 +45,21 @@ export class ItemFields {
   isEscaped = (id: number): boolean => this.#escaped[id] === 1
 }
 
+export type CollectionPage = Pick<Collection, 'field' | 'rows' | 'ids' | 'lineBytesMax' | 'lines'>
+
+interface Item {
+  readonly row: number
+  readonly position: number
+  readonly from: number
+  readonly to: number
+  /** Splices that insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
+  readonly loneSurrogates: readonly Splice[]
+}
+
 /** Number of bytes of the collection's lines on the previous page, to estimate the buffer size for the next page. */
 const bytesOfPreviousPage = new WeakMap<CatalogField, number>()
 
-class Collection implements CollectionPage {
+export class Collection {
   readonly field: string
   lineBytesMax = 0
   rows = 0
@@ -152,6 +153,7 @@ class Collection implements CollectionPage {
     }
   }
 
+  /** Returns the items, one per line. The caller must release the buffer. */
   lines(pageIndex: number): Buffer {
     assert(this.#end <= this.#out.length, `the items of ${this.field} were written before`)
     bytesOfPreviousPage.set(this.#of, this.#end)
@@ -167,36 +169,6 @@ class Collection implements CollectionPage {
     const larger = Buffer.allocUnsafeSlow(Math.max(this.#out.length * 2, this.#end + bytes))
     this.#out.copy(larger, 0, 0, this.#end)
     this.#out = larger
-  }
-}
-
-export interface Item {
-  readonly row: number
-  readonly position: number
-  readonly from: number
-  readonly to: number
-  /** Splices that insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
-  readonly loneSurrogates: readonly Splice[]
-}
-
-export class ChildLines {
-  readonly #json: JsonBytes
-  readonly #byField: (Collection | undefined)[] = []
-
-  constructor(json: JsonBytes) {
-    this.#json = json
-  }
-
-  of(field: CatalogField): Collection {
-    return (this.#byField[field.id] ??= new Collection(field, this.#json))
-  }
-
-  drop(row: number): void {
-    for (const collection of this.#byField) collection?.drop(row)
-  }
-
-  get pages(): readonly CollectionPage[] {
-    return this.#byField.filter((collection) => collection !== undefined).filter(({ rows }) => rows > 0)
   }
 }
 

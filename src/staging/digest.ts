@@ -1,6 +1,5 @@
 /** Computes a digest (not cryptographic) that replaces a collection in its row, to detect that an item has changed. */
-import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT } from './bytes.ts'
-import { writeDigits } from './digits.ts'
+import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, writeDigits } from './bytes.ts'
 
 export interface Digest {
   readonly first: number

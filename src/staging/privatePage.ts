@@ -1,5 +1,4 @@
 /** Replaces private values before any other code reads the page, so that they are stored nowhere. */
-import { isUtf8 } from 'node:buffer'
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
 import type { Secret } from '../secret.ts'
@@ -27,6 +26,9 @@ export const keyPrint = (key: Secret | undefined): string | undefined =>
 export class PrivatePages {
   readonly #plan: PrivacyPlan
   readonly #hashes = new Map<string, Buffer>()
+  /** The page that `of` edits, and its edits so far. */
+  #json!: JsonBytes
+  #edits: Splice[] = []
 
   constructor(plan: PrivacyPlan) {
     this.#plan = plan
@@ -34,11 +36,61 @@ export class PrivatePages {
 
   /** Returns the page without private values. Throws `MalformedJson` for invalid JSON. */
   of(bytes: Buffer): Buffer {
-    const text = isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('utf8'))
-    const edits = new PageEdits(text, this.#plan, (value) => this.#hash(value)).run()
-    if (edits.length === 0) return text
-    const out = Buffer.allocUnsafe(text.length + spliceBytes(edits))
-    return out.subarray(0, copySpliced({ bytes: text, from: 0, to: text.length }, { out, end: 0 }, edits))
+    const json = new JsonBytes(bytes, '')
+    this.#json = json
+    this.#edits = []
+    const start = json.skipSpace(0)
+    if (this.#plan.answer === 'array') this.#elements(start, (at) => this.#row(at))
+    else if (bytes[start] === OPEN_OBJECT) {
+      this.#members(start, (name, at) =>
+        name === 'items' ? this.#elements(at, (item) => this.#row(item)) : json.value(at),
+      )
+    }
+    const edits = this.#edits
+    if (edits.length === 0) return bytes
+    const out = Buffer.allocUnsafe(bytes.length + spliceBytes(edits))
+    return out.subarray(0, copySpliced({ bytes, from: 0, to: bytes.length }, { out, end: 0 }, edits))
+  }
+
+  #row(at: number): number {
+    const { rules } = this.#plan
+    if (this.#json.bytes[at] !== OPEN_OBJECT) return this.#withhold(at)
+    return this.#members(at, (name, value) => {
+      const rule = ruleOf(rules.row, name)
+      if (rule !== undefined) return this.#apply(rule, value)
+      const collection = itemRulesOf(rules, name)
+      if (collection !== undefined) return this.#collection(collection, value)
+      const isNested = this.#json.bytes[value] === OPEN_OBJECT || this.#json.bytes[value] === OPEN_ARRAY
+      return isNested && rules.nested?.has(name) === false ? this.#apply('drop', value) : this.#json.value(value, 1)
+    })
+  }
+
+  #collection(rules: ObjectRules, at: number): number {
+    if (this.#json.bytes[at] === OPEN_OBJECT) return this.#item(rules, at)
+    if (this.#json.bytes[at] === OPEN_ARRAY) return this.#elements(at, (item) => this.#item(rules, item))
+    return this.#apply('drop', at)
+  }
+
+  /** Replaces an item that is no object as a whole, because privacy rules name fields of objects. */
+  #item(rules: ObjectRules, at: number): number {
+    if (this.#json.bytes[at] !== OPEN_OBJECT)
+      return this.#json.bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
+    return this.#members(at, (name, value) => {
+      const rule = ruleOf(rules, name)
+      return rule === undefined ? this.#json.value(value, 2) : this.#apply(rule, value)
+    })
+  }
+
+  /** Replaces a value by its hash or by null. A null reveals nothing, so it stays. */
+  #apply(rule: ActiveRule, at: number): number {
+    const { bytes } = this.#json
+    const end = this.#json.value(at, 1)
+    if (bytes[at] === LETTER_N) return end
+    const written = bytes.toString('utf8', at, end)
+    // The hash is of the string without quotes and escapes, or of another value as the service sent it.
+    const original = () => (bytes[at] === QUOTE ? (JSON.parse(written) as string) : written)
+    this.#edits.push({ at, remove: end - at, insert: rule === 'drop' ? NULL : this.#hash(original()) })
+    return end
   }
 
   #hash(value: string): Buffer {
@@ -50,93 +102,20 @@ export class PrivatePages {
     this.#hashes.set(value, hash)
     return hash
   }
-}
-
-class PageEdits {
-  readonly #json: JsonBytes
-  readonly #bytes: Buffer
-  readonly #plan: PrivacyPlan
-  readonly #hash: (value: string) => Buffer
-  readonly #edits: Splice[] = []
-
-  constructor(bytes: Buffer, plan: PrivacyPlan, hash: (value: string) => Buffer) {
-    this.#json = new JsonBytes(bytes, '')
-    this.#bytes = bytes
-    this.#plan = plan
-    this.#hash = hash
-  }
-
-  run(): readonly Splice[] {
-    const json = this.#json
-    const hasMark = this.#bytes[0] === 0xef && this.#bytes[1] === 0xbb && this.#bytes[2] === 0xbf
-    const start = json.skipSpace(hasMark ? 3 : 0)
-    if (this.#plan.answer === 'array') this.#elements(start, (at) => this.#row(at))
-    else if (this.#bytes[start] === OPEN_OBJECT) {
-      this.#members(start, (name, at) =>
-        name === 'items' ? this.#elements(at, (item) => this.#row(item)) : json.value(at),
-      )
-    }
-    return this.#edits
-  }
-
-  #row(at: number): number {
-    const { rules } = this.#plan
-    if (this.#bytes[at] !== OPEN_OBJECT) return this.#withhold(at)
-    return this.#members(at, (name, value) => {
-      const rule = ruleOf(rules.row, name)
-      if (rule !== undefined) return this.#apply(rule, value)
-      const collection = itemRulesOf(rules, name)
-      if (collection !== undefined) return this.#collection(collection, value)
-      const isNested = this.#bytes[value] === OPEN_OBJECT || this.#bytes[value] === OPEN_ARRAY
-      return isNested && rules.nested?.has(name) === false ? this.#apply('drop', value) : this.#json.value(value, 1)
-    })
-  }
-
-  #collection(rules: ObjectRules, at: number): number {
-    if (this.#bytes[at] === OPEN_OBJECT) return this.#item(rules, at)
-    if (this.#bytes[at] === OPEN_ARRAY) return this.#elements(at, (item) => this.#item(rules, item))
-    return this.#apply('drop', at)
-  }
-
-  /** Replaces an item that is no object as a whole, because privacy rules name fields of objects. */
-  #item(rules: ObjectRules, at: number): number {
-    if (this.#bytes[at] !== OPEN_OBJECT) return this.#bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
-    return this.#members(at, (name, value) => {
-      const rule = ruleOf(rules, name)
-      return rule === undefined ? this.#json.value(value, 2) : this.#apply(rule, value)
-    })
-  }
-
-  /** Replaces a value by its hash or by null. A null reveals nothing, so it stays. */
-  #apply(rule: ActiveRule, at: number): number {
-    const end = this.#json.value(at, 1)
-    if (this.#bytes[at] === LETTER_N) return end
-    this.#replace(at, end, rule === 'drop' ? NULL : this.#hash(this.#sent(at, end)))
-    return end
-  }
-
-  /** Returns the text to hash. This is a string without quotes and escapes, or another value as the service sent it. */
-  #sent(at: number, end: number): string {
-    const written = this.#bytes.toString('utf8', at, end)
-    return this.#bytes[at] === QUOTE ? (JSON.parse(written) as string) : written
-  }
 
   #withhold(at: number): number {
     const end = this.#json.value(at, 1)
-    this.#replace(at, end, Buffer.from(`"${WITHHELD}columns: ${end - at} bytes that are no object"`))
-    return end
-  }
-
-  #replace(at: number, end: number, insert: Buffer): void {
+    const insert = Buffer.from(`"${WITHHELD}columns: ${end - at} bytes that are no object"`)
     this.#edits.push({ at, remove: end - at, insert })
+    return end
   }
 
   #members(at: number, take: (name: string, value: number) => number): number {
     const json = this.#json
     let i = json.skipSpace(at + 1)
-    while (this.#bytes[i] !== CLOSE_OBJECT) {
+    while (this.#json.bytes[i] !== CLOSE_OBJECT) {
       const nameEnd = json.string(i)
-      const name = JSON.parse(this.#bytes.toString('utf8', i, nameEnd)) as string
+      const name = JSON.parse(this.#json.bytes.toString('utf8', i, nameEnd)) as string
       i = json.next(take(name, json.colon(nameEnd)), CLOSE_OBJECT, 'an object')
     }
     return i + 1
@@ -144,9 +123,9 @@ class PageEdits {
 
   #elements(at: number, take: (at: number) => number): number {
     const json = this.#json
-    if (this.#bytes[at] !== OPEN_ARRAY) return json.value(at)
+    if (this.#json.bytes[at] !== OPEN_ARRAY) return json.value(at)
     let i = json.skipSpace(at + 1)
-    while (this.#bytes[i] !== CLOSE_ARRAY) i = json.next(take(i), CLOSE_ARRAY, 'an array')
+    while (this.#json.bytes[i] !== CLOSE_ARRAY) i = json.next(take(i), CLOSE_ARRAY, 'an array')
     return i + 1
   }
 }

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import type { CatalogField, ObjectCatalog, TrieNode } from './catalog.ts'
-import { ChildLines, type CollectionPage, ItemFields } from './childLines.ts'
+import { Collection, type CollectionPage, ItemFields } from './childLines.ts'
 import { digestOf } from './digest.ts'
 import { JsonBytes, ONE_BACKSLASH, type Splice } from './jsonBytes.ts'
 import { Kind, has } from '../plan/kinds.ts'
@@ -64,8 +64,6 @@ export const EMPTY_PAGE: ScannedPage = {
   lines: () => Buffer.alloc(0),
 }
 
-const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf])
-
 export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
   const slices = slicesOf(bytes, plan)
   let slice = slices.next()
@@ -109,7 +107,8 @@ class PageScan {
   readonly #view: DataView
   readonly #plan: ScanPlan
   readonly #lines: StagedLines
-  readonly #children: ChildLines
+  /** The collections of the page, by the number of their field. */
+  readonly #collections: (Collection | undefined)[] = []
   readonly #keys: RowKey[] = []
   readonly #unflagged: RowKey[] = []
   readonly #rejected: RejectedRow[] = []
@@ -122,14 +121,12 @@ class PageScan {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
     this.#plan = plan
     this.#lines = new StagedLines(this.#json)
-    this.#children = new ChildLines(this.#json)
   }
 
   *run(): Generator<void, ScannedPage> {
     const { catalog, answer } = this.#plan
     catalog.prune()
-    const start = this.#bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0
-    const first = this.#json.skipSpace(start)
+    const first = this.#json.skipSpace(0)
     const end = yield* answer === 'array' ? this.#items(first) : this.#envelopeAt(first)
     const rest = this.#json.skipSpace(end)
     if (rest !== this.#bytes.length) throw this.#json.malformed(rest, 'nothing behind the JSON value')
@@ -142,7 +139,7 @@ class PageScan {
       rejected: this.#rejected,
       stagedRows: lines.rows,
       rowBytesMax: lines.rowBytesMax,
-      collections: this.#children.pages,
+      collections: this.#collections.filter((each) => each !== undefined).filter(({ rows }) => rows > 0),
       lines: (pageIndex) => lines.write(pageIndex),
     }
   }
@@ -250,7 +247,8 @@ class PageScan {
       } else {
         spliced = json.splices.length
         nameEnd = json.string(i)
-        node = catalog.step(node, bytes.subarray(i, nameEnd))
+        const text = json.splices.length === spliced ? undefined : json.textOf(i, nameEnd, json.splices.slice(spliced))
+        node = catalog.step(node, bytes.subarray(i, nameEnd), text)
       }
       const field = node.field as CatalogField
       if (found !== undefined && field.stagedNameJson !== undefined) {
@@ -300,7 +298,7 @@ class PageScan {
     const end = opening === OPEN_OBJECT ? this.#item(field, elements, at) : this.#list(field, elements, at)
     json.dropSplices(spliced)
     if (this.#position > 0) {
-      this.#children.of(field).recordIds(this.#ids)
+      this.#collections[field.id]?.recordIds(this.#ids)
       json.splices.push({ at, remove: end - at, insert: digestOf(this.#view, at, end) })
     }
     json.kind = opening === OPEN_OBJECT ? Kind.object : Kind.array
@@ -338,7 +336,8 @@ class PageScan {
       json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isLoneSurrogate)
     this.#surrogatesInItems.push(...loneSurrogates)
     const item = { row: this.#lines.rows, position: this.#position, from: at, to: end, loneSurrogates }
-    this.#children.of(field).add(item, this.#fields)
+    const lines = (this.#collections[field.id] ??= new Collection(field, json))
+    lines.add(item, this.#fields)
     this.#position += 1
     this.#ids.push(this.#id)
     return end
@@ -353,7 +352,7 @@ class PageScan {
     const splices = [...json.splices.slice(spliced), ...this.#surrogatesInItems]
     this.#rejected.push({ row: this.#rows, reason, text: json.textOf(from, to, splices), key })
     json.dropSplices(spliced)
-    this.#children.drop(this.#lines.rows)
+    for (const collection of this.#collections) collection?.drop(this.#lines.rows)
   }
 }
 

@@ -65,25 +65,25 @@ export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collectio
 /** A position in the open segment. `takeBack` removes the pages that were added after it. */
 export interface SpoolPoint {
   readonly segments: number
-  readonly rows: number
-  readonly bytes: number
+  readonly files: readonly { readonly rows: number; readonly bytes: number }[]
   readonly pages: number
   readonly rejected: number
-  readonly collections: readonly Pick<StagedCollection, 'field' | 'rows' | 'bytes'>[]
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
-type OpenCollection = Writable<StagedCollection> & { readonly handle: FileHandle }
+const NOTHING_WRITTEN = { files: [], pages: 0, rejected: 0 } as const
 
-interface OpenSegment extends Writable<Segment> {
-  readonly handle: FileHandle
-  readonly collections: OpenCollection[]
-  bytesInAll: number
+type OpenFile = { -readonly [K in keyof StagedCollection]: StagedCollection[K] } & { readonly handle: FileHandle }
+
+interface OpenSegment {
+  readonly path: string
+  /** The first file has the rows. Each other file has the items of a collection. */
+  readonly files: OpenFile[]
   readonly pages: StagedPage[]
   readonly rejected: StagedReject[]
 }
 
-const NOTHING_WRITTEN = { rows: 0, bytes: 0, pages: 0, rejected: 0, collections: [] } as const
+/** In `OpenFile.field`, this text means that the file has the rows. */
+const ROWS = ''
 
 /** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
 const APPENDING = 'a'
@@ -115,12 +115,10 @@ export class Spool implements AsyncDisposable {
 
   async point(): Promise<SpoolPoint> {
     await this.#tail
-    const open = this.#open
-    const segments = open === undefined ? this.#segments + 1 : this.#segments
-    if (open === undefined) return { segments, ...NOTHING_WRITTEN }
-    const { rows, bytes, pages, rejected } = open
-    const collections = open.collections.map((each) => ({ field: each.field, rows: each.rows, bytes: each.bytes }))
-    return { segments, rows, bytes, pages: pages.length, rejected: rejected.length, collections }
+    if (this.#open === undefined) return { segments: this.#segments + 1, ...NOTHING_WRITTEN }
+    const { pages, rejected } = this.#open
+    const files = this.#open.files.map(({ rows, bytes }) => ({ rows, bytes }))
+    return { segments: this.#segments, files, pages: pages.length, rejected: rejected.length }
   }
 
   /** Removes the rows that were added to the open segment after `point`. Completed segments are kept. */
@@ -162,96 +160,88 @@ export class Spool implements AsyncDisposable {
 
   async #write(page: ScannedPage, times: PageTimes, asked: StagedPage['asked']): Promise<void> {
     const segment = this.#open ?? (await this.#startSegment())
+    const { stagedRows: rows, rowBytesMax: lineBytesMax } = page
+    const pageOfRows = { field: ROWS, rows, lineBytesMax, ids: 'none' as const, lines: (n: number) => page.lines(n) }
     const index = this.#pages
     this.#pages += 1
-    let bytes: number
     try {
-      bytes = await append(segment.handle, page.lines(index))
-      for (const collection of page.collections) await this.#writeItems(segment, collection, index)
+      for (const each of [pageOfRows, ...page.collections]) await append(segment, each, index)
     } catch (error) {
-      throw stagingError(error, segment.file)
+      throw stagingError(error, segment.path)
     }
     segment.pages.push({ index, ...times, asked })
-    segment.rows += page.stagedRows
-    segment.bytes += bytes
-    segment.bytesInAll += bytes
-    segment.rowBytesMax = Math.max(segment.rowBytesMax, page.rowBytesMax)
     for (const { reason, text } of page.rejected) segment.rejected.push({ pageIndex: index, reason, text })
     if (this.#limits.cutsBetweenPages?.() !== false) await this.#finishFullSegment()
   }
 
-  async #writeItems(segment: OpenSegment, page: CollectionPage, index: number): Promise<void> {
-    const known = segment.collections.find(({ field }) => field === page.field)
-    const collection = known ?? (await startCollection(segment, page))
-    const bytes = await append(collection.handle, page.lines(index))
-    collection.rows += page.rows
-    collection.bytes += bytes
-    collection.lineBytesMax = Math.max(collection.lineBytesMax, page.lineBytesMax)
-    if (collection.ids !== page.ids) collection.ids = 'unsure'
-    segment.bytesInAll += bytes
+  async #startSegment(): Promise<OpenSegment> {
+    const path = join(this.#directory, `segment-${this.#segments}.ndjson`)
+    await mkdir(this.#directory, { recursive: true, mode: PRIVATE_FOLDER }).catch((error: unknown) => {
+      throw stagingError(error, path)
+    })
+    this.#segments += 1
+    this.#open = { path, files: [], pages: [], rejected: [] }
+    return this.#open
   }
 
   async #shorten(point: SpoolPoint): Promise<void> {
     const segment = this.#open
     if (segment === undefined) return
     const kept = point.segments === this.#segments ? point : NOTHING_WRITTEN
-    await segment.handle.truncate(kept.bytes)
-    for (const collection of segment.collections) {
-      const { rows, bytes } = kept.collections.find(({ field }) => field === collection.field) ?? { rows: 0, bytes: 0 }
-      await collection.handle.truncate(bytes)
-      segment.bytesInAll -= collection.bytes - bytes
-      collection.rows = rows
-      collection.bytes = bytes
+    for (const [n, file] of segment.files.entries()) {
+      const { rows, bytes } = kept.files[n] ?? { rows: 0, bytes: 0 }
+      await file.handle.truncate(bytes)
+      Object.assign(file, { rows, bytes })
     }
-    segment.bytesInAll -= segment.bytes - kept.bytes
-    segment.rows = kept.rows
-    segment.bytes = kept.bytes
     segment.pages.length = kept.pages
     segment.rejected.length = kept.rejected
   }
 
   async #finishFullSegment(): Promise<void> {
     const { loadRowsMax, loadBytesMax, firstLoadBytesMax = FIRST_LOAD_BYTES_MAX } = this.#limits
-    if (this.#open === undefined) return
+    const files = this.#open?.files ?? []
+    const [rows] = files
+    if (rows === undefined) return
     // The first load is small, so that rows are stored soon. Later loads fill DuckDB's row groups.
     const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
-    const bytesMax = this.#open.rowBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
-    if (this.#open.rows >= loadRowsMax || this.#open.bytesInAll >= bytesMax) await this.#finishSegment()
-  }
-
-  async #startSegment(): Promise<OpenSegment> {
-    const file = join(this.#directory, `segment-${this.#segments}.ndjson`)
-    this.#segments += 1
-    try {
-      await mkdir(this.#directory, { recursive: true, mode: PRIVATE_FOLDER })
-      const handle = await open(file, APPENDING, PRIVATE_FILE)
-      const nothing = { rows: 0, bytes: 0, bytesInAll: 0, rowBytesMax: 0, collections: [], pages: [], rejected: [] }
-      this.#open = { file, handle, catalog: this.#catalog, ...nothing }
-      return this.#open
-    } catch (error) {
-      throw stagingError(error, file)
-    }
+    const bytesMax = rows.lineBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
+    const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
+    if (rows.rows >= loadRowsMax || bytes >= bytesMax) await this.#finishSegment()
   }
 
   async #finishSegment(): Promise<void> {
-    if (this.#open === undefined) return
-    const { handle: _, bytesInAll: _bytes, ...segment } = this.#open
     const open = this.#open
+    if (open === undefined) return
     this.#open = undefined
     await closeAll(open)
-    const collections = open.collections.flatMap(({ handle: _handle, ...collection }) =>
-      collection.rows === 0 ? [] : [collection],
-    )
+    const [first, ...others] = open.files.map(({ handle: _handle, ...file }) => file)
+    if (first === undefined) return
+    const { field: _field, ids: _ids, lineBytesMax: rowBytesMax, ...rows } = first
+    const collections = others.filter((collection) => collection.rows > 0)
+    const { pages, rejected } = open
     // A load needs a catalogue that does not change, so the segment gets a copy.
-    this.#full.push({ ...segment, collections, catalog: this.#catalog.snapshot() })
+    this.#full.push({ ...rows, rowBytesMax, collections, pages, rejected, catalog: this.#catalog.snapshot() })
   }
 }
 
-async function append(handle: FileHandle, lines: Buffer): Promise<number> {
+async function append({ path, files }: OpenSegment, page: CollectionPage, pageIndex: number): Promise<void> {
+  const file = files.find(({ field }) => field === page.field) ?? (await startFile(path, files, page))
+  const lines = page.lines(pageIndex)
   const { length } = lines
-  await handle.appendFile(lines)
+  await file.handle.appendFile(lines)
   release(lines)
-  return length
+  file.rows += page.rows
+  file.bytes += length
+  file.lineBytesMax = Math.max(file.lineBytesMax, page.lineBytesMax)
+  if (file.ids !== page.ids) file.ids = 'unsure'
+}
+
+async function startFile(path: string, files: OpenFile[], { field, ids }: CollectionPage): Promise<OpenFile> {
+  const file = files.length === 0 ? path : `${path}.${files.length - 1}`
+  const handle = await open(file, APPENDING, PRIVATE_FILE)
+  const started: OpenFile = { field, ids, file, handle, rows: 0, bytes: 0, lineBytesMax: 0 }
+  files.push(started)
+  return started
 }
 
 /** Frees the memory of the buffer immediately. V8 would keep the lines of about ten pages until it collects garbage. */
@@ -260,16 +250,8 @@ function release({ buffer }: Buffer): void {
   if (buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize) buffer.transfer(0)
 }
 
-async function startCollection(segment: OpenSegment, { field, ids }: CollectionPage): Promise<OpenCollection> {
-  const file = `${segment.file}.${segment.collections.length}`
-  const handle = await open(file, APPENDING, PRIVATE_FILE)
-  const collection = { field, file, handle, rows: 0, bytes: 0, lineBytesMax: 0, ids }
-  segment.collections.push(collection)
-  return collection
-}
-
 async function closeAll(segment: OpenSegment): Promise<void> {
-  await Promise.all([segment, ...segment.collections].map(({ handle }) => handle.close()))
+  await Promise.all(segment.files.map(({ handle }) => handle.close()))
 }
 
 function stagingError(error: unknown, file: string): unknown {

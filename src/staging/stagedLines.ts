@@ -1,7 +1,6 @@
 /** Writes a page's rows as lines for DuckDB. Replaces numbers and characters that DuckDB would change. */
 import { ORDINAL_FIELD, ROWS_A_PAGE, SHAPE_FIELD } from '../plan/stagedNames.ts'
-import { BLANK, CLOSE_OBJECT, COMMA, NEWLINE } from './bytes.ts'
-import { DIGITS_MAX, writeDigits } from './digits.ts'
+import { CLOSE_OBJECT, COMMA, NEWLINE, DIGITS_MAX, writeDigits } from './bytes.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface StagedRow {
@@ -54,7 +53,7 @@ export class StagedLines {
       end = writeDigits(out, end, base + n)
       end += SHAPE_LEAD.copy(out, end)
       end = writeDigits(out, end, row.shape)
-      if (bytes[skipBlank(bytes, row.from + 1)] !== CLOSE_OBJECT) {
+      if (bytes[this.#json.skipSpace(row.from + 1)] !== CLOSE_OBJECT) {
         out[end] = COMMA
         end += 1
       }
@@ -67,10 +66,4 @@ export class StagedLines {
     }
     return out.subarray(0, end)
   }
-}
-
-function skipBlank(bytes: Buffer, from: number): number {
-  let i = from
-  while (bytes[i] === BLANK) i += 1
-  return i
 }

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { digestOf } from '../../src/staging/digest.ts'
-import { writeDigits } from '../../src/staging/digits.ts'
+import { writeDigits } from '../../src/staging/bytes.ts'
 import { scan } from '../support/pages.ts'
 
 const collectionOf = (rows: string, pageIndex = 0) => {

@@ -49,10 +49,6 @@ describe('a page', () => {
     expect(page.rejected).toMatchObject([{ row: 1, reason: 'no key: id is missing or null' }])
   })
 
-  it('may begin with a byte order mark', () => {
-    expect(scan(Buffer.from([0xef, 0xbb, 0xbf, ...Buffer.from('[{"id":7}]')])).keys).toEqual([7])
-  })
-
   it('numbers its rows behind those of the pages before it', () => {
     const lines = scan('[{"id":1},{"id":2}]').lines(3).toString().split('\n')
     expect(lines[1]).toBe(`{"#":${3 * 2 ** 24 + 1},"$":0,"id":2}`)
