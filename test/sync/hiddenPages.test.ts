@@ -113,3 +113,19 @@ it.each([2, 3, 30])('%i rows of a bare array at one instant arrive where the las
   await tide.sync('events')
   expect(await tide.warehouse.rows('SELECT count(*)::INTEGER AS n FROM events')).toEqual([{ n: count }])
 })
+
+it('a page of repeated rows ends in WALK_UNSTABLE if the service refuses a larger page', async () => {
+  const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 - 2 * DAY_MS).toISOString()
+  const rows = Array.from({ length: 6 }, (_, n) => `{"eventId":${n + 1},"aggregateRecordModified":"${at}"}`)
+  let count = 0
+  const answer = ({ body }: Asked): string | number => {
+    count += 1
+    if (count > WALKED_TOO_FAR) return 403
+    if (Number(body.pageSize) > 6 || body.pageNumber === 0) return 400
+    if (!within(Date.parse(at), body.modifiedSince, body.modifiedUntil)) return '[]'
+    const pages = [rows, rows.slice(1, 4)]
+    return `[${(pages[Number(body.pageNumber) - 1] ?? []).slice(0, Number(body.pageSize)).join(',')}]`
+  }
+  await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: 6 } })
+  expect(failureOf(await tide.attempt('events'), 'events').code).toBe('WALK_UNSTABLE')
+})

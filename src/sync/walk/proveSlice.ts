@@ -140,7 +140,7 @@ class SliceReading {
     const isLarger = rowsAsked > source.terms.pageSize
     const first = await (isLarger ? walk.page(1).catch(undefinedIfRefused) : walk.page(1))
     if (first === undefined) {
-      this.seen = { ...seen, isRefused: true }
+      this.seen = { ...seen, stage: 'the end', isRefused: true }
       return
     }
     this.#walk = walk
