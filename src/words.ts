@@ -23,3 +23,6 @@ function twoUnits(ms: number, [large, largeName]: Unit, [small, smallName]: Unit
   const rest = Math.floor((ms % large) / small)
   return `${Math.floor(ms / large)} ${largeName}${rest === 0 ? '' : ` ${rest} ${smallName}`}`
 }
+
+/** Removes the fraction of a second from a time in ISO 8601. */
+export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''

@@ -3,15 +3,14 @@ import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
+import { wholeSeconds } from '../words.ts'
 import type { Output } from './shell.ts'
 import { grouped } from '../words.ts'
 
-export { counted, duration, grouped } from '../words.ts'
+export { counted, duration, grouped, wholeSeconds } from '../words.ts'
 
 export const timeText = (instant: Instant | undefined): string =>
   instant === undefined ? '' : wholeSeconds(formatInstant(instant))
-
-export const wholeSeconds = (time: string | null): string => time?.replace(/\.\d+Z$/, 'Z') ?? ''
 
 export const line = (text: string): string => text.replaceAll(/\s*\n\s*/g, ' ')
 

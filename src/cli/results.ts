@@ -1,8 +1,9 @@
 /** Prints a query's result. A table, for people, has a limited size. CSV and JSON, for programs, have all rows. */
 import { type Cell, jsonOf } from '../warehouse/database/cells.ts'
 import type { TakeRows } from '../warehouse/database/duckdb.ts'
-import type { Warrant } from '../reader/warrants.ts'
-import { counted, table, wholeSeconds, widthOf } from './layout.ts'
+import { type Warrant, warrantText } from '../reader/warrants.ts'
+import { counted } from '../words.ts'
+import { table, widthOf } from './layout.ts'
 import type { Output } from './shell.ts'
 
 export interface ResultPrinter {
@@ -37,22 +38,9 @@ export function tablePrinter(out: Output, rowsMax: number): ResultPrinter {
         rows.length > rowsMax
           ? `the first ${counted(rowsMax, 'row')}; --limit N shows more, --format csv or json prints all`
           : counted(rows.length, 'row')
-      out.write(`${drawn}(${note})\n${warrants.map(warrantText).join('')}`)
+      out.write(`${drawn}(${note})\n${warrants.map((each) => `${warrantText(each)}\n`).join('')}`)
     },
   }
-}
-
-function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
-  const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
-  const parts = [
-    mark === null ? 'never read to its end' : `complete up to ${wholeSeconds(mark)}`,
-    ...(gaps === 0 ? [] : [`${counted(gaps, 'gap')} before that`]),
-    ...(deletes === null || deletes === 'none' ? ['deletions do not show'] : [`deletions show by ${deletes}`]),
-    ...(rejected === 0 ? [] : [counted(rejected, 'rejected row')]),
-    ...(misfits === 0 ? [] : [`${counted(misfits, 'value')} that did not fit`]),
-    ...(stopped === null ? [] : [`not running: ${stopped}`]),
-  ]
-  return `${report}: ${parts.join('; ')}\n`
 }
 
 const isNumber = (cell: Cell | undefined): boolean => cell?.isJson === true && /^-?\d/.test(cell.text)

@@ -5,6 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify'
 import { within } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { Reader } from '../reader/reader.ts'
 import type { Secret } from '../secret.ts'
 import { addressOf, checkReach } from './access/address.ts'
 import { addSessionRoutes, guard, guessCounter, newToken } from './access/gate.ts'
@@ -12,6 +13,7 @@ import { addHeaders, addPageFiles } from './pageFiles.ts'
 import { openSessions } from './access/sessions.ts'
 import { addActionRoutes } from './api/actionRoutes.ts'
 import { createApi } from './api/api.ts'
+import { addQueryRoutes } from './api/queryRoutes.ts'
 import { addReadRoutes, type ReadOptions } from './api/readRoutes.ts'
 import { answerFailures } from './failures.ts'
 import { addLiveRoute } from './live.ts'
@@ -27,6 +29,7 @@ export interface ConsoleOptions extends ReadOptions {
   readonly proxies?: readonly string[]
   readonly version: string
   readonly log: Log
+  readonly newReader: () => Reader
   readonly isReady: () => Promise<boolean>
   readonly metricsText?: (() => Promise<{ readonly contentType: string; readonly body: string }>) | undefined
 }
@@ -81,6 +84,7 @@ async function addRoutes(app: FastifyInstance, options: ConsoleOptions & { reado
   const api = await createApi(app, version)
   addSessionRoutes(api, gate)
   addReadRoutes(api, options)
+  addQueryRoutes(api, options.newReader)
   addActionRoutes(api, options)
   const mayWatch = ({ session }: { session: string }) => session === '' || sessions.accessOf(session) !== undefined
   addLiveRoute(app, { clock, backendOf, mayWatch })

@@ -6,6 +6,8 @@ import { McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { asSyncError } from '../errors.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
+import { text } from '../warehouse/database/sql.ts'
+import { columnsSql, readAnswer, TABLES } from './answers.ts'
 import type { Reader } from './reader.ts'
 
 const ROWS_USUAL = 100
@@ -18,26 +20,11 @@ Schema current has the rows that are not deleted, main has all rows with is_dele
 Each answer names its reports: name the time up to which they are complete, their gaps and rejected rows with your answer.
 Amounts are in the currency of the column target_currency or currency. Times are UTC.`
 
-const TABLES = `
-  SELECT schema_name || '.' || name AS "table", comment FROM (
-    SELECT schema_name, table_name AS name, comment FROM duckdb_tables() WHERE NOT internal
-    UNION ALL SELECT schema_name, view_name, comment FROM duckdb_views() WHERE NOT internal)
-  WHERE schema_name IN ('main', 'current', 'history', 'tidemark') ORDER BY ALL`
-
-const columnsSql = (table: string): string => {
-  const [schema = '', name = ''] = table.includes('.') ? table.split('.') : ['main', table]
-  return `
-    SELECT column_name AS "column", data_type AS type, comment FROM duckdb_columns()
-    WHERE schema_name = ${literal(schema)} AND table_name = ${literal(name)} ORDER BY column_index`
-}
-
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`
-
 const limit = z.int().min(1).max(ROWS_MAX).default(ROWS_USUAL).describe('The most rows to return')
 const report = z.string().optional().describe('Such as events; all reports if it is left out')
 
 const runsSql = (name: string | undefined): string =>
-  `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${literal(name)} `}ORDER BY started_at DESC`
+  `FROM tidemark.runs ${name === undefined ? '' : `WHERE report = ${text(name)} `}ORDER BY started_at DESC`
 
 /** Returns a server whose tools read through `reader`. The caller connects it to a transport. */
 export function mcpServer(reader: Reader, version: string): McpServer {
@@ -103,25 +90,18 @@ interface ToolAnswer {
 
 /** Returns the rows and the warrants as a JSON document. `more` is true if the statement has more rows. */
 async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<ToolAnswer> {
-  const rows: string[] = []
-  let chars = 0
-  let more = false
-  const { warrants } = await reader.query(sql, async (piece, columns) => {
-    for (const row of piece) {
-      const members = row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`)
-      const text = `{${members.join(',')}}`
-      chars += text.length
-      more = rows.length >= rowsMax || chars > ANSWER_CHARS_MAX
-      if (more) return false
-      rows.push(text)
-    }
-    return true
-  })
+  const { columns, rows, more, warrants } = await readAnswer(reader, { sql, rowsMax, charsMax: ANSWER_CHARS_MAX })
   if (rows.length === 0 && whenEmpty !== undefined)
     return { content: [{ type: 'text', text: whenEmpty }], isError: true }
+  const objects = rows.map(
+    (row) => `{${row.map((cell, index) => `${JSON.stringify(columns[index])}:${jsonOf(cell)}`).join(',')}}`,
+  )
   return {
     content: [
-      { type: 'text', text: `{"rows":[\n${rows.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}` },
+      {
+        type: 'text',
+        text: `{"rows":[\n${objects.join(',\n')}\n],"more":${more},"reports":${JSON.stringify(warrants)}}`,
+      },
     ],
   }
 }

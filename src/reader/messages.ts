@@ -19,12 +19,14 @@ export interface OpenRequest {
 export interface QueryEnd {
   readonly columns: readonly string[]
   readonly warrants: readonly Warrant[]
+  /** True if `charsMax` has ended the query. */
+  readonly isCut: boolean
 }
 
 export type Request =
   | OpenRequest
   /** The answer is a `QueryEnd`. */
-  | { readonly do: 'query'; readonly sql: string }
+  | { readonly do: 'query'; readonly sql: string; readonly charsMax?: number | undefined }
   /** The answer contains the number of rows in the Parquet file. */
   | { readonly do: 'write'; readonly sql: string; readonly result: string }
   | { readonly do: 'serve'; readonly settings: LiveServerSettings }

@@ -13,9 +13,12 @@ export interface ReaderConfig extends Pick<Config, 'published' | 'lake'> {
   readonly limits: Pick<Limits, 'queryMemory' | 'queryDisk' | 'queryTimeMs' | 'warehouseThreads'>
 }
 
+/** `charsMax` limits the characters of all values: the query ends before the row that exceeds the limit. */
+export type QueryOptions = Pick<AskOptions, 'signal'> & { readonly charsMax?: number }
+
 export interface Reader extends AsyncDisposable {
   /** Passes rows to `take` until it returns false. Throws QUERY_FAILED, CANCELLED or an error of the published copy. */
-  query(sql: string, take: TakeRows, signal?: AbortSignal): Promise<QueryEnd>
+  query(sql: string, take: TakeRows, options?: QueryOptions): Promise<QueryEnd>
   /** Writes the rows as Parquet to an existing file. Returns their number. Throws errors of `query`, and DISK_FULL. */
   writeParquet(sql: string, file: string, signal?: AbortSignal): Promise<number>
 }
@@ -42,7 +45,8 @@ export function openReader(config: ReaderConfig): Reader {
     return (await current.process).ask(request, { ...options, limitMs: config.limits.queryTimeMs })
   }
   return {
-    query: (sql, take, signal) => ask({ do: 'query', sql }, { take, signal }) as Promise<QueryEnd>,
+    query: (sql, take, { signal, charsMax } = {}) =>
+      ask({ do: 'query', sql, charsMax }, { take, signal }) as Promise<QueryEnd>,
     writeParquet: (sql, result, signal) => ask({ do: 'write', sql, result }, { signal }) as Promise<number>,
     [Symbol.asyncDispose]: close,
   }

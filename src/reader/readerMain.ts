@@ -66,8 +66,14 @@ async function perform(request: Request): Promise<unknown> {
   else {
     await checkStatement(database, request.sql)
     if (request.do === 'write') return database.writeParquet(request.sql, request.result)
-    const columns = await database.query(request.sql, sendRows)
-    return { columns, warrants: await warrantsOf(database, request.sql) }
+    let isCut = false
+    let charsLeft = request.charsMax ?? Infinity
+    const columns = await database.query(request.sql, async (rows, names) => {
+      const fitting = rows.findIndex((row) => (charsLeft -= charsOf(row)) < 0)
+      isCut = fitting >= 0
+      return (await sendRows(isCut ? rows.slice(0, fitting) : rows, names)) && !isCut
+    })
+    return { columns, warrants: await warrantsOf(database, request.sql), isCut }
   }
   return undefined
 }
@@ -77,6 +83,9 @@ function sendRows(rows: readonly (readonly Cell[])[], columns: readonly string[]
   send({ rows, columns })
   return wanted.promise
 }
+
+/** A value needs memory even without text, so each value counts ten characters more. */
+const charsOf = (row: readonly Cell[]): number => row.reduce((sum, cell) => sum + 10 + (cell?.text.length ?? 0), 0)
 
 async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {
   const options = { ...limits, readOnly: true, spillDirectory: path.join(folder, 'spill') }

@@ -1,5 +1,6 @@
 /** Reads the warrants of a statement. Their fields have the same names as the columns of `tidemark.freshness`. */
 import { z } from 'zod'
+import { counted, wholeSeconds } from '../words.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
@@ -39,3 +40,17 @@ const WARRANTS = `
 /** Returns one warrant for each report that the statement reads. For EXPLAIN and for schema `tidemark`, returns []. */
 export const warrantsOf = (sql: Pick<Sql, 'rows'>, statement: string): Promise<Warrant[]> =>
   sql.rows<Warrant>(WARRANTS, [statement])
+
+/** Returns a warrant in words. Example: `events: complete up to 2026-01-31T06:00:00Z; deletions show by flag; 2 rejected rows`. */
+export function warrantText({ report, complete_up_to: mark, ...warrant }: Warrant): string {
+  const { gaps, deletes_visible: deletes, rejected, misfits, not_running_because: stopped } = warrant
+  const parts = [
+    mark === null ? 'never read to its end' : `complete up to ${wholeSeconds(mark)}`,
+    ...(gaps === 0 ? [] : [`${counted(gaps, 'gap')} before that`]),
+    ...(deletes === null || deletes === 'none' ? ['deletions do not show'] : [`deletions show by ${deletes}`]),
+    ...(rejected === 0 ? [] : [counted(rejected, 'rejected row')]),
+    ...(misfits === 0 ? [] : [`${counted(misfits, 'value')} that did not fit`]),
+    ...(stopped === null ? [] : [`not running: ${stopped}`]),
+  ]
+  return `${report}: ${parts.join('; ')}`
+}

@@ -5,6 +5,7 @@ import { openConsole, type Console, type ConsoleOptions } from '../console/conso
 import { asSyncError } from '../errors.ts'
 import type { GuardedLog } from '../log.ts'
 import { runLogsOf } from '../runLogs.ts'
+import { openReader } from '../reader/reader.ts'
 import { version } from '../wiring/version.ts'
 import { receiversBehind } from '../status/receivers.ts'
 import { openChanges } from '../operations/readChanges.ts'
@@ -70,6 +71,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     receiversBehind: () => receiversBehind(config),
     openChanges: (request, signal) => openChanges(config, request, signal),
     waitFor: (request, signal) => waitForReports(config, request, { clock, signal }),
+    newReader: () => openReader(config),
     backendOf: () => ownership.owned?.backend ?? remote,
     isReady: readinessOf({ ...wiring, warehouse: config.warehouse }),
     metricsText,

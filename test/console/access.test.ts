@@ -17,7 +17,17 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => console[Symbol.asyncDispose]())
 
-const ACTIONS = ['sync', 'reconcile', 'backfills', 'backfills/plan', 'pause', 'resume', 'cancel', 'rejected/retry']
+const ACTIONS = [
+  'sync',
+  'reconcile',
+  'backfills',
+  'backfills/plan',
+  'pause',
+  'resume',
+  'cancel',
+  'rejected/retry',
+  'query',
+]
 const READS = [
   'overview',
   'reports/events',
@@ -26,6 +36,7 @@ const READS = [
   'jobs',
   'rejected',
   'backfills',
+  'tables',
   'session',
   'live',
   'openapi.json',

@@ -40,11 +40,13 @@ const EXAMPLES: Readonly<Record<string, object>> = {
   '/api/rejected/dismiss': { reports: ['merf_submissions'] },
   '/api/reset': { reports: ['merf_submissions'] },
   '/api/session': { token: TOKEN },
+  '/api/query': { sql: 'FROM events LIMIT 3' },
 }
 
 const QUERIES: Readonly<Record<string, string>> = {
   '/api/wait': '?report=events&fresh=1d',
   '/api/changes': '?report=events&report=enquiries&children=true',
+  '/api/tables': '?table=current.events',
 }
 
 describe('the document', () => {

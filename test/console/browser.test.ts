@@ -92,7 +92,8 @@ describe('a person', () => {
         return names
       }
       const [orders, looks] = [await buttonsOf(TOKEN), await buttonsOf(VIEW_TOKEN)]
-      expect([...looks].toSorted()).toEqual(['Log out', 'Switch to dark colours'])
+      const reading = ['Cancel', 'Log out', 'Run', 'Switch to dark colours', 'Write a statement']
+      expect([...looks].toSorted()).toEqual(reading)
       const given = [
         'Run now',
         'Reconcile',

@@ -139,7 +139,16 @@ export const tooWide = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
 /** One view of each kind. */
-export const VIEWS = ['', 'reports/events', 'reports/enquiries', 'runs', 'rejected', 'backfills']
+export const VIEWS = [
+  '',
+  'reports/events',
+  'reports/enquiries',
+  'runs',
+  'rejected',
+  'backfills',
+  'explorer',
+  'explorer?table=current.events',
+]
 
 /** Returns the identifier of the last failed run of events. */
 export async function failedRunOf(console: Consoled): Promise<string> {

@@ -16,6 +16,7 @@ import { guessCounter, isToken, newToken } from '../../src/console/access/gate.t
 import { type Console, type ConsoleOptions, openConsole } from '../../src/console/console.ts'
 import type { AllSettings, ConsoleBackend } from '../../src/console/backend.ts'
 import type { Changes } from '../../src/operations/readChanges.ts'
+import { openReader } from '../../src/reader/reader.ts'
 import { createLog } from '../../src/log.ts'
 import { Secret } from '../../src/secret.ts'
 import { knockAt, login, TOKEN, VIEW_TOKEN } from './support.ts'
@@ -45,6 +46,8 @@ const settings = (): ConsoleOptions => ({
   receiversBehind: () => Promise.resolve([]),
   openChanges: () => Promise.reject(new Error('not asked for here')),
   waitFor: () => Promise.resolve([]),
+  newReader: () =>
+    openReader({ published: '/nowhere', limits: { queryMemory: '64MB', queryDisk: '64MB', queryTimeMs: 1_000 } }),
   backendOf: () => broken,
   isReady: () => isReady(),
   metricsText: () => Promise.resolve({ contentType: 'text/plain; version=0.0.4', body: 'tidemark_lag_seconds 1\n' }),
@@ -141,6 +144,21 @@ describe('a token that may only look', () => {
 
 const from = (address: string, token: string) => ({
   headers: { authorization: `Bearer ${token}`, 'x-forwarded-for': address },
+})
+
+it('the explorer says what to do as long as nothing was published', async () => {
+  const json = { ...machine.headers, 'content-type': 'application/json' }
+  const query = await knockAt(console.address, '/api/query', {
+    method: 'POST',
+    headers: json,
+    body: '{"sql":"SELECT 1"}',
+  })
+  for (const { status, body } of [await knockAt(console.address, '/api/tables', machine), query]) {
+    expect(status).toBe(503)
+    expect(JSON.parse(body)).toMatchObject({
+      error: { code: 'WAREHOUSE_MISSING', cure: expect.stringContaining('sync') as string },
+    })
+  }
 })
 
 describe('wrong tokens', () => {

@@ -382,6 +382,8 @@ const CONSOLE = {
   receiversBehind: () => Promise.resolve([]),
   openChanges: () => Promise.reject(new Error('not asked for here')),
   waitFor: () => Promise.resolve([]),
+  newReader: () =>
+    openReader({ published: '/nowhere', limits: { queryMemory: '64MB', queryDisk: '64MB', queryTimeMs: 1_000 } }),
   backendOf: () => backend,
   isReady: () => Promise.resolve(true),
 }

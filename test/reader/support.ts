@@ -29,7 +29,7 @@ export async function aReader(given: Partial<ReaderConfig['limits']> = {}) {
         first = `[${rows.map((row) => `[${row.map(jsonOf).join(',')}]`).join(',')}]`
         return false
       }
-      await reader.query(sql, take, signal)
+      await reader.query(sql, take, { signal })
       return first
     },
     /** Runs statements in the published copy, as an operator could with a database of their own. */

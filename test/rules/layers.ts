@@ -79,9 +79,9 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     cure: 'Let the caller of openReader pass the value in.',
   },
   'src/console': {
-    mayImport: ['src/operations', 'src/status', 'jobs', 'src/warehouse', 'schema'],
+    mayImport: ['src/operations', 'src/status', 'jobs', 'src/warehouse', 'src/reader', 'schema'],
     is: 'the console only shows and asks',
-    cure: 'Read through src/warehouse, act through src/operations.',
+    cure: 'Read through src/warehouse and src/reader, act through src/operations.',
   },
   'src/operations': {
     mayImport: [

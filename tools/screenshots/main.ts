@@ -25,11 +25,17 @@ interface Shot {
   readonly colorScheme: 'light' | 'dark'
   readonly width: number
   readonly height: number
+  /** The statement that the explorer runs before the picture. */
+  readonly sql?: string
 }
+
+const EXAMPLE = `SELECT status, count(*) AS events, sum(attendees) AS attendees, max(start_date) AS last_start
+FROM current.events GROUP BY ALL ORDER BY events DESC`
 
 const SHOTS: readonly Shot[] = [
   { file: 'overview.png', view: '', colorScheme: 'light', width: 1_280, height: 900 },
   { file: 'report.png', view: 'reports/events', colorScheme: 'dark', width: 1_280, height: 1_000 },
+  { file: 'explorer.png', view: 'explorer', colorScheme: 'light', width: 1_280, height: 760, sql: EXAMPLE },
   { file: 'phone.png', view: '', colorScheme: 'light', width: 400, height: 860 },
 ]
 
@@ -78,10 +84,18 @@ async function syncAll(console: Consoled): Promise<void> {
 
 type Looking = { readonly browser: Awaited<ReturnType<typeof launched>>; readonly console: Consoled }
 
-async function shoot({ file, view, colorScheme, width, height }: Shot, { browser, console }: Looking): Promise<void> {
+async function shoot(
+  { file, view, colorScheme, width, height, sql }: Shot,
+  { browser, console }: Looking,
+): Promise<void> {
   await using person = await aPerson(browser, console, { colorScheme, viewport: { width, height } })
   await logIn(person)
   await person.view(view)
+  if (sql !== undefined) {
+    await person.page.getByLabel('SQL').fill(sql)
+    await person.page.getByRole('button', { name: 'Run' }).click()
+    await person.page.getByRole('region', { name: 'Rows of the statement' }).waitFor()
+  }
   // Waits until the charts are drawn, which happens only when they have a width.
   await person.page.waitForTimeout(1_000)
   const target = path.join(FOLDER, file)

@@ -23,7 +23,7 @@ export const query: Action<QueryOptions, string> = async ({ out, stop, cwd }, op
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
   } else {
     const printer = printerOf(json ? 'document' : format, out, limit)
-    const { columns, warrants } = await reader.query(sql, printer.take, stop.signal)
+    const { columns, warrants } = await reader.query(sql, printer.take, { signal: stop.signal })
     printer.end(columns, warrants)
   }
   return 0

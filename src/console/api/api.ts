@@ -1,7 +1,7 @@
 /** The API as Fastify routes. Their zod schemas check each request, and the OpenAPI document is generated from them. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import swagger from '@fastify/swagger'
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, RawServerDefault } from 'fastify'
 import {
   jsonSchemaTransform,
   jsonSchemaTransformObject,
@@ -9,6 +9,7 @@ import {
   type ZodTypeProvider,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { SyncError } from '../../errors.ts'
 import { Problem } from '../../status/standing.ts'
 
 export type Api = FastifyInstance<RawServerDefault, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
@@ -77,6 +78,23 @@ export const answers = <Answer extends z.ZodType, Input extends RouteInput>(
   summary: string,
   input?: Input,
 ) => ({ schema: { summary, ...(input as Input), response: { 200: answer } } })
+
+/** Returns a function that does `work` for at most `max` requests at once. The signal aborts when the client leaves. */
+export function limitedTo(max: number, what = 'requests are already open') {
+  let open = 0
+  return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    if (open >= max) throw new SyncError('CONSOLE_LIMITED', `${max} ${what}`, { cure: 'Try again in a minute.' })
+    const left = new AbortController()
+    // On a busy machine, the client can leave before the route begins.
+    if (raw.destroyed) left.abort(clientLeft())
+    raw.once('close', () => left.abort(clientLeft()))
+    open += 1
+    return work(left.signal).finally(() => (open -= 1))
+  }
+}
+
+export const clientLeft = (): SyncError =>
+  new SyncError('CANCELLED', 'the client closed the connection', { cure: 'Send the request again.' })
 
 interface RouteInput {
   readonly params?: z.ZodType

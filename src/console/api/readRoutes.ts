@@ -1,7 +1,6 @@
 /** Routes that only read: changes, the overview, one report, runs with their log, jobs, rejected rows, and backfills. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { isPerRecord, type ReportName } from '../../../schema/index.ts'
 import type { Activity } from '../../operations/contract.ts'
@@ -21,7 +20,7 @@ import type { AllSettings, ConsoleBackend } from '../backend.ts'
 import { jobsInTime, readJobs } from '../jobs.ts'
 import { pauses } from '../../warehouse/books/books.ts'
 import { toRunningRun } from '../outcomes.ts'
-import { type Api, answers } from './api.ts'
+import { type Api, answers, clientLeft, limitedTo } from './api.ts'
 import { Backfill, Jobs, Overview, RejectedQuery, RejectedRow, ReportDetail, RunDetail, RunQuery } from './schemas.ts'
 
 export interface ReadOptions {
@@ -123,25 +122,6 @@ function addChangesRoute(api: Api, { openChanges, clock }: ReadOptions): void {
     }),
   )
 }
-
-/** Returns a function that does `work` for at most `max` requests at once. The signal aborts when the client leaves. */
-function limitedTo(max: number) {
-  let open = 0
-  return async <T>({ raw }: FastifyReply, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    if (open >= max) {
-      throw new SyncError('CONSOLE_LIMITED', `${max} requests are already open`, { cure: 'Try again in a minute.' })
-    }
-    const left = new AbortController()
-    // On a busy machine, the client can leave before the route begins.
-    if (raw.destroyed) left.abort(clientLeft())
-    raw.once('close', () => left.abort(clientLeft()))
-    open += 1
-    return work(left.signal).finally(() => (open -= 1))
-  }
-}
-
-const clientLeft = (): SyncError =>
-  new SyncError('CANCELLED', 'the client closed the connection', { cure: 'Send the request again.' })
 
 async function overview(options: ReadOptions, activityNow: () => Promise<Activity>): Promise<Overview> {
   const backend = options.backendOf()

@@ -1,6 +1,7 @@
 /** Schemas of the API's responses, which the OpenAPI document contains. A test compares real responses with them. */
 import { z } from 'zod'
 import { Report, SpanText, time } from '../../status/coverage.ts'
+import { Warrant } from '../../reader/warrants.ts'
 import { ReceiverBehind } from '../../status/receivers.ts'
 import { Problem, Standing } from '../../status/standing.ts'
 
@@ -171,3 +172,21 @@ export const Errand = z.object({
   error: Problem.nullable(),
 })
 export type Errand = z.infer<typeof Errand>
+
+export const Statement = z.strictObject({
+  sql: z.string().min(1).max(10_000),
+  limit: z.int().min(1).max(10_000).default(1_000).describe('The most rows of the answer'),
+})
+
+export const QueryAnswer = z.object({
+  columns: z.array(z.string()),
+  rows: z.array(z.array(z.string().nullable())).describe('Values as exact text, as in CSV; null is NULL'),
+  more: z.boolean().describe('True: the statement has more rows than this answer'),
+  reports: z.array(Warrant.extend({ text: z.string() })).describe('How complete each report is that was read'),
+})
+export type QueryAnswer = z.infer<typeof QueryAnswer>
+
+export const Tables = z.object({
+  tables: QueryAnswer.describe('Tables with their comments, and how complete the report of each table is'),
+  table: z.object({ name: z.string(), count: QueryAnswer, columns: QueryAnswer, sample: QueryAnswer }).nullable(),
+})

@@ -26,14 +26,14 @@ export const read = (path) => ask(path, { headers: { accept: 'application/json' 
  * @template Result
  * @param {string} path
  * @param {object} [body]
- * @param {'POST' | 'DELETE'} [method]
+ * @param {{ method?: 'POST' | 'DELETE', signal?: AbortSignal }} [options]
  * @returns {Promise<Result>}
  */
-export function act(path, body, method = 'POST') {
+export function act(path, body, { method = 'POST', signal = timeLimit(ACT_MS_MAX) } = {}) {
   const own = { 'x-tidemark-console': '1', accept: 'application/json' }
   const sent = body === undefined ? {} : { body: JSON.stringify(body) }
   const headers = body === undefined ? own : { ...own, 'content-type': 'application/json' }
-  return ask(path, { method, headers, ...sent, signal: timeLimit(ACT_MS_MAX) })
+  return ask(path, { method, headers, ...sent, signal })
 }
 
 /** @param {string} path @param {RequestInit} init */

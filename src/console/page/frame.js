@@ -10,6 +10,7 @@ const VIEWS = /** @type {const} */ ([
   ['runs', 'Runs'],
   ['rejected', 'Rejected'],
   ['backfills', 'Backfills'],
+  ['explorer', 'Explorer'],
 ])
 
 export const frame = () => html`
@@ -80,4 +81,5 @@ function skip(event) {
   byId('main').focus()
 }
 
-const logOut = () => void act('/api/session', undefined, 'DELETE').then(() => location.assign('/login'), noticeOf)
+const logOut = () =>
+  void act('/api/session', undefined, { method: 'DELETE' }).then(() => location.assign('/login'), noticeOf)

@@ -3,6 +3,7 @@ import { read } from './api.js'
 import * as backfills from './backfills.js'
 import { after } from './clock.js'
 import { lead } from './components.js'
+import * as explorer from './explorer.js'
 import { frame } from './frame.js'
 import { byId, Fragment, h, html, render } from './html.js'
 import { watchLive } from './live.js'
@@ -27,10 +28,14 @@ import { change, placeNow, state } from './state.js'
 const REFRESH_EVERY_MS = 10_000
 
 /** The views by their address. An address with a name, such as `runs/ID`, is found as `runs/`. */
-const VIEWS = /** @type {Record<string, View>} */ ({ runs, rejected, backfills, 'runs/': run, 'reports/': report })
+const VIEWS = new Map(
+  Object.entries(
+    /** @type {Record<string, View>} */ ({ runs, rejected, backfills, explorer, 'runs/': run, 'reports/': report }),
+  ),
+)
 
 /** @param {Place} place @returns {View} */
-const viewOf = ({ view, name }) => VIEWS[name === '' ? view : `${view}/`] ?? overview
+const viewOf = ({ view, name }) => VIEWS.get(name === '' ? view : `${view}/`) ?? overview
 
 /** @param {Place} place */
 const spotOf = ({ view, name }) => `${view}/${name}`
