@@ -22,15 +22,10 @@ export interface LiveServerSettings {
 /** `quack` is loaded after `httpfs`, because it needs the ciphers of `httpfs`. */
 const EXTENSIONS: readonly Extension[] = ['httpfs', 'quack']
 
-export interface LiveServer {
-  /** Shows the newest published copy. */
-  show(): Promise<void>
-  /** Returns how long (ms) the oldest statement has run. */
-  longestMs(): Promise<number>
-}
+export type LiveServer = Awaited<ReturnType<typeof startLiveServer>>
 
 /** Readers can reach only the files in `folder`. Throws EXTENSION_MISSING or SERVE_FAILED. */
-export async function startLiveServer(settings: LiveServerSettings, folder: string): Promise<LiveServer> {
+export async function startLiveServer(settings: LiveServerSettings, folder: string) {
   const { memory, disk, threads, published } = settings
   const database = await Database.open(':memory:', { memory, disk, threads, spillDirectory: join(folder, 'spill') })
   const show = copyShower(database, { published, folder })
@@ -47,7 +42,8 @@ export async function startLiveServer(settings: LiveServerSettings, folder: stri
   }
   return {
     show,
-    longestMs: async () => {
+    /** Returns how long (ms) the oldest statement has run. */
+    longestMs: async (): Promise<number> => {
       const [oldest] = await database.rows<{ ms: number | null }>(`
         SELECT max(epoch_ms(now()) - epoch_ms(query_started_at)) AS ms FROM quack_active_connections() WHERE state = 'active'`)
       return oldest?.ms ?? 0

@@ -2,7 +2,7 @@
  * The published copy for assistants, over the Model Context Protocol: tools that list tables, describe them, and run
  * reading statements. All SQL runs in the reader process, so a tool can read nothing else and write nothing.
  */
-import { McpServer } from '@modelcontextprotocol/server'
+import { type CallToolResult, McpServer } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { asSyncError } from '../errors.ts'
 import { jsonOf } from '../warehouse/database/cells.ts'
@@ -83,13 +83,8 @@ interface ReadStatement {
   readonly whenEmpty: string | undefined
 }
 
-interface ToolAnswer {
-  readonly content: { readonly type: 'text'; readonly text: string }[]
-  readonly isError?: boolean
-}
-
 /** Returns the rows and the warrants as a JSON document. `more` is true if the statement has more rows. */
-async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<ToolAnswer> {
+async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStatement): Promise<CallToolResult> {
   const { columns, rows, more, warrants } = await readAnswer(reader, { sql, rowsMax, charsMax: ANSWER_CHARS_MAX })
   if (rows.length === 0 && whenEmpty !== undefined)
     return { content: [{ type: 'text', text: whenEmpty }], isError: true }
@@ -107,7 +102,7 @@ async function readRows(reader: Reader, { sql, rowsMax, whenEmpty }: ReadStateme
 }
 
 /** Returns the error as an answer, so that the assistant can correct its statement. */
-function failure(error: unknown): ToolAnswer {
+function failure(error: unknown): CallToolResult {
   const { code, message, cure } = asSyncError(error)
   return { content: [{ type: 'text', text: `${code}: ${message}\nWhat to do: ${cure}` }], isError: true }
 }
