@@ -3,10 +3,12 @@
  * warehouse.
  */
 import { describe, expect, it } from 'vitest'
-import { reportNames, reports } from '../../schema/index.ts'
+import { type ReportName, reportNames, reportOf, reports } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
+import { NO_COUNTS } from '../../src/warehouse/load/loadInput.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { aTide } from '../support/tide.ts'
+import { aClosedWindow, NOON } from '../support/warehouse.ts'
 
 /**
  * Returns the requests of a run of the report that finds nothing new. Each currency has its own window: one request by
@@ -106,6 +108,38 @@ describe('a run that finds nothing new', () => {
     await tide.warehouse.close()
     await using again = await Warehouse.open({ path: tide.config.warehouse, memory: '256MB' })
     expect(await again.rows('SELECT count(*) AS runs FROM tidemark.runs')).toEqual([{ runs: 3 }])
+  })
+
+  it('is written once if it ends while the run before it is being written', async () => {
+    let onBegin: (() => Promise<unknown>) | undefined
+    await using warehouse = await Warehouse.open({
+      path: ':memory:',
+      memory: '256MB',
+      around: async (sql, run) => {
+        if (sql === 'BEGIN') await onBegin?.()
+        return await run()
+      },
+    })
+    const quietRunOf = async (report: ReportName) => {
+      const runId = `run of ${report}`
+      const fence = await warehouse.takeFence({ report, kind: 'incremental', holder: runId })
+      const figures = { ...NO_COUNTS, pages: 1, rows: 0, rejected: 0 }
+      warehouse.beginRun({ ...figures, runId, report, kind: 'incremental', startedAt: NOON })
+      const closes = [aClosedWindow({ rows: 0 })]
+      return () => warehouse.load({ kind: 'changes', report: reportOf(report), runId, now: NOON, fence, closes })
+    }
+    const [first, second] = [await quietRunOf('events'), await quietRunOf('enquiries')]
+    await first()
+    onBegin = () => {
+      onBegin = undefined
+      return second()
+    }
+    for (const _ of [1, 2]) {
+      expect(await warehouse.rows('SELECT report, load_id FROM tidemark.loads ORDER BY load_id')).toEqual([
+        { report: 'events', load_id: 1 },
+        { report: 'enquiries', load_id: 2 },
+      ])
+    }
   })
 
   it('is refused if a newer run of its report has begun', async () => {

@@ -46,6 +46,8 @@ export class QuietLoads {
   /** Writes all kept loads. If this throws, they are forgotten, and their windows are read again. */
   async #commit(sql: Sql): Promise<void> {
     const kept = this.#loads.splice(0)
+    // A load that was added while an earlier transaction began was already written by that transaction.
+    if (kept.length === 0) return
     const first = await nextLoadId(sql)
     const loads = kept.map((load, place) => ({ ...load, ...NOTHING, loadId: first + place, windows: load.closes }))
     for (const fence of new Set(loads.map((load) => load.fence)))
