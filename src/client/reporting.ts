@@ -190,9 +190,12 @@ class Client implements AsyncDisposable {
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const { report, scope, forbids } = request
-    const refusal = refusalOf(answer, { report, scope, redactor: this.#redactor })
+    const context = { report, scope, redactor: this.#redactor }
+    const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, refusal)
+      // Later reads throw the stored error without a response. So it has no Retry-After, which would begin a new pause.
+      const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
+      if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal
     }
     const wasOurs = this.clockIsOurs
