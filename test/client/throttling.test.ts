@@ -165,16 +165,19 @@ describe('a refusal with Retry-After', () => {
     [400, 'REQUEST_INVALID', 3],
     [401, 'SCOPE_MISSING', 1],
     [403, 'REPORT_FORBIDDEN', 1],
-  ])('of status %i is not tried again, and pauses all requests once for each response: %s', async (code, name, pauses) => {
-    const told: number[] = []
-    const sharedPauses = { pause: async (ms: number) => void told.push(ms), remainingMs: async () => 0 }
-    await using service = await aService({ report: status(code, '', { 'retry-after': '9' }) })
-    await using client = aClient(service, { sharedPauses })
-    // After a 401 or a 403, the client sends nothing for this report, so the service has requested no further pause.
-    for (const _ of [1, 2, 3]) expect((await failureOf(client.read(aRequest()))).code).toBe(name)
-    expect(told).toEqual(Array.from({ length: pauses }, () => 9_000))
-    expect(client.counters.retries).toBe(0)
-  })
+  ])(
+    'of status %i is not tried again, and pauses all requests once for each response: %s',
+    async (code, name, pauses) => {
+      const told: number[] = []
+      const sharedPauses = { pause: async (ms: number) => void told.push(ms), remainingMs: async () => 0 }
+      await using service = await aService({ report: status(code, '', { 'retry-after': '9' }) })
+      await using client = aClient(service, { sharedPauses })
+      // After a 401 or a 403, the client sends nothing for this report, so the service has requested no further pause.
+      for (const _ of [1, 2, 3]) expect((await failureOf(client.read(aRequest()))).code).toBe(name)
+      expect(told).toEqual(Array.from({ length: pauses }, () => 9_000))
+      expect(client.counters.retries).toBe(0)
+    },
+  )
 })
 
 describe('a Retry-After that is longer than a run waits', () => {
