@@ -1,4 +1,5 @@
-/** Lists all reports. To add a report, add a file in `reports/` and a line here. */
+/** Lists all reports: those of the specification, and those that the setting `reports_from` adds. */
+import { z } from 'zod'
 import type { Declaration } from './report.ts'
 import { auditEntries } from './reports/auditEntries.ts'
 import { automatedBookings } from './reports/automatedBookings.ts'
@@ -9,7 +10,7 @@ import { events } from './reports/events.ts'
 import { merfSubmissions } from './reports/merfSubmissions.ts'
 import { officeReservations } from './reports/officeReservations.ts'
 
-export const reports = [
+const ofSpecification = [
   events,
   budgets,
   enquiries,
@@ -20,16 +21,37 @@ export const reports = [
   enquiryAuditEntries,
 ] as const satisfies readonly Declaration[]
 
-export type ReportName = (typeof reports)[number]['name']
+/** Reports that a configuration adds have other names. `isReportName` accepts them, too. */
+export type ReportName = (typeof ofSpecification)[number]['name']
 
-export const reportNames: readonly ReportName[] = reports.map((report) => report.name)
+/** All reports in the order in which they run. Only `registerReports` changes this list. */
+export const reports: (Declaration & { readonly name: ReportName })[] = [...ofSpecification]
+export const reportNames: ReportName[] = reports.map((report) => report.name)
 
-const byName: ReadonlyMap<string, Declaration> = new Map(reports.map((report) => [report.name, report]))
+/** Adds reports to the list, before the audit reports, because audit reports follow other reports. */
+export function registerReports(own: readonly Declaration[]): void {
+  for (const report of own) {
+    if (isReportName(report.name)) continue
+    const place = reports.findIndex(({ perRecord }) => perRecord !== undefined)
+    reports.splice(place, 0, report as (typeof reports)[number])
+    reportNames.splice(place, 0, report.name as ReportName)
+  }
+}
 
-export const isReportName = (name: string): name is ReportName => byName.has(name)
+export const isReportName = (name: string): name is ReportName => reports.some((report) => report.name === name)
 
-export const reportOf = (name: ReportName): Declaration => byName.get(name) as Declaration
+export const reportOf = (name: ReportName): Declaration => reports.find((report) => report.name === name) as Declaration
 
 export const isPerRecord = (name: ReportName): boolean => reportOf(name).perRecord !== undefined
+
+/** The schema of a report's name. It checks the list at each parse, so it accepts reports that were added later. */
+export const Report = z
+  .string()
+  .refine(isReportName, { error: () => `must be one of ${reportNames.join(', ')}` })
+  .meta({
+    get enum() {
+      return reportNames
+    },
+  }) as unknown as z.ZodType<ReportName, string>
 
 export type { Declaration } from './report.ts'

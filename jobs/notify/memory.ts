@@ -1,13 +1,12 @@
 /** Stores in a file next to the warehouse which conditions were reported, and what each receiver has not accepted. */
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { reportNames } from '../../schema/index.ts'
+import { Report as report } from '../../schema/index.ts'
 import { removeTemporaryFiles, replaceText } from '../../src/files.ts'
 import type { Cursor } from '../../src/warehouse/books/cursor.ts'
 import type { ChangedReport } from '../../src/warehouse/books/newData.ts'
 import { RUN_KINDS } from '../runs/runs.ts'
 
-const report = z.enum(reportNames)
 export const NOTICE_EVENTS = ['report.paused', 'report.failing', 'brake.pulled', 'lag.exceeded', 'rows.late'] as const
 /** The events of all messages. `tidemark check --notify` sends `notify.test`. */
 export const MESSAGE_EVENTS = [...NOTICE_EVENTS, 'data.published', 'notify.test'] as const

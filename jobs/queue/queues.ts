@@ -1,7 +1,7 @@
 /** The queues and their jobs. A job contains names and small numbers, never rows or secrets. */
 import type { JobsOptions } from 'bullmq'
 import { z } from 'zod'
-import { reportNames } from '../../schema/index.ts'
+import { Report as report } from '../../schema/index.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
 import type { PullAsk } from '../../src/sync/backfill/handover.ts'
 
@@ -11,8 +11,6 @@ export const OWNER_QUEUES = ['incremental', 'reconcile', 'backfill', 'housekeepi
 export const QUEUES = ['ticks', 'windows', ...OWNER_QUEUES] as const
 
 export type QueueName = (typeof QUEUES)[number]
-
-const report = z.enum(reportNames)
 
 export const Tick = z.union([
   z.strictObject({ work: z.enum(['incremental', 'reconcile']), report }),

@@ -28,6 +28,9 @@ export const SANDBOX: Omit<CommandEntry, 'action'> = {
     option('--fault <fault>', 'misbehave: name[*count][@report][:argument]; may be given again')
       .argParser(collect)
       .default([]),
+    option('--reports-from <path>', 'also serve the declarations in this file or folder; may be given again')
+      .argParser(collect)
+      .default([]),
     option('--event-shape <shape>', 'row shape of events').choices(EVENT_SHAPES),
     parsedOption('--page-size-max <n>', 'cut larger page sizes to this (default: 1000)', wholeNumber),
     parsedOption('--token-lifetime <seconds>', 'how long a token lives (default: 3600)', wholeNumber),

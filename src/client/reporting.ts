@@ -33,6 +33,9 @@ export type ClientEvent =
 export interface ClientSettings {
   /** The root of the service. If the URL has a path, the path of each request is appended to it. */
   baseUrl: URL
+  /** Precedes the path of each report. The default is the path of the specification. */
+  reportsPath?: string | undefined
+  tokenPath?: string | undefined
   clientId: string
   clientSecret: Secret
   /** If no scopes are requested, the client's default scopes apply (spec §4). */
@@ -76,10 +79,9 @@ export interface Answer<T> {
   bytes: number
 }
 
-export type ReportingClient = Pick<Client, keyof Client>
-
-const REPORTS_PATH = '/reportingapi'
 const TOKEN_PATH = '/authenticationapi/Account/RequestToken'
+
+export type ReportingClient = Pick<Client, keyof Client>
 
 /** Opens a client, which the caller must close. No request is sent before the first call. */
 export function openClient(settings: ClientSettings, dependencies: ClientDependencies): ReportingClient {
@@ -226,10 +228,11 @@ class Client implements AsyncDisposable {
     if (refusal !== undefined) throw refusal
     const token = await this.#token(signal)
     const { report, path, body } = request
+    const { reportsPath = '/reportingapi' } = this.#settings
     const { answerBytesMax } = this.#limits
     const issued = this.#tokens.issued
     this.counters.requests += 1
-    const post: Post = { path: REPORTS_PATH + path, body, bearer: token.secret, report, answerBytesMax }
+    const post: Post = { path: reportsPath + path, body, bearer: token.secret, report, answerBytesMax }
     return { answer: await this.#post(post, signal), token, issued }
   }
 
@@ -249,10 +252,10 @@ class Client implements AsyncDisposable {
   }
 
   async #requestToken(signal: AbortSignal): Promise<StoredToken> {
-    const { clientId, clientSecret, scopes = [] } = this.#settings
+    const { clientId, clientSecret, scopes = [], tokenPath = TOKEN_PATH } = this.#settings
     await this.readSecret()
     const post: Post = {
-      path: TOKEN_PATH,
+      path: tokenPath,
       body: {
         clientId,
         clientSecret: clientSecret.reveal(),

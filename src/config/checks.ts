@@ -53,6 +53,9 @@ function addressProblem(text: string, example: string, hasForbiddenQuery = false
   return 'must begin with https:// (http:// only on this machine: localhost, 127.0.0.1, [::1])'
 }
 
+export const urlPathProblem: Check = (text) =>
+  /^\/[^?#\s]*[^/?#\s]$/.test(text) ? undefined : 'must be a path such as /reportingapi'
+
 export const proxyProblem: Check = (text) => {
   const [address = '', bits = '0', ...rest] = text.split('/')
   const bitsMax = isIPv4(address) ? 32 : 128

@@ -3,8 +3,9 @@ import { Secret } from '../secret.ts'
 import { clashingSettings, missingSettings } from './crossChecks.ts'
 import { differingKeys, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
-import { configInvalid, type Finding, type Path, type Problem } from './problems.ts'
-import { RawConfig } from './raw.ts'
+import { loadOwnReports } from './ownReports.ts'
+import { configInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
+import { PathList, rawConfig, type RawConfig } from './raw.ts'
 import { resolve } from './resolve.ts'
 import { readClientSecret, readHashKey, readReceivers } from './secrets.ts'
 import type { Config, ConfigSources } from './shape.ts'
@@ -27,7 +28,10 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const merged = withEnvironment(yaml.value, env)
   const whereOf = (path: Path): string =>
     merged.variableAt(path) ?? ((file === undefined && variableOf(path)) || `${fileLabel}:${yaml.lineOf(path)}`)
-  const parsed = RawConfig.safeParse(merged.value)
+  const from = PathList.safeParse(valueAt(merged.value, ['reports_from'])).data ?? []
+  const undeclared = await loadOwnReports([from].flat(), folder)
+  if (undeclared.length > 0) throw configInvalid(undeclared)
+  const parsed = rawConfig().safeParse(merged.value)
   const raw = parsed.data as RawConfig | undefined
   const problemOf = ({ at, problem }: Finding) => ({ where: typeof at === 'string' ? at : whereOf(at), problem })
   const problems = [

@@ -30,6 +30,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_NOTIFY_SECRET_FILE', path: ['notify', 'secret_file'] },
   { name: 'TIDEMARK_NOTIFY_LAG', path: ['notify', 'lag'] },
   { name: 'TIDEMARK_CURRENCIES', path: ['currencies'], as: 'list' },
+  { name: 'TIDEMARK_REPORTS_FROM', path: ['reports_from'], as: 'list' },
   { name: 'TIDEMARK_EVERY', path: ['defaults', 'every'] },
   { name: 'TIDEMARK_TIME_ZONE', path: ['defaults', 'time_zone'] },
   { name: 'TIDEMARK_RECONCILE_EVERY', path: ['defaults', 'reconcile_every'] },

@@ -1,7 +1,7 @@
 /** Describes errors of the schema for an operator: the wrong key, the allowed values, the key that was meant. */
 import { z } from 'zod'
 import { pathText, type Finding, type Path } from './problems.ts'
-import { RawConfig } from './raw.ts'
+import { rawConfig } from './raw.ts'
 import { hint } from './suggest.ts'
 
 export function findingsOf(error: z.ZodError | undefined): readonly Finding[] {
@@ -25,7 +25,7 @@ function unknownKey(path: Path, key: string): string {
 }
 
 function keysAt(path: Path): readonly string[] {
-  let schema: unknown = RawConfig
+  let schema: unknown = rawConfig()
   for (const step of path) {
     const inner = unwrapped(schema)
     if (inner instanceof z.ZodObject) schema = (inner.shape as Record<string, unknown>)[step]
@@ -49,7 +49,7 @@ const TYPE_WORDS: Readonly<Record<string, string>> = {
 }
 
 /** Our own messages begin with "must" and stay unchanged. Messages of zod are rewritten. */
-function messageOf(issue: z.core.$ZodIssue): string {
+export function messageOf(issue: z.core.$ZodIssue): string {
   if (issue.message.startsWith('must ')) return issue.message
   if (issue.code === 'invalid_type') return `must be ${TYPE_WORDS[issue.expected] ?? issue.expected}`
   if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`

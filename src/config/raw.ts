@@ -1,6 +1,6 @@
 /** The schema of `tidemark.yaml`. Unknown keys are errors. The JSON Schema for editors is generated from it. */
 import { z } from 'zod'
-import { reportNames, reports } from '../../schema/index.ts'
+import { Report, reportNames, reports } from '../../schema/index.ts'
 import {
   baseUrlProblem,
   currencyProblem,
@@ -12,6 +12,7 @@ import {
   queryTimeProblem,
   queueProblem,
   serveProblem,
+  urlPathProblem,
   warehouseProblem,
   webhookProblem,
 } from './checks.ts'
@@ -22,6 +23,11 @@ import { BYTE_SIZE, parseDuration } from './units.ts'
 const MIB = 2 ** 20
 /** One request in 100 seconds. With a slower rate, a worker would seem to hang. */
 const REQUESTS_PER_SECOND_MIN = 0.01
+
+/** One path or several. Relative paths begin at the folder of the configuration file. */
+export const PathList = z.union([z.string().min(1), z.array(z.string().min(1))], {
+  error: 'must be a path, or a list of paths',
+})
 
 const service = z
   .strictObject({
@@ -37,6 +43,11 @@ const service = z
       .array(z.string().min(1))
       .optional()
       .describe('Scopes to ask for; all that the client has when left out (REPORTING_SCOPES)'),
+    reports_path: checked(urlPathProblem, 'Path of the reporting interface; /reportingapi when left out').optional(),
+    token_path: checked(
+      urlPathProblem,
+      'Path that issues tokens; /authenticationapi/Account/RequestToken when left out',
+    ).optional(),
     concurrency: between(1, 64).default(8).describe('Most requests in flight at once; fewer while the service is slow'),
     requests_per_second: z
       .number()
@@ -83,7 +94,7 @@ const receivers = <Shape extends z.ZodRawShape>(shape: Shape, meaning: string) =
 
 const dataReceiver = {
   format: z.enum(['plain', 'slack']).default('plain').describe('How messages are written'),
-  reports: z.array(z.enum(reportNames)).min(1).optional().describe('Only these reports; all when left out'),
+  reports: z.array(Report).min(1).optional().describe('Only these reports; all when left out'),
 }
 
 const notify = z
@@ -159,67 +170,75 @@ export function limitsOf(raw: z.output<typeof limits>) {
   }
 }
 
-export const RawConfig = z
-  .strictObject({
-    service,
-    warehouse: checked(
-      warehouseProblem,
-      'The DuckDB file that Tidemark writes, or a lake: ducklake:sqlite:FILE, ducklake:postgres:CONNECTION (TIDEMARK_WAREHOUSE)',
-    ).default('./data/warehouse.duckdb'),
-    lake_data: checked(
-      directoryProblem,
-      "Directory of a lake's Parquet files; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
-    ).optional(),
-    published: checked(
-      fileProblem,
-      'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
-    ).optional(),
-    publish_by: z
-      .enum(['blocks', 'whole'])
-      .default('blocks')
-      .describe('blocks: a publication writes only what changed, where that is safe; whole: it copies the whole file'),
-    serve: checked(
-      serveProblem,
-      'Address at which a worker serves the published copy to other DuckDBs, such as quack://127.0.0.1:9494; its token comes from TIDEMARK_SERVE_TOKEN, else it is made at the start and printed once (TIDEMARK_SERVE)',
-    ).optional(),
-    extensions: text(
-      "Directory with DuckDB's extensions (NAME.duckdb_extension), for serve and lakes; nothing is ever downloaded (TIDEMARK_EXTENSIONS)",
-    ).optional(),
-    queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
-      'embedded',
-    ),
-    console: consoleSection,
-    history: checked(
-      historyProblem,
-      'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
-    ).default('90d'),
-    rejected_keep: checked(
-      historyProblem,
-      'How long a rejected row is listed after the service last sent it (TIDEMARK_REJECTED_KEEP)',
-    ).default('90d'),
-    hash_key_file: text(
-      'File with the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
-    ).optional(),
-    notify,
-    currencies: unique(
-      z.array(checked(currencyProblem, 'ISO 4217 code').transform((code) => code.toUpperCase())),
-      (code) => code,
-    )
-      .default([])
-      .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),
-    defaults,
-    reports: z
-      .strictObject(Object.fromEntries(reports.map((report) => [report.name, reportSection(report)])))
-      .prefault({})
-      .describe(`Settings of single reports: ${reportNames.join(', ')}`),
-    limits,
-  })
-  .meta({ title: 'Tidemark', description: 'Configuration of Tidemark (tidemark.yaml)' })
+/** Returns the schema. It has a section for each report, so it is made after the reports of `reports_from` are loaded. */
+export const rawConfig = () =>
+  z
+    .strictObject({
+      service,
+      warehouse: checked(
+        warehouseProblem,
+        'The DuckDB file that Tidemark writes, or a lake: ducklake:sqlite:FILE, ducklake:postgres:CONNECTION (TIDEMARK_WAREHOUSE)',
+      ).default('./data/warehouse.duckdb'),
+      lake_data: checked(
+        directoryProblem,
+        "Directory of a lake's Parquet files; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
+      ).optional(),
+      published: checked(
+        fileProblem,
+        'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',
+      ).optional(),
+      publish_by: z
+        .enum(['blocks', 'whole'])
+        .default('blocks')
+        .describe(
+          'blocks: a publication writes only what changed, where that is safe; whole: it copies the whole file',
+        ),
+      serve: checked(
+        serveProblem,
+        'Address at which a worker serves the published copy to other DuckDBs, such as quack://127.0.0.1:9494; its token comes from TIDEMARK_SERVE_TOKEN, else it is made at the start and printed once (TIDEMARK_SERVE)',
+      ).optional(),
+      extensions: text(
+        "Directory with DuckDB's extensions (NAME.duckdb_extension), for serve and lakes; nothing is ever downloaded (TIDEMARK_EXTENSIONS)",
+      ).optional(),
+      queue: checked(queueProblem, 'embedded, redis://…, rediss://… or postgres://… (TIDEMARK_QUEUE_URL)').default(
+        'embedded',
+      ),
+      console: consoleSection,
+      history: checked(
+        historyProblem,
+        'How long the books keep each run and each window by itself (TIDEMARK_HISTORY)',
+      ).default('90d'),
+      rejected_keep: checked(
+        historyProblem,
+        'How long a rejected row is listed after the service last sent it (TIDEMARK_REJECTED_KEEP)',
+      ).default('90d'),
+      hash_key_file: text(
+        'File with the key for hashed columns (TIDEMARK_HASH_KEY_FILE, or the key itself in TIDEMARK_HASH_KEY); never in this file',
+      ).optional(),
+      notify,
+      currencies: unique(
+        z.array(checked(currencyProblem, 'ISO 4217 code').transform((code) => code.toUpperCase())),
+        (code) => code,
+      )
+        .default([])
+        .describe('Currencies to ask for; without any, the reports that need one stay off (TIDEMARK_CURRENCIES)'),
+      defaults,
+      reports: z
+        .strictObject(Object.fromEntries(reports.map((report) => [report.name, reportSection(report)])))
+        .prefault({})
+        .describe(`Settings of single reports: ${reportNames.join(', ')}, and those of reports_from`)
+        .meta({ additionalProperties: { type: 'object', description: 'Settings of a report of reports_from' } }),
+      reports_from: PathList.optional().describe(
+        'Files with declarations of more reports (defineReport), or folders of such files (TIDEMARK_REPORTS_FROM)',
+      ),
+      limits,
+    })
+    .meta({ title: 'Tidemark', description: 'Configuration of Tidemark (tidemark.yaml)' })
 
-export type RawConfig = Omit<z.output<typeof RawConfig>, 'reports'> & {
+export type RawConfig = Omit<z.output<ReturnType<typeof rawConfig>>, 'reports'> & {
   readonly reports: Readonly<Record<string, RawReport | undefined>>
 }
 
 /** Returns the JSON Schema for editors (`tidemark.schema.json`) in draft 7, which YAML editors support best. */
 export const jsonSchema = (): Record<string, unknown> =>
-  z.toJSONSchema(RawConfig, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
+  z.toJSONSchema(rawConfig(), { target: 'draft-7', io: 'input', unrepresentable: 'any' })

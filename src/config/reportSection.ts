@@ -11,11 +11,6 @@ import {
 } from './checks.ts'
 import { between, checked, exactInteger, filterTypes, unique } from './fields.ts'
 
-/** Audit reports are left out, because audit entries are not audited. */
-export const auditableReports: readonly ReportName[] = reports
-  .filter((report) => (report as Declaration).perRecord === undefined)
-  .map(({ name }) => name)
-
 export const rhythm = {
   every: checked(everyProblem, 'How often a worker syncs: a duration such as 5m, or a cron line'),
   time_zone: checked(timeZoneProblem, 'The time zone that cron lines are read in, such as Europe/Paris'),
@@ -45,12 +40,16 @@ const columns = z
   .record(z.string(), z.enum(['hash', 'drop', 'keep']))
   .describe('column or collection.column, named as in the tables: hash (HMAC-SHA-256), drop, or keep')
 
-const entity = z.strictObject({
-  entity_id: exactInteger
-    .refine((id) => Number(id) >= 0, 'must be 0 or more')
-    .meta({ type: 'integer', minimum: 0, description: "The service's number for this kind of record" }),
-  follows: z.enum(auditableReports).describe('The report whose changed rows are asked about'),
-})
+/** Audit reports are left out, because audit entries are not audited. */
+const auditableReports = () => reports.filter(({ perRecord }) => perRecord === undefined).map(({ name }) => name)
+
+const entity = () =>
+  z.strictObject({
+    entity_id: exactInteger
+      .refine((id) => Number(id) >= 0, 'must be 0 or more')
+      .meta({ type: 'integer', minimum: 0, description: "The service's number for this kind of record" }),
+    follows: z.enum(auditableReports()).describe('The report whose changed rows are asked about'),
+  })
 
 const common = {
   enabled: z.boolean().default(true).describe('false switches the report off'),
@@ -83,7 +82,7 @@ export function reportSection(report: Declaration) {
         ask_created: z.boolean().default(true).describe('Incremental runs also ask by creation time'),
       }),
       ...(hasEntities && {
-        entities: unique(z.array(entity), (item) => item.entity_id)
+        entities: unique(z.array(entity()), (item) => item.entity_id)
           .optional()
           .describe('Which records are audited'),
       }),

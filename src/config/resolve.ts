@@ -42,6 +42,8 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
   return {
     service: {
       baseUrl: new URL(baseUrl),
+      reportsPath: raw.service.reports_path,
+      tokenPath: raw.service.token_path,
       clientId,
       clientSecret,
       ...(scopes && { scopes }),

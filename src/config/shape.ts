@@ -60,6 +60,8 @@ export interface ReportConfig extends Rhythm {
 
 export interface ServiceConfig {
   readonly baseUrl: URL
+  readonly reportsPath?: string | undefined
+  readonly tokenPath?: string | undefined
   readonly clientId: string
   readonly clientSecret: Secret
   readonly scopes?: readonly string[]

@@ -1,6 +1,6 @@
 /** The schemas of messages about operations. The receiver checks each message: the sender can have another version. */
 import { z } from 'zod'
-import { reportNames } from '../../schema/index.ts'
+import { Report as report } from '../../schema/index.ts'
 import { chosenTypes } from '../../schema/values.ts'
 import { type ErrorCode, errorCodes, SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
@@ -11,7 +11,6 @@ import { Progress } from '../sync/context.ts'
 import type { RetypedColumn } from '../warehouse/load/retypeColumn.ts'
 import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
-const report = z.enum(reportNames)
 const reports = z.array(report).min(1)
 const instant = z.custom<Instant>((value) => Number.isSafeInteger(value))
 const count = z.number()

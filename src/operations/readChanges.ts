@@ -1,9 +1,8 @@
 /** Opens the change feed of the published copy, for `tidemark changes` and `GET /api/changes`. */
 import { z } from 'zod'
-import type { ReportName } from '../../schema/index.ts'
+import { Report, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { onAbort } from '../signals.ts'
-import { Report } from '../status/coverage.ts'
 import { checkCursor, feedTablesOf } from '../warehouse/books/changeFeed.ts'
 import { type Cursor, currentCursor, parseCursor, START } from '../warehouse/books/cursor.ts'
 import { jsonOf, objectOf } from '../warehouse/database/cells.ts'

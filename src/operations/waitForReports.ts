@@ -1,12 +1,12 @@
 /** Waits until the published copy is complete up to a time, so that a job that reads the copy misses no rows. */
 import { z } from 'zod'
-import type { ReportName } from '../../schema/index.ts'
+import { Report, type ReportName } from '../../schema/index.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { DURATION, parseDuration } from '../config/units.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { formatInstant, type Instant, MINUTE_MS, minusMs, parseInstant } from '../instant.ts'
-import { Report, time } from '../status/coverage.ts'
+import { time } from '../status/coverage.ts'
 import { type Standing, standingsOf } from '../status/standing.ts'
 import { openPublished } from '../wiring/published.ts'
 

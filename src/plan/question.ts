@@ -47,8 +47,8 @@ export function bodyOf(
       : { [report.currency]: question.currency }),
     ...boundsOf(report.window, question.window),
     ...(report.created === undefined ? {} : boundsOf(report.created, question.created)),
-    pageNumber: page.number,
-    pageSize: page.size,
+    [report.pages.number]: page.number,
+    [report.pages.size]: page.size,
     ...(question.expand.length === 0 ? {} : { expand }),
   }
 }

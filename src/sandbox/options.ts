@@ -5,6 +5,7 @@ import { SyncError } from '../errors.ts'
 import { AMOUNTS } from './dice.ts'
 import { type Faults, parseFault } from './faults.ts'
 import { SCOPES, type ReportName } from './reports/index.ts'
+import type { DeclaredReport } from './reports/declared.ts'
 import type { RequestLog } from './requestLog.ts'
 import { TIME_STYLES } from './ticks.ts'
 import type { World } from './world.ts'
@@ -58,6 +59,8 @@ const Options = z.object({
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
+  /** Reports that the specification does not have. The sandbox generates their rows. */
+  declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),
 })

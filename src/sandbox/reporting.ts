@@ -32,7 +32,7 @@ export function answerReport(parts: Parts, endpoint: NamedEndpoint, request: Rou
 
 function answerRows(
   parts: Parts,
-  { report, envelope }: NamedEndpoint & { readonly report: WorldReport },
+  { report, ...endpoint }: NamedEndpoint & { readonly report: WorldReport },
   request: ReportRequest,
 ): Answer {
   const { world, faults, settings } = parts
@@ -49,7 +49,7 @@ function answerRows(
   // With the fault `drift`, rows change between two pages of a walk, so that rows move to other pages.
   const changes = page.isPartial ? (faults.takeNumber('drift', report) ?? 0) : 0
   for (let i = 0; i < changes; i += 1) world.tick(report)
-  return pageAnswer(envelope, items, page)
+  return pageAnswer(endpoint, items, page)
 }
 
 function writerOf(
@@ -77,7 +77,7 @@ function writerOf(
 
 function answerAudit(
   { world, faults, settings }: Parts,
-  { report, envelope }: NamedEndpoint,
+  { report, ...endpoint }: NamedEndpoint,
   { values, flags, enquiryId }: RoutedRequest,
 ): Answer {
   const entityId = enquiryId === undefined ? Number(values.get('entityId')) : ENTITY_IDS.enquiries
@@ -101,13 +101,19 @@ function answerAudit(
       ...(flags.has('aggregates') ? { aggregates: aggregatesOf(trail, entry) } : {}),
     }),
   )
-  return pageAnswer(envelope, items, page)
+  return pageAnswer(endpoint, items, page)
 }
 
-function pageAnswer(envelope: boolean, items: readonly string[], { pageNumber, pageSize, totalCount }: Page): Answer {
+const PAGES = { number: 'pageNumber', size: 'pageSize', items: 'items', total: 'totalCount' }
+
+function pageAnswer(
+  { envelope, pages = PAGES }: Pick<NamedEndpoint, 'envelope' | 'pages'>,
+  items: readonly string[],
+  { pageNumber, pageSize, totalCount }: Page,
+): Answer {
   const array = `[${items.join(',')}]`
-  const rest = `"pageNumber":${pageNumber},"pageSize":${pageSize},"totalCount":${totalCount}`
-  return { status: 200, body: envelope ? `{"items":${array},${rest}}` : array }
+  const rest = `"${pages.number}":${pageNumber},"${pages.size}":${pageSize},"${pages.total}":${totalCount}`
+  return { status: 200, body: envelope ? `{"${pages.items}":${array},${rest}}` : array }
 }
 
 const isIn =

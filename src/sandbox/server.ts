@@ -15,6 +15,7 @@ import { serve } from './service.ts'
 import { TICKS_PER_SECOND, ticksOf } from './ticks.ts'
 import { World } from './world.ts'
 
+import { serveDeclared } from './reports/index.ts'
 export { ENDPOINTS, ENTITY_IDS, type ReportName, WORLD_REPORTS, type WorldReport } from './reports/index.ts'
 export type { SandboxClient, SandboxOptions } from './options.ts'
 export type { LoggedRequest, RequestLog } from './requestLog.ts'
@@ -36,6 +37,7 @@ const KEEP_ALIVE_MS = 65_000
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = settingsFrom(options)
+  serveDeclared(settings.declared)
   const closing = new AbortController()
   const parts = assemble(settings, closing.signal)
   const { world, requests, faults } = parts

@@ -52,8 +52,10 @@ async function tokenAnswer({ faults }: Parts, auth: Auth, text: string): Promise
 }
 
 function reportAnswer(parts: Parts, { endpoint, enquiryId }: Route, text: string): ServedResponse {
-  const body = parseBody(text)
-  if (typeof body === 'string') return { answer: invalid({ $: [body] }) }
+  const received = parseBody(text)
+  if (typeof received === 'string') return { answer: invalid({ $: [received] }) }
+  const { renames = {} } = endpoint
+  const body = Object.fromEntries(Object.entries(received).map(([name, value]) => [renames[name] ?? name, value]))
   const isFromZero = parts.faults.peek('from-zero', endpoint.report) !== undefined
   const checked = checkBody(endpoint, body, isFromZero ? 0 : 1)
   const { errors, unknown, request } = checked

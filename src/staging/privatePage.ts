@@ -1,12 +1,14 @@
 /** Replaces private values before any other code reads the page, so that they are stored nowhere. */
 import { createHmac } from 'node:crypto'
 import { type ActiveRule, itemRulesOf, type ObjectRules, type RowRules, ruleOf, WITHHELD } from '../plan/privacy.ts'
+import { PAGES, type PageNames } from '../../schema/report.ts'
 import type { Secret } from '../secret.ts'
 import { CLOSE_ARRAY, CLOSE_OBJECT, LETTER_N, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './bytes.ts'
 import { copySpliced, JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
 export interface PrivacyPlan {
   readonly answer: 'envelope' | 'array'
+  readonly pages?: PageNames
   readonly rules: RowRules
   readonly hashKey: Secret | undefined
 }
@@ -43,7 +45,7 @@ export class PrivatePages {
     if (this.#plan.answer === 'array') this.#elements(start, (at) => this.#row(at))
     else if (bytes[start] === OPEN_OBJECT) {
       this.#members(start, (name, at) =>
-        name === 'items' ? this.#elements(at, (item) => this.#row(item)) : json.value(at),
+        name === (this.#plan.pages ?? PAGES).items ? this.#elements(at, (item) => this.#row(item)) : json.value(at),
       )
     }
     const edits = this.#edits

@@ -9,12 +9,14 @@ import { Kind, has } from '../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../plan/stagedNames.ts'
 import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
+import { PAGES, type PageNames } from '../../schema/report.ts'
 
 /** A row's key, for comparison. It is a number if that is a safe integer, else the key's JSON text. */
 export type RowKey = number | string
 
 export interface ScanPlan {
   readonly answer: 'envelope' | 'array'
+  readonly pages?: PageNames
   /** The key fields that rows contain, without the requested currency. Empty for audit entries. */
   readonly key: readonly string[]
   /** The service's name of the deletion flag (`isDeleted`). Undefined if the report has no such flag. */
@@ -154,7 +156,7 @@ class PageScan {
       const nameEnd = json.string(i)
       const name = this.#bytes.toString('latin1', i + 1, nameEnd - 1)
       i = json.colon(nameEnd)
-      if (name === 'items') {
+      if (name === (this.#plan.pages ?? PAGES).items) {
         hasItems = true
         if (this.#bytes[i] === LETTER_N) nullItems = i
         i = nullItems === i ? json.value(i) : yield* this.#items(i)
@@ -174,8 +176,11 @@ class PageScan {
     // The envelope's values are not written to files, so they need no replacements.
     this.#json.dropSplices(spliced)
     const isCount = has(this.#json.kind, Kind.integer) && this.#json.whole >= 0
-    if (isCount && (name === 'pageNumber' || name === 'pageSize' || name === 'totalCount')) {
-      this.#envelope[name] = this.#json.whole
+    if (isCount) {
+      const { number, size, total } = this.#plan.pages ?? PAGES
+      if (name === number) this.#envelope.pageNumber = this.#json.whole
+      if (name === size) this.#envelope.pageSize = this.#json.whole
+      if (name === total) this.#envelope.totalCount = this.#json.whole
     }
     return end
   }

@@ -1,6 +1,6 @@
 /** Reads the coverage of each report: ranges that were read, gaps, and ranges to read again (product contract §3). */
 import { z } from 'zod'
-import { reportNames, reportOf, type ReportName } from '../../schema/index.ts'
+import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { formatInstant, type Instant } from '../instant.ts'
 import { type ReadSettings, CHANGES, parseChanges, type Coverage, nextCoverage } from '../plan/coverage.ts'
@@ -8,7 +8,6 @@ import { gapsIn, type Span } from '../plan/spans.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { readSettingsOf } from '../sync/privacy.ts'
 
-export const Report = z.enum(reportNames)
 export const time = z.iso.datetime({ precision: 6 }).describe('UTC, to the microsecond')
 export const SpanText = z.object({ since: time.nullable().describe('Null: from the beginning'), until: time })
 

@@ -1,12 +1,12 @@
 /** Reads the state of each report from the tables of schema `tidemark`: mark, last run, and why it does not run. */
 import { z } from 'zod'
-import { reportNames, type ReportName } from '../../schema/index.ts'
+import { Report, reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
 import type { Instant } from '../instant.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
 import { joinPerReport } from '../warehouse/books/bookFigures.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
-import { type RequestConfig, coverageOf, Report, ScopeCoverage, time } from './coverage.ts'
+import { type RequestConfig, coverageOf, ScopeCoverage, time } from './coverage.ts'
 
 const count = z.int().min(0)
 
@@ -51,21 +51,19 @@ interface Row extends Omit<Standing, 'state' | 'advised_overlap' | 'coverage'> {
   readonly last_state: Standing['state'] | null
 }
 
-const REGISTRY = `[${reportNames.map(text).join(', ')}]`
-
-const STANDINGS = `
+const standingsSql = (registry: string) => `
   SELECT report, ${iso('f.mark')} AS mark, round((epoch_us(now()) - epoch_us(f.mark)) / 1e6)::BIGINT AS lag_seconds,
     ${iso('f.last_run')} AS last_run, f.last_state, coalesce(f.rows, 0) AS rows, coalesce(f.deleted, 0) AS deleted,
     coalesce(f.rejected, 0) AS rejected, coalesce(f.misfits, 0) AS misfits, f.deletes_visible, f.enabled,
     f.not_running_because, CASE f.last_state WHEN 'failed' THEN r.error END AS error, f.reconcile_missed, f.late_rows, epoch(f.largest_lateness) AS largest_lateness_seconds,
     f.future_rows, f.unstamped_rows, f.skipped_records, f.explained,
     (SELECT max(stopped) FROM tidemark.countings n WHERE n.report = registry.report) AS not_counted_because
-  FROM unnest(${REGISTRY}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
+  FROM unnest(${registry}) AS registry (report) LEFT JOIN tidemark.freshness f USING (report)
   ${joinPerReport('r', `arg_max(${PROBLEM}, ended_at) AS error`, "runs WHERE state = 'failed'")}
-  ORDER BY list_position(${REGISTRY}, report)`
+  ORDER BY list_position(${registry}, report)`
 
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
-  const rows = await database.rows<Row>(STANDINGS)
+  const rows = await database.rows<Row>(standingsSql(`[${reportNames.map(text).join(', ')}]`))
   const coverage = await coverageOf(database, config)
   return rows.map(({ enabled: wasEnabled, last_state: lastState, ...row }) => {
     const { enabled, offReason = null, overlapMs } = config.reports[row.report]

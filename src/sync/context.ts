@@ -1,6 +1,6 @@
 /** The dependencies of a run: client, warehouse, clock and others. The caller (or a simulation) opens them. */
 import { z } from 'zod'
-import { reportNames } from '../../schema/index.ts'
+import { Report } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
@@ -53,7 +53,7 @@ const WindowsProgress = z.object({
 export type WindowsProgress = z.infer<typeof WindowsProgress>
 
 export const Progress = z.object({
-  report: z.enum(reportNames),
+  report: Report,
   pages: count,
   rows: count,
   rowsExpected: count.optional(),

@@ -12,7 +12,9 @@ type Settings = Pick<SyncSettings, 'reports' | 'hashKey'>
 
 export function privatePagesOf({ reports, hashKey }: Settings, report: Declaration): PrivatePages | undefined {
   const rules = rowRules(report, reports[report.name as ReportName].privacy)
-  return rules === undefined ? undefined : new PrivatePages({ answer: report.answer, rules, hashKey })
+  return rules === undefined
+    ? undefined
+    : new PrivatePages({ answer: report.answer, pages: report.pages, rules, hashKey })
 }
 
 export const privacyTextOf = ({ reports, hashKey }: Settings, report: ReportName): string | undefined =>

@@ -1,6 +1,6 @@
 /** The outcome of one run of one report, with the sums of its loads. */
 import { z } from 'zod'
-import { type ReportName, reportNames } from '../../schema/index.ts'
+import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
 const count = z.number()
@@ -28,7 +28,7 @@ export type Figures = z.infer<typeof Figures>
 export const noFigures = (): Figures => Figures.parse({})
 
 export const OutcomeFacts = z.object({
-  report: z.enum(reportNames),
+  report: Report,
   runId: z.string().optional(),
   /**
    * `paused` means that the report did not run, because a refusal or an operator has paused it. `error` has the reason

@@ -1,4 +1,7 @@
 /** `tidemark sandbox`: serves a local reporting service until it is stopped. */
+import { reports } from '../../../schema/index.ts'
+import { loadOwnReports } from '../../config/ownReports.ts'
+import { configInvalid } from '../../config/problems.ts'
 import { asSyncError } from '../../errors.ts'
 import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
@@ -9,20 +12,35 @@ type SandboxOption = 'rows' | 'seed' | 'port' | 'changesPerSecond' | 'eventShape
 
 export interface ServeOptions extends Pick<SandboxOptions, SandboxOption> {
   readonly fault: readonly string[]
+  readonly reportsFrom: readonly string[]
   readonly tokenLifetime?: number
   readonly json?: boolean
 }
 
 export const sandbox: Action<ServeOptions> = async (shell, { json, ...options }) => {
   shell.stop.endsWell()
+  const problems = await loadOwnReports(options.reportsFrom, shell.cwd)
+  if (problems.length > 0) throw configInvalid(problems)
   await using running = await start(options)
   shell.out.write(json === true ? `${JSON.stringify(ready(running))}\n` : greeting(running, options))
   await shell.stop.requested()
   return 0
 }
 
-async function start({ port, fault, tokenLifetime, ...rest }: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
-  const options: SandboxOptions = { ...rest, faults: fault, tokenLifetimeSeconds: tokenLifetime, amounts: 'cents' }
+async function start({
+  port,
+  fault,
+  tokenLifetime,
+  reportsFrom: _,
+  ...rest
+}: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
+  const options: SandboxOptions = {
+    ...rest,
+    declared: reports,
+    faults: fault,
+    tokenLifetimeSeconds: tokenLifetime,
+    amounts: 'cents',
+  }
   if (port !== undefined) return startSandbox({ ...options, port })
   try {
     return await startSandbox({ ...options, port: PORT_PREFERRED })

@@ -1,6 +1,7 @@
 /** Schemas of the API's responses, which the OpenAPI document contains. A test compares real responses with them. */
 import { z } from 'zod'
-import { Report, SpanText, time } from '../../status/coverage.ts'
+import { Report } from '../../../schema/index.ts'
+import { SpanText, time } from '../../status/coverage.ts'
 import { Warrant } from '../../reader/warrants.ts'
 import { ReceiverBehind } from '../../status/receivers.ts'
 import { Problem, Standing } from '../../status/standing.ts'

@@ -10,6 +10,10 @@ export interface Endpoint {
   readonly envelope: boolean
   readonly parameters: Readonly<Record<string, ParameterType>>
   readonly required?: readonly string[]
+  /** The specification's name of each parameter that a declaration names differently. */
+  readonly renames?: Readonly<Record<string, string>>
+  /** The fields of an envelope, if they are not those of the specification (§2). */
+  readonly pages?: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
 }
 
 /** Groups of parameters that several reports share (spec §4). */

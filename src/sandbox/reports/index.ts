@@ -1,6 +1,7 @@
 /** The sandbox's reports. Endpoints, scopes, routes and audited entities are derived from this list. */
 import { automatedBookings } from './automatedBookings.ts'
 import { budgets } from './budgets.ts'
+import { type DeclaredReport, definitionOf } from './declared.ts'
 import { type Definition, type Endpoint, paging } from './definition.ts'
 import { enquiries } from './enquiries.ts'
 import { events } from './events.ts'
@@ -18,8 +19,8 @@ const definitions = {
 
 export type WorldReport = keyof typeof definitions
 
-export const DEFINITIONS: Readonly<Record<WorldReport, Definition>> = definitions
-export const WORLD_REPORTS = Object.keys(definitions) as readonly WorldReport[]
+export const DEFINITIONS: Record<WorldReport, Definition> = { ...definitions }
+export const WORLD_REPORTS = Object.keys(definitions) as WorldReport[]
 
 export const perReport = <T>(make: (report: WorldReport) => T): Readonly<Record<WorldReport, T>> =>
   Object.fromEntries(WORLD_REPORTS.map((report) => [report, make(report)])) as Record<WorldReport, T>
@@ -46,16 +47,19 @@ const AUDITS = {
 
 export type ReportName = WorldReport | keyof typeof AUDITS
 
-export interface NamedEndpoint extends Required<Endpoint> {
+export interface NamedEndpoint extends Endpoint {
   readonly report: ReportName
+  readonly required: readonly string[]
   readonly flags: readonly string[]
 }
 
-export const ENDPOINTS: readonly NamedEndpoint[] = [
-  ...WORLD_REPORTS.map((report) => {
-    const definition = DEFINITIONS[report]
-    return { report, required: [], ...definition, flags: definition.collections.map(({ flag }) => flag) }
-  }),
+const endpointOf = (report: WorldReport): NamedEndpoint => {
+  const definition = DEFINITIONS[report]
+  return { report, required: [], ...definition, flags: definition.collections.map(({ flag }) => flag) }
+}
+
+export const ENDPOINTS: NamedEndpoint[] = [
+  ...WORLD_REPORTS.map(endpointOf),
   ...(['audit_entries', 'enquiry_audit_entries'] as const).map((report) => ({
     report,
     ...AUDITS[report],
@@ -63,16 +67,31 @@ export const ENDPOINTS: readonly NamedEndpoint[] = [
   })),
 ]
 
-export const REPORTS: readonly string[] = ENDPOINTS.map(({ report }) => report)
+export const REPORTS: string[] = ENDPOINTS.map(({ report }) => report)
 
-export const SCOPES: readonly string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
+export const SCOPES: string[] = [...new Set(ENDPOINTS.map(({ scope }) => scope))]
 
-export const ENTITY_IDS = perReport((report) => DEFINITIONS[report].entity.id)
+export const ENTITY_IDS: Record<WorldReport, number> = { ...perReport((report) => DEFINITIONS[report].entity.id) }
+
+/** Adds generated reports to all sandboxes that this process starts later. */
+export function serveDeclared(declared: readonly DeclaredReport[]): void {
+  for (const [index, each] of declared.entries()) {
+    if (REPORTS.includes(each.name)) continue
+    const report = each.name as WorldReport
+    const definition = definitionOf(each, index)
+    DEFINITIONS[report] = definition
+    ENTITY_IDS[report] = definition.entity.id
+    WORLD_REPORTS.push(report)
+    REPORTS.push(report)
+    ENDPOINTS.push(endpointOf(report))
+    if (!SCOPES.includes(definition.scope)) SCOPES.push(definition.scope)
+  }
+}
 
 export const reportOfEntity = (entityId: number): WorldReport | undefined =>
   WORLD_REPORTS.find((report) => ENTITY_IDS[report] === entityId)
 
-export const isWorldReport = (name: string): name is WorldReport => Object.hasOwn(definitions, name)
+export const isWorldReport = (name: string): name is WorldReport => Object.hasOwn(DEFINITIONS, name)
 
 export interface Route {
   readonly endpoint: NamedEndpoint

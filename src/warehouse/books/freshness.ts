@@ -19,7 +19,7 @@ const counted = (value: string, noun: string): string =>
   `format('{:,} ', ${value}) || CASE ${value} WHEN 1 THEN '${noun}' ELSE '${noun}s' END`
 
 const trails = reports
-  .filter(({ deletes }) => deletes === 'none')
+  .filter(({ perRecord }) => perRecord !== undefined)
   .map(({ name }) => text(name))
   .join(', ')
 

@@ -1,0 +1,47 @@
+/** Checks a declaration that is not part of Tidemark, so that a mistake is found before anything runs. */
+import type { Declaration } from './report.ts'
+import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, tableOf } from './tables.ts'
+
+export interface DeclarationProblem {
+  /** The property with the mistake. Example: `['fields', 'orderId', 'type']`. */
+  readonly path: readonly string[]
+  readonly problem: string
+}
+
+const RESERVED = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
+
+/** Returns the mistakes that the schema of a declaration cannot find. */
+export function contradictionsIn(report: Declaration): DeclarationProblem[] {
+  const { fields, deletes, deletedFlag, includeDeleted, currency, perRecord } = report
+  const { asked, children } = tableOf(report)
+  const ofFields = Object.entries(fields).map(([field, { type }]) => ({ field, type, column: snakeCase(field) }))
+  const columns = [...ofFields.map(({ column }) => column), ...asked.map(({ name }) => name)]
+  const known = `known columns are ${columns.join(', ')}`
+  const isKnown = (column: string) => columns.includes(column) || (perRecord !== undefined && column === 'entry_number')
+  const isTime = (column: string) => ofFields.some((each) => each.column === column && each.type === 'date-time')
+  const isFlag = deletedFlag !== undefined && fields[deletedFlag]?.type === 'boolean'
+  const names = [...columns, ...children.map(({ name }) => name)]
+  const checks: readonly (readonly [boolean, readonly string[], string])[] = [
+    [report.name.includes('__'), ['name'], 'must not contain __, which separates a report from its collections'],
+    ...report.key.map((column) => [!isKnown(column), ['key'], `has no column ${column}; ${known}`] as const),
+    ...report.newerBy.map((column) => [!isTime(column), ['newerBy'], `${column} is no date-time field`] as const),
+    ...ofFields.map(
+      ({ field, column }) =>
+        [
+          RESERVED.has(column) && field !== deletedFlag,
+          ['fields', field],
+          `becomes the column ${column}, which Tidemark uses itself; leave the field out, and _extra keeps its value`,
+        ] as const,
+    ),
+    ...names.map((name, index) => [names.indexOf(name) < index, ['fields'], `${name} is there twice`] as const),
+    [deletes === 'flag' && !isFlag, ['deletedFlag'], "must name a boolean field, because deletes is 'flag'"],
+    [deletes === 'diff' && !includeDeleted, ['includeDeleted'], "must name a parameter, because deletes is 'diff'"],
+    [
+      currency !== undefined && !(report.key.includes('target_currency') && isKnown('target_currency')),
+      ['currency'],
+      'needs target_currency in key and in asked, because the report is read once for each currency',
+    ],
+    [perRecord !== undefined, ['perRecord'], 'is only possible for the audit reports of the specification'],
+  ]
+  return checks.filter(([isWrong]) => isWrong).map(([, path, problem]) => ({ path, problem }))
+}

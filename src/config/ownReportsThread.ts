@@ -1,0 +1,36 @@
+/** Runs in a thread: imports declaration files and sends what they export. Declarations are data, so they can be sent. */
+import { spawnSync } from 'node:child_process'
+import { registerHooks } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { LoadedModule } from './ownReports.ts'
+
+/** Declaration files import `defineReport` from `tidemark`, also where no such package is installed. */
+const VOCABULARY = new URL('../../schema/report.ts', import.meta.url).href
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'tidemark' ? { url: VOCABULARY, shortCircuit: true } : next(specifier, context),
+})
+
+for (const file of workerData as readonly string[]) parentPort?.postMessage(await loadModule(file), [])
+
+async function loadModule(file: string): Promise<LoadedModule> {
+  try {
+    const module = (await import(pathToFileURL(file).href)) as Record<string, unknown>
+    // A copy by JSON drops functions, which could not be sent.
+    const exported = Object.values(module).filter(
+      (value) => typeof value === 'object' && value !== null && 'path' in value,
+    )
+    return { file, exported: JSON.parse(JSON.stringify(exported)) as unknown[] }
+  } catch (thrown) {
+    const { message, stack = '' } = thrown instanceof Error ? thrown : new Error(String(thrown))
+    const [, place = ''] = (thrown instanceof SyntaxError ? syntaxError(file, stack) : stack).split(`${file}:`)
+    return { file, line: Number.parseInt(place, 10) || undefined, error: `throws ${message.split('\n')[0] ?? ''}` }
+  }
+}
+
+/** Returns a text with the line of a syntax error. The stack of a JavaScript file lacks it, but `node --check` prints it. */
+function syntaxError(file: string, stack: string): string {
+  if (stack.includes(`${file}:`)) return stack
+  return spawnSync(process.execPath, ['--check', file], { encoding: 'utf8' }).stderr
+}

@@ -1,0 +1,130 @@
+/** Generates a report from a declaration, for reports that the specification does not have. */
+import type { Dice } from '../dice.ts'
+import type { Ticks } from '../ticks.ts'
+import {
+  created,
+  type Definition,
+  many,
+  modified,
+  one,
+  paging,
+  type ParameterType,
+  type RowSource,
+} from './definition.ts'
+
+type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
+
+/** The parts of a declaration that decide what the service shows. */
+export interface DeclaredReport {
+  readonly name: string
+  readonly path: string
+  readonly answer: 'envelope' | 'array'
+  readonly scope?: string | undefined
+  readonly key: readonly string[]
+  readonly fields: Readonly<Record<string, { readonly type: FieldType }>>
+  readonly newerBy: readonly string[]
+  readonly window: { readonly since: string; readonly until: string; readonly required: boolean }
+  readonly created?: { readonly since: string; readonly until: string } | undefined
+  readonly pages: { readonly number: string; readonly size: string; readonly items: string; readonly total: string }
+  readonly deletes: 'flag' | 'diff' | 'absence' | 'none'
+  readonly deletedFlag?: string | undefined
+  readonly includeDeleted?: string | undefined
+  readonly expand: Readonly<Record<string, 'fields' | { readonly field: string; readonly holds: 'one' | 'many' }>>
+  readonly filters: Readonly<Record<string, ParameterType>>
+  readonly currency?: string | undefined
+}
+
+const FIRST_KEY = 1
+const FIRST_ENTITY = 1_000
+
+export function definitionOf(declared: DeclaredReport, number: number): Definition {
+  const {
+    fields,
+    key,
+    newerBy,
+    window,
+    created: byCreation,
+    pages,
+    expand,
+    deletedFlag,
+    includeDeleted,
+    currency,
+  } = declared
+  const names = Object.keys(fields)
+  const keyField = names.find((field) => key.some((column) => isColumnOf(column, field))) ?? ''
+  const [newest] = newerBy
+  const isStamp = (field: string) => newerBy.some((column) => isColumnOf(column, field))
+  const valueOf = (field: string, row: RowSource): unknown => {
+    if (field === keyField) return row.key
+    if (field === deletedFlag) return row.deleted
+    const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
+    // A row that was never edited has no time of its last edit.
+    if (isStamp(field)) return Number.isFinite(editedAt) ? row.dice.time(field, editedAt) : null
+    return drawn(fields[field]?.type ?? 'string', { field, dice: row.dice, at: row.created })
+  }
+  const editable = names.filter((field) => field !== keyField && field !== deletedFlag && !isStamp(field))
+  const renames = [
+    [pages.number, 'pageNumber'],
+    [pages.size, 'pageSize'],
+    [window.since, 'modifiedSince'],
+    [window.until, 'modifiedUntil'],
+    ...(byCreation ? [[byCreation.since, 'createdSince'] as const, [byCreation.until, 'createdUntil'] as const] : []),
+    ...(includeDeleted === undefined ? [] : [[includeDeleted, 'includeDeleted'] as const]),
+    ...(currency === undefined ? [] : [[currency, 'currencyCode'] as const]),
+  ] as const
+  return {
+    path: declared.path,
+    scope: declared.scope ?? 'event.read',
+    envelope: declared.answer === 'envelope',
+    parameters: {
+      ...paging,
+      ...modified,
+      ...(byCreation && created),
+      ...(includeDeleted !== undefined && { includeDeleted: 'boolean' }),
+      ...(currency !== undefined && { currencyCode: 'ISO 4217 code' }),
+      ...declared.filters,
+    },
+    ...(window.required && { required: ['modifiedSince'] }),
+    renames: Object.fromEntries(renames),
+    pages,
+    key: keyField,
+    firstKey: FIRST_KEY,
+    rowsPerEvent: 1,
+    entity: { id: FIRST_ENTITY + number, type: declared.name },
+    ...((declared.deletes === 'flag' || declared.deletes === 'diff') && { keepsDeleted: true }),
+    fields: (row) => Object.fromEntries(names.map((field) => [field, valueOf(field, row)])),
+    edits: Object.fromEntries(
+      editable.map((field) => [field, (dice, _row, at) => drawn(fields[field]?.type ?? 'string', { field, dice, at })]),
+    ),
+    collections: Object.entries(expand).flatMap(([flag, added]) =>
+      added === 'fields' ? [] : [{ ...(added.holds === 'one' ? one : many)(added.field, itemOf), flag }],
+    ),
+  }
+}
+
+/** Compares the column `order_id` with the field `orderId`. */
+const isColumnOf = (column: string, field: string): boolean =>
+  column.replaceAll('_', '').toLowerCase() === field.replaceAll(/\W|_/g, '').toLowerCase()
+
+function drawn(type: FieldType, { field, dice, at }: { field: string; dice: Dice; at: Ticks }): unknown {
+  switch (type) {
+    case 'integer':
+      return 1 + dice.below(1_000, field)
+    case 'decimal':
+      return dice.amount(field)
+    case 'date-time':
+      return dice.time(field, at)
+    case 'boolean':
+      return dice.chance(50, field)
+    case 'json':
+      return { note: dice.pick(dice.pools.notes, field) }
+    default:
+      return dice.chance(10, `${field} is null`) ? null : dice.pick(dice.pools.notes, field)
+  }
+}
+
+const itemOf = (dice: Dice) => ({
+  label: dice.pick(dice.pools.notes, 'label'),
+  count: dice.below(100, 'count'),
+  price: dice.amount('price'),
+})
