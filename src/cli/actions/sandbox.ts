@@ -19,21 +19,16 @@ export interface ServeOptions extends Pick<SandboxOptions, SandboxOption> {
 
 export const sandbox: Action<ServeOptions> = async (shell, { json, ...options }) => {
   shell.stop.endsWell()
-  const problems = await loadOwnReports(options.reportsFrom, shell.cwd)
-  if (problems.length > 0) throw configInvalid(problems)
-  await using running = await start(options)
+  await using running = await start(shell.cwd, options)
   shell.out.write(json === true ? `${JSON.stringify(ready(running))}\n` : greeting(running, options))
   await shell.stop.requested()
   return 0
 }
 
-async function start({
-  port,
-  fault,
-  tokenLifetime,
-  reportsFrom: _,
-  ...rest
-}: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
+async function start(cwd: string, options: Omit<ServeOptions, 'json'>): Promise<Sandbox> {
+  const { port, fault, tokenLifetime, reportsFrom, ...rest } = options
+  const problems = await loadOwnReports(reportsFrom, cwd)
+  if (problems.length > 0) throw configInvalid(problems)
   const options: SandboxOptions = {
     ...rest,
     declared: reports,
@@ -41,12 +36,12 @@ async function start({
     tokenLifetimeSeconds: tokenLifetime,
     amounts: 'cents',
   }
-  if (port !== undefined) return startSandbox({ ...options, port })
+  if (port !== undefined) return startSandbox({ ...given, port })
   try {
-    return await startSandbox({ ...options, port: PORT_PREFERRED })
+    return await startSandbox({ ...given, port: PORT_PREFERRED })
   } catch (error) {
     if ((asSyncError(error).cause as NodeJS.ErrnoException | undefined)?.code !== 'EADDRINUSE') throw error
-    return startSandbox({ ...options, port: 0 })
+    return startSandbox({ ...given, port: 0 })
   }
 }
 
