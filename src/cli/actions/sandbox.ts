@@ -29,7 +29,7 @@ async function start(cwd: string, options: Omit<ServeOptions, 'json'>): Promise<
   const { port, fault, tokenLifetime, reportsFrom, ...rest } = options
   const problems = await loadOwnReports(reportsFrom, cwd)
   if (problems.length > 0) throw configInvalid(problems)
-  const options: SandboxOptions = {
+  const given: SandboxOptions = {
     ...rest,
     declared: reports,
     faults: fault,
