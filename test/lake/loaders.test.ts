@@ -16,6 +16,7 @@ import { aFolder, at, loadRows, NOON, type OpenWarehouse, texts } from '../suppo
 
 const events = reportOf('events')
 const enquiries = reportOf('enquiries')
+const trail = reportOf('enquiry_audit_entries')
 
 const rowsOf = (key: string, from: number) => Array.from({ length: 10 }, (_, n) => ({ [key]: from + n, name: `${n}` }))
 
@@ -129,6 +130,31 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     ])
     const closed = await texts(one, 'history.events', { columns: ['event_id', 'odd'], where: '_valid_to IS NOT NULL' })
     expect(closed).toEqual([{ event_id: '1', odd: expect.stringMatching(/^12(\.0+)?$/) }])
+  })
+
+  it('replaces the entries of a record within its window; their history has those that left, once', async () => {
+    await using made = await aLake(1)
+    const [one] = made.opened as [OpenWarehouse]
+    await one.warehouse.recordReportStates([
+      { report: trail.name, enabled: true, offReason: undefined, history: { on: true, now: NOON } },
+    ])
+    const record = [1]
+    const entryWindows = [{ record, since: NOON, until: at('2026-03-01T13:00:00Z') }]
+    const read = (hour: number, actions: string) => {
+      const rows = [...actions].map((action, n) => ({ timestamp: `2026-03-01T12:0${n}:00Z`, userId: 1, action }))
+      const observedAt = `2026-03-01T${hour}:00:00Z`
+      return loadRows(one, trail, rows, { observedAt, asked: { enquiry_id: 1 }, kind: 'audit', entryWindows })
+    }
+    expect(await read(14, 'abc')).toMatchObject({ inserted: 3, deleted: 0 })
+    expect(await read(15, 'axcyz')).toMatchObject({ inserted: 3, deleted: 1, unchanged: 2 })
+    expect(await read(16, 'xcy')).toMatchObject({ deleted: 5 })
+    const columns = ['entry_number', 'action']
+    const shown = async (table: string, where = 'true') =>
+      (await texts(one, table, { columns, where })).map((row) => `${row['entry_number']}${row['action']}`).toSorted()
+    expect(await shown('main.enquiry_audit_entries')).toEqual(['7x', '8c', '9y'])
+    expect(await shown('history.enquiry_audit_entries', '_valid_to IS NOT NULL')).toEqual([
+      ...['1a', '2b', '3c', '4x', '5y', '6z'],
+    ])
   })
 
   it('is read by a DuckDB that attaches it under a name of its own, also at an older snapshot', async () => {

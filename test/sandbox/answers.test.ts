@@ -165,6 +165,7 @@ describe('every answer', () => {
         'Accept-Encoding': `x, ${compress};q=0.9`,
       })
       expect([plain.headers.get('content-encoding'), packed.headers.get('content-encoding')]).toEqual([null, compress])
+      expect([plain.headers.get('vary'), packed.headers.get('vary')]).toEqual([null, 'Accept-Encoding'])
       expect(Number(packed.headers.get('content-length'))).toBeLessThan(Number(plain.headers.get('content-length')))
       expect(await packed.json()).toEqual(await plain.json())
     },
