@@ -1,4 +1,7 @@
-/** Only this file calls `Date.now`, `Math.random` and `setTimeout`, so that a simulation can use its own clock. */
+/**
+ * Only this file calls `Date.now`, `Math.random`, `setTimeout` and `setInterval`, so that a simulation can use its own
+ * clock.
+ */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
@@ -12,7 +15,10 @@ export interface Clock {
   random(): number
 }
 
-/** Returns the result of `work`. If it takes longer than `ms`, aborts the signal of `work` and returns undefined. */
+/**
+ * Returns the result of `work`. If it takes longer than `ms`, aborts the signal of `work` and returns undefined. Keeps
+ * the process alive until then, because the caller waits.
+ */
 export async function within<T>(
   ms: number,
   clock: Pick<Clock, 'after'>,
@@ -24,7 +30,11 @@ export async function within<T>(
     late.resolve(undefined)
     ending.abort()
   })
-  return await Promise.race([work(ending.signal), late.promise]).finally(cancelTimer)
+  const keepsAlive = setInterval(() => undefined, ms)
+  return await Promise.race([work(ending.signal), late.promise]).finally(() => {
+    clearInterval(keepsAlive)
+    cancelTimer()
+  })
 }
 
 /** Calls `action` every `ms` until the result is disposed. Ignores its errors. Does not keep the process alive. */
