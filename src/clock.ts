@@ -31,10 +31,12 @@ export async function within<T>(
     ending.abort()
   })
   const keepsAlive = setInterval(() => undefined, ms)
-  return await Promise.race([work(ending.signal), late.promise]).finally(() => {
+  try {
+    return await Promise.race([work(ending.signal), late.promise])
+  } finally {
     clearInterval(keepsAlive)
     cancelTimer()
-  })
+  }
 }
 
 /** Calls `action` every `ms` until the result is disposed. Ignores its errors. Does not keep the process alive. */

@@ -16,6 +16,13 @@ it('a process goes on after it has waited in vain for work with a time limit', a
   expect(await printed(program)).toBe('undefined went on')
 })
 
+it('a process ends after work with a time limit has failed before it could wait', async () => {
+  const program = `
+    const work = () => { throw new Error('failed at once') }
+    console.log(await within(3_600_000, systemClock, work).catch(({ message }) => message))`
+  expect(await printed(program)).toBe('failed at once')
+})
+
 it('a process ends although it repeats an action, or although a time limit is not over', async () => {
   const program = `
     repeat(3_600_000, systemClock, () => undefined)

@@ -136,7 +136,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     await using made = await aLake(1)
     const [one] = made.opened as [OpenWarehouse]
     await one.warehouse.recordReportStates([
-      { report: trail.name, enabled: true, offReason: undefined, history: { on: true, now: NOON } },
+      { report: 'enquiry_audit_entries', enabled: true, offReason: undefined, history: { on: true, now: NOON } },
     ])
     const record = [1]
     const entryWindows = [{ record, since: NOON, until: at('2026-03-01T13:00:00Z') }]
