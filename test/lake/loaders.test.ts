@@ -141,20 +141,19 @@ describe.each(['sqlite', 'postgres'] as const)('a lake with its catalogue in %s'
     const record = [1]
     const entryWindows = [{ record, since: NOON, until: at('2026-03-01T13:00:00Z') }]
     const read = (hour: number, actions: string) => {
-      const rows = [...actions].map((action, n) => ({ timestamp: `2026-03-01T12:0${n}:00Z`, userId: 1, action }))
+      const rows = actions.split(' ').map((action, n) => ({ timestamp: `2026-03-01T12:0${n}:00Z`, userId: 1, action }))
       const observedAt = `2026-03-01T${hour}:00:00Z`
       return loadRows(one, trail, rows, { observedAt, asked: { enquiry_id: 1 }, kind: 'audit', entryWindows })
     }
-    expect(await read(14, 'abc')).toMatchObject({ inserted: 3, deleted: 0 })
-    expect(await read(15, 'axcyz')).toMatchObject({ inserted: 3, deleted: 1, unchanged: 2 })
-    expect(await read(16, 'xcy')).toMatchObject({ deleted: 5 })
+    expect(await read(14, 'a b c')).toMatchObject({ inserted: 3, deleted: 0 })
+    expect(await read(15, 'a x c y z')).toMatchObject({ inserted: 3, deleted: 1, unchanged: 2 })
+    expect(await read(16, 'x c y')).toMatchObject({ deleted: 5 })
     const columns = ['entry_number', 'action']
     const shown = async (table: string, where = 'true') =>
       (await texts(one, table, { columns, where })).map((row) => `${row['entry_number']}${row['action']}`).toSorted()
     expect(await shown('main.enquiry_audit_entries')).toEqual(['7x', '8c', '9y'])
-    expect(await shown('history.enquiry_audit_entries', '_valid_to IS NOT NULL')).toEqual([
-      ...['1a', '2b', '3c', '4x', '5y', '6z'],
-    ])
+    const left = await shown('history.enquiry_audit_entries', '_valid_to IS NOT NULL')
+    expect(left.join(' ')).toBe('1a 2b 3c 4x 5y 6z')
   })
 
   it('is read by a DuckDB that attaches it under a name of its own, also at an older snapshot', async () => {
