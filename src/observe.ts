@@ -1,6 +1,10 @@
 /** The hook for metrics, traces and debug logs. Each run, walk, request and load goes through an `Observe` function. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Clock } from './clock.ts'
 import { asSyncError } from './errors.ts'
+
+/** The kind of the active run, for the counts of requests. */
+export const runKind = new AsyncLocalStorage<string>()
 
 export type WorkKind = 'run' | 'walk' | 'page' | 'request' | 'token' | 'load' | 'publish'
 

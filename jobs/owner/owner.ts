@@ -1,10 +1,13 @@
 /** Runs the jobs that only the owner of the warehouse takes. Each report has at most one active run of each kind. */
 import { SyncError } from '../../src/errors.ts'
+import { MINUTE_MS } from '../../src/instant.ts'
 import { type Log, inRun } from '../../src/log.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
 import { UNTIL_RESUMED } from '../../src/sync/pauses.ts'
 import { reconcileRun } from '../../src/sync/reconcile.ts'
+import type { Pull } from '../../src/sync/backfill/handover.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
+import { mayBegin } from '../../src/sync/requestBudget.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { syncReport } from '../../src/sync/syncReport.ts'
 import { backfillRun } from '../backfill/backfill.ts'
@@ -51,9 +54,16 @@ export class Owner {
     consumers.consume('housekeeping', { schema: HousekeepingJob, process: keepHouse })
   }
 
-  #incremental(task: Task<IncrementalJob>): Promise<unknown> {
+  async #incremental(task: Task<IncrementalJob>): Promise<unknown> {
+    const { report, isTick = false } = task.data
+    // A failed run is tried again at once. If a person waits for a skipped run, `followRuns` requests the run again.
+    const isPlanned = isTick && task.job.attemptsMade === 0
+    if (isPlanned && !(await mayBegin(this.#parts.context, report, 'tick'))) {
+      this.#parts.log.debug({ report }, `${report}: skipped a run, to keep the budget of requests`)
+      return { state: 'skipped' }
+    }
     return this.#run(task, 'incremental', async (context) => {
-      const [outcome] = await syncAll(context, [task.data.report], () => task.id)
+      const [outcome] = await syncAll(context, [report], () => task.id)
       return { outcome: outcome as ReportOutcome }
     })
   }
@@ -74,7 +84,18 @@ export class Owner {
 
   #backfill(task: Task<BackfillJob>): Promise<unknown> {
     return this.#run(task, 'backfill', async (context) => {
-      const pull = pullThroughQueue({ context, requests: this.#parts.requests })
+      const { requests, log } = this.#parts
+      const { report } = task.data
+      const pullNow = pullThroughQueue({ context, requests })
+      let hasWaited = false
+      const pull: Pull = async (ask, signal) => {
+        while (!(await mayBegin(context, report, 'window'))) {
+          if (!hasWaited) log.info({ report }, `${report}: the backfill waits until the budget of requests has room`)
+          hasWaited = true
+          await context.clock.sleep(MINUTE_MS, signal)
+        }
+        return pullNow(ask, signal)
+      }
       const ended = await backfillRun(context, task.data, { lanes: WINDOWS_AT_ONCE, pull })
       const { state, error } = ended.outcome
       return state === 'paused' && error ? { outcome: { ...ended.outcome, error: waitingError(error) } } : ended

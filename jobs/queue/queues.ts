@@ -18,7 +18,8 @@ export const Tick = z.union([
 ])
 export type Tick = z.infer<typeof Tick>
 
-export const IncrementalJob = z.strictObject({ report })
+/** `isTick`: requested by the schedule. Such a run is skipped if the budget of requests requires it. */
+export const IncrementalJob = z.strictObject({ report, isTick: z.literal(true).optional() })
 export type IncrementalJob = z.infer<typeof IncrementalJob>
 
 export const ReconcileJob = z.strictObject({ report, allowMassDelete: z.boolean().default(false) })

@@ -49,8 +49,8 @@ export class Requests {
     return this.#store.workersOf(name)
   }
 
-  incremental(report: ReportName): Promise<void> {
-    return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report }, once: report })
+  incremental(report: ReportName, tick: Pick<IncrementalJob, 'isTick'> = {}): Promise<void> {
+    return this.#add<IncrementalJob>({ queue: 'incremental', name: report, data: { report, ...tick }, once: report })
   }
 
   /** Requests a run that begins at once, even if a failed run waits for its next attempt. */
@@ -92,7 +92,7 @@ export class Requests {
   }
 
   async tick(tick: Tick): Promise<void> {
-    if (tick.work === 'incremental') return this.incremental(tick.report)
+    if (tick.work === 'incremental') return this.incremental(tick.report, { isTick: true })
     if (tick.work === 'reconcile') return this.reconcile(tick.report)
     return this.housekeeping(tick.work)
   }

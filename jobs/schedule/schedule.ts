@@ -125,6 +125,6 @@ export async function runSchedule(parts: ScheduleOptions, signal: AbortSignal): 
 async function requestFirstRuns({ config, requests }: ScheduleOptions): Promise<void> {
   for (const report of reportNames) {
     const { enabled, everyMs } = config.reports[report]
-    if (enabled && everyMs !== undefined) await requests.incremental(report)
+    if (enabled && everyMs !== undefined) await requests.tick({ work: 'incremental', report })
   }
 }

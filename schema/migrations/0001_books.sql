@@ -164,7 +164,7 @@ CREATE TABLE tidemark.coverage (
 COMMENT ON TABLE tidemark.coverage IS 'The settings of the last requests of each report';
 COMMENT ON COLUMN tidemark.coverage.scope IS 'Empty, or the currency, or the entity of audited records (entity:)';
 COMMENT ON COLUMN tidemark.coverage.refill_until IS 'Rows modified up to here (audits: trails read up to here) are read again, because the configuration changed; null: none';
-COMMENT ON COLUMN tidemark.coverage.because IS 'The setting that changed: start, filters, expand, entities, columns';
+COMMENT ON COLUMN tidemark.coverage.because IS 'The setting that changed: start, filters, expand, entities, columns. Or reset: tidemark reset was run';
 
 CREATE TABLE tidemark.page_sizes (
   report VARCHAR NOT NULL,

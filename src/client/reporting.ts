@@ -3,7 +3,8 @@ import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { cancelled, type ErrorCode, type SyncError } from '../errors.ts'
 import type { Instant } from '../instant.ts'
-import { type Observe, unobserved } from '../observe.ts'
+import { type Observe, runKind, unobserved } from '../observe.ts'
+import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { Secret } from '../secret.ts'
 import { refusalOf } from './answers.ts'
 import { linkedSignal } from './cancellation.ts'
@@ -91,6 +92,7 @@ export function openClient(settings: ClientSettings, dependencies: ClientDepende
 class Client implements AsyncDisposable {
   /** `requests`: report requests sent, including retries. `throttled`: responses with status 429. */
   readonly counters = { requests: 0, tokenRequests: 0, retries: 0, throttled: 0 }
+  readonly #requests: RequestEntry[] = []
   readonly #settings: ClientSettings
   readonly #limits: ClientLimits
   readonly #clock: Clock
@@ -180,6 +182,9 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
+  /** Returns and forgets the requests since the last call, also repeated ones. */
+  takeRequests = (): readonly RequestEntry[] => this.#requests.splice(0)
+
   async close(): Promise<void> {
     this.#closing.abort(cancelled('the client was closed'))
     await this.#transport.close()
@@ -232,6 +237,7 @@ class Client implements AsyncDisposable {
     const { answerBytesMax } = this.#limits
     const issued = this.#tokens.issued
     this.counters.requests += 1
+    this.#requests.push({ report, kind: runKind.getStore() ?? 'other' })
     const post: Post = { path: reportsPath + path, body, bearer: token.secret, report, answerBytesMax }
     return { answer: await this.#post(post, signal), token, issued }
   }

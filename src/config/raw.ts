@@ -55,6 +55,7 @@ const service = z
       .max(1_000)
       .optional()
       .describe('Upper limit of the request rate, from 0.01 (one in 100 s) on; none when left out'),
+    requests_per_day: rhythm.requests_per_day.optional(),
   })
   .prefault({})
   .describe('The reporting service')

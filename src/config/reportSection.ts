@@ -9,7 +9,7 @@ import {
   reconcileEveryProblem,
   timeZoneProblem,
 } from './checks.ts'
-import { between, checked, exactInteger, filterTypes, unique } from './fields.ts'
+import { between, checked, exactInteger, filterTypes, unique, whole } from './fields.ts'
 
 export const rhythm = {
   every: checked(everyProblem, 'How often a worker syncs: a duration such as 5m, or a cron line'),
@@ -18,6 +18,9 @@ export const rhythm = {
   overlap: checked(durationProblem, 'How far a new window reaches back behind the mark'),
   settle: checked(durationProblem, 'How long the service may take to show a change'),
   start: checked(instantProblem, 'Where the first run of a windowed report begins'),
+  requests_per_day: whole()
+    .min(1)
+    .describe('Requests in 24 hours: runs become rarer to keep it; no limit when left out'),
 }
 
 export const reconcileEvery = checked(

@@ -38,6 +38,7 @@ export interface ReportConfig extends Rhythm {
   readonly enabled: boolean
   readonly offReason?: OffReason
   readonly timeZone: string
+  readonly requestsPerDay?: number | undefined
   /** How often a worker compares the whole report with the service. Undefined: only on request. */
   readonly reconcile?: Rhythm
   /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
@@ -109,6 +110,7 @@ export interface NotifyConfig {
 }
 
 export interface Config {
+  readonly requestsPerDay?: number | undefined
   readonly service: ServiceConfig
   /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
   readonly warehouse: string

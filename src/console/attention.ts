@@ -103,8 +103,8 @@ const NEEDS: Readonly<Record<Attention['kind'], (standing: Standing, context: Co
     const why = `${error.message} (${error.code})`
     return { title: `${report} failed`, why, cure: error.cure, urgent: true, action: 'sync' }
   },
-  behind: ({ report, state, lag_seconds: lag }, { settings: { every, everyMs = DAY_MS } }) => {
-    const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * everyMs) / 1_000)
+  behind: ({ report, state, lag_seconds: lag, requests }, { settings: { every, everyMs = DAY_MS } }) => {
+    const expected = Math.max(BEHIND_SECONDS_MIN, (INTERVALS_BEHIND * (requests?.planned_ms ?? everyMs)) / 1_000)
     if (state === 'failed' || lag === null || lag <= expected) return undefined
     // The mark of an audit report moves only when a record changes, so an old mark does not mean a lag.
     if (isPerRecord(report)) return undefined

@@ -28,7 +28,7 @@ export async function carryOut<R extends ActingRequest>(
   request: R,
   caller: Caller,
 ): Promise<AnswerOf<R['do']>> {
-  const { warehouse, clock } = engine.context
+  const { warehouse, clock, client } = engine.context
   const name: R['do'] = request.do
   const { do: what, ...rest } = request
   const order = await warehouse.orders.begin({ who: caller.by, what, request: rest, at: clock.now() })
@@ -36,6 +36,7 @@ export async function carryOut<R extends ActingRequest>(
   try {
     // TypeScript cannot infer that `request` has the type that `OPERATIONS[name]` expects.
     const answer = await OPERATIONS[name](engine, request as never, caller)
+    await warehouse.recordRequests(client.takeRequests(), client.serviceNow() ?? clock.now())
     await end(resultOf(answer))
     return { ...answer, ...(await publish(engine)) }
   } catch (thrown) {

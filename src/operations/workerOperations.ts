@@ -6,7 +6,7 @@ import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError, cancelled } from '../errors.ts'
-import type { Standing } from '../status/standing.ts'
+import { type Standing, ticksInBudget } from '../status/standing.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
 import {
   type Activity,
@@ -46,7 +46,7 @@ export function workerOperations(parts: WorkerOperationsOptions): WorkerOperatio
     if (request.do === 'plan-backfill') return plan(parts.context, request, caller)
     if (request.do !== 'status') return carryOut(engine, request, caller)
     const standings = await parts.standings()
-    const next = [...(await parts.requests.nextTicks())]
+    const next = ticksInBudget(await parts.requests.nextTicks(), standings)
     const status: AnswerOf<'status'> = { standings, ...(await activityOf(parts)), next, console: parts.console() }
     return status
   }

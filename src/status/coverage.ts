@@ -52,7 +52,7 @@ const SCOPES = `
     GROUP BY c.report, c.scope)
   FROM spans FULL JOIN states USING (report, scope) ORDER BY report, scope`
 
-export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey'>
+export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
 /** Returns the coverage of each currency or entity. Skips reports that were never read. */
 export async function coverageOf(

@@ -2,8 +2,10 @@
 import { z } from 'zod'
 import { Report, reportNames, type ReportName } from '../../schema/index.ts'
 import { advisedOverlap } from '../config/units.ts'
-import type { Instant } from '../instant.ts'
+import { formatInstant, type Instant, parseInstant, toMillis } from '../instant.ts'
+import { budgetOf } from '../plan/requestBudget.ts'
 import type { Database } from '../warehouse/database/duckdb.ts'
+import { requestUse } from '../warehouse/books/requests.ts'
 import { joinPerReport } from '../warehouse/books/bookFigures.ts'
 import { iso, text } from '../warehouse/database/sql.ts'
 import { type RequestConfig, coverageOf, ScopeCoverage, time } from './coverage.ts'
@@ -38,6 +40,11 @@ export const Standing = z.object({
   unstamped_rows: count.nullable().describe('Rows without a modification time'),
   skipped_records: z.string().nullable().describe('Audit records that cannot be read, such as 17 (REPORT_FORBIDDEN)'),
   not_counted_because: z.string().nullable().describe('Why rows are not counted for a day. Null: nothing stopped it'),
+  requests: z
+    .object({ used: count, needed: z.number(), forecast: z.number() })
+    .extend({ planned_ms: z.number().nullable(), due: time.nullable() })
+    .nullable()
+    .describe('Requests in 24 hours. planned_ms: time between two runs that keeps the budget. Null: as configured'),
   coverage: z.array(ScopeCoverage),
   explained: z.string().nullable().describe('The state of the report in words'),
 })
@@ -46,7 +53,7 @@ export type Standing = z.infer<typeof Standing>
 /** SQL for the error of a row of `tidemark.runs`, as a `Problem`. */
 export const PROBLEM = `CASE WHEN error_code IS NOT NULL THEN {code: error_code, message: coalesce(error, ''), cure: coalesce(cure, '')} END`
 
-interface Row extends Omit<Standing, 'state' | 'advised_overlap' | 'coverage'> {
+interface Row extends Omit<Standing, 'state' | 'advised_overlap' | 'requests' | 'coverage'> {
   readonly enabled: boolean | null
   readonly last_state: Standing['state'] | null
 }
@@ -65,6 +72,14 @@ const standingsSql = (registry: string) => `
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(standingsSql(`[${reportNames.map(text).join(', ')}]`))
   const coverage = await coverageOf(database, config)
+  // A file of an older layout has no counts of requests.
+  const plan = budgetOf(await requestUse(database).catch(() => []), config)
+  const requests = new Map(
+    plan.map(({ report, plannedMs, dueAt, used, needed, forecast }) => [
+      report,
+      { used, needed, forecast, planned_ms: plannedMs, due: dueAt && formatInstant(dueAt) },
+    ]),
+  )
   return rows.map(({ enabled: wasEnabled, last_state: lastState, ...row }) => {
     const { enabled, offReason = null, overlapMs } = config.reports[row.report]
     const because = enabled ? (wasEnabled === true ? row.not_running_because : null) : offReason
@@ -73,10 +88,21 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Requ
       state: enabled ? (because === null ? (lastState ?? 'never run') : 'paused') : 'off',
       not_running_because: because,
       advised_overlap: advisedOverlap((row.largest_lateness_seconds ?? 0) * 1_000, overlapMs) ?? null,
+      requests: requests.get(row.report) ?? null,
       coverage: coverage.get(row.report) ?? [],
     }
   })
 }
+
+type ScheduledTick = { readonly report: ReportName; readonly work: string; readonly atMs: number }
+
+/** Returns the ticks with later times for reports whose next ticks are skipped to keep a budget. */
+export const ticksInBudget = <T extends ScheduledTick>(ticks: readonly T[], standings: readonly Standing[]): T[] =>
+  ticks.map((tick) => {
+    const due = standings.find(({ report }) => report === tick.report)?.requests?.due
+    if (tick.work !== 'incremental' || !due) return tick
+    return { ...tick, atMs: Math.max(tick.atMs, toMillis(parseInstant(due) as Instant)) }
+  })
 
 export async function marksOf(database: Pick<Database, 'rows'>): Promise<ReadonlyMap<ReportName, Instant>> {
   const rows = await database.rows<{ report: ReportName; mark: Instant }>(

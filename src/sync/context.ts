@@ -32,7 +32,8 @@ export interface SyncContext extends WalkContext {
   readonly onOutcome?: (outcome: ReportOutcome) => void
 }
 
-export interface SyncSettings extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'> {
+export interface SyncSettings
+  extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs' | 'requestsPerDay'> {
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string

@@ -146,6 +146,7 @@ export class Intake implements AsyncDisposable {
       now: clock.now(),
       serviceNow: client.serviceNow(),
       segment,
+      requests: client.takeRequests(),
       rules: loadRules(settings.reports[report.name as ReportName]),
       closes: proven.map((each) => each.window),
       fence,

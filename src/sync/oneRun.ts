@@ -1,7 +1,7 @@
 /** Executes one run of one report and stores its record. A permanent refusal by the service pauses the report. */
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError } from '../errors.ts'
-import { type Facts, unobserved } from '../observe.ts'
+import { type Facts, runKind, unobserved } from '../observe.ts'
 import { NO_RUN_COUNTS } from '../plan/runCounts.ts'
 import { inRun } from '../log.ts'
 import type { RunKind, RunRecord } from '../warehouse/books/books.ts'
@@ -49,7 +49,7 @@ export function observeRun<E extends Pick<RunEnd<unknown>, 'outcome'>>(
   work: () => Promise<E>,
 ): Promise<E> {
   return observe({ what: 'run', report, facts: { kind, run_id: runId } }, async (note) => {
-    const ended = await work()
+    const ended = await runKind.run(kind, work)
     note(runFacts(ended.outcome))
     return ended
   })

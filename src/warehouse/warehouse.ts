@@ -3,6 +3,7 @@ import { countBooks, type CountBooks } from './load/counting.ts'
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { DiscoveredColumn } from '../plan/columns.ts'
+import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,
@@ -32,6 +33,7 @@ import {
   recordsToReadAgain,
   type SkippedRecord,
 } from './books/auditRecords.ts'
+import { recordRequests, requestUse } from './books/requests.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { load, loadIntoLake } from './load/load.ts'
@@ -86,6 +88,7 @@ const readsOf = (sql: Sql, quiet: QuietLoads) => ({
   pauses: () => pauses({ rows: (query) => sql.kept(query) }),
   reconciledRows: bind(sql, reconciledRows),
   recordsToReadAgain: bind(sql, recordsToReadAgain),
+  requestUse: bind(sql, requestUse),
   rejectedRows: bind(sql, rejectedRows),
   rejectingLoads: bind(sql, rejectingLoads),
   withheldRows: bind(sql, withheldRows),
@@ -231,6 +234,10 @@ export class Warehouse implements AsyncDisposable {
   /** Changes the type of a discovered column. Throws USAGE_INVALID if the column or the type can't be used. */
   retypeColumn(request: RetypeRequest): Promise<RetypedColumn> {
     return this.#changingColumns(undefined, (sql) => retypeColumn(sql, this.numberMark, request))
+  }
+
+  recordRequests(counts: readonly RequestEntry[], at: Instant): Promise<void> {
+    return this.#database.transaction((sql) => recordRequests(sql, counts, at))
   }
 
   pause(pause: Pause, now: Instant): Promise<void> {

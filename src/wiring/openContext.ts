@@ -44,10 +44,10 @@ export async function openContext(
 }
 
 export function settingsOf(config: Config): SyncSettings {
-  const { service, reports, currencies, limits, hashKey, staging, rejectedKeepMs } = config
+  const { service, requestsPerDay, reports, currencies, limits, hashKey, staging, rejectedKeepMs } = config
   const { concurrency, clientSecret } = service
-  const identity = identityOf(service)
-  return { reports, currencies, limits, concurrency, identity, clientSecret, hashKey, staging, rejectedKeepMs }
+  const given = { requestsPerDay, reports, currencies, limits, hashKey, staging, rejectedKeepMs }
+  return { ...given, concurrency, clientSecret, identity: identityOf(service) }
 }
 
 /** Returns a context for requests whose rows are not stored, such as those of a dry run. A load throws UNEXPECTED. */

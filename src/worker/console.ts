@@ -66,6 +66,7 @@ async function consoleOf(wiring: ConsoleWiring): Promise<Console> {
     log,
     requests,
     settings: config.reports,
+    requestsPerDay: config.requestsPerDay,
     runLogs: runLogsOf(config.warehouse),
     editedKeys: config.source.editedKeys,
     receiversBehind: () => receiversBehind(config),

@@ -35,6 +35,7 @@ const standing = (report: ReportName, more: Partial<Standing> = {}): Standing =>
   unstamped_rows: null,
   skipped_records: null,
   not_counted_because: null,
+  requests: null,
   coverage: [],
   explained: null,
   ...more,

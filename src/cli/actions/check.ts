@@ -14,8 +14,9 @@ import { addressOf, checkReach } from '../../console/access/address.ts'
 import { asSyncError } from '../../errors.ts'
 import { latenessText, missedText, overlapAdvice } from '../standingText.ts'
 import { openNewest, mayExist, openWarehouseToRead } from '../../wiring/published.ts'
+import { budgetText } from '../../status/budgetText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
-import { standingsOf } from '../../status/standing.ts'
+import { type Standing, standingsOf } from '../../status/standing.ts'
 import { existsSync } from 'node:fs'
 import { postTest } from '../../../jobs/notify/deliveries.ts'
 import { openStore } from '../../../jobs/stores/openStore.ts'
@@ -43,7 +44,7 @@ export const check: Action<CheckOptions> = async (shell, { config, json = false,
     await checkWarehouse(config),
     await checkDisk(config),
     await checkPublished(config),
-    ...(await checkOverlap(config)),
+    ...(await checkReports(config)),
     ...(await checkReceivers(config, shell, notify)),
   ]
   findings.push(...(await resumeReadable(shell, config, findings)))
@@ -65,7 +66,7 @@ function checkConsole({ console: { host, port, token, viewToken } }: Config): Fi
   return ok('console', `${where}, ${token === undefined ? 'a token made at each start' : `token in ${CONSOLE_TOKEN}`}`)
 }
 
-async function checkOverlap(config: Config): Promise<Finding[]> {
+async function checkReports(config: Config): Promise<Finding[]> {
   try {
     const newest = await openNewest(config)
     if (newest === undefined) return []
@@ -81,14 +82,24 @@ async function checkOverlap(config: Config): Promise<Finding[]> {
       return [warn('overlap', found, `${report}: ${overlapAdvice(report, overlap)}`)]
     })
     const late = standings.reduce((sum, { late_rows: rows }) => sum + (rows ?? 0), 0)
-    if (advices.length > 0) return advices
-    return [ok('overlap', late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late')]
+    const requests = budgetFindings(standings, config)
+    if (advices.length > 0) return [...advices, ...requests]
+    const found = late === 0 ? 'no run noticed a late row' : 'it is enough for the rows that came late'
+    return [ok('overlap', found), ...requests]
   } catch (error) {
     // Any other error is already in the finding about the warehouse.
     return asSyncError(error).code === 'UNEXPECTED'
       ? [warn('overlap', asSyncError(error).message, 'Look at the line of the warehouse.')]
       : []
   }
+}
+
+function budgetFindings(standings: readonly Standing[], config: Config): Finding[] {
+  const text = budgetText(standings, config, config.reports)
+  if (text === undefined) return []
+  const { use, effect } = text
+  const cure = 'For newer rows, raise requests_per_day. For fewer requests, set a longer "every".'
+  return [effect.length === 0 ? ok('requests', use) : warn('requests', [use, ...effect].join('; '), cure)]
 }
 
 /** Warns of receivers that are behind. If `isSending`, posts a test message to each receiver. */

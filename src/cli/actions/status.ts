@@ -5,6 +5,7 @@ import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { readStatus, type Status } from '../../operations/readStatus.ts'
+import { budgetText } from '../../status/budgetText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 import { print } from '../commandOutput.ts'
@@ -20,7 +21,10 @@ export const status: Action = async (shell, { config, json = false }) => {
   const note = json ? '' : await noteText(shell, config, found)
   const problems = behind.map(({ receiver, why, cure }) => `${receiver} is ${why}\n  what to do: ${cure}\n`)
   const end = `${note}${problems.length === 0 ? '' : `\n${problems.join('')}`}`
-  const text = (width: number) => (from === null ? end : `${standingsText(standings, config.reports, width)}\n${end}`)
+  const { use, effect = [] } = budgetText(standings, config, config.reports) ?? {}
+  const requests = use === undefined ? '' : `\n${[use, ...effect].join('\n')}\n`
+  const text = (width: number) =>
+    from === null ? end : `${standingsText(standings, config.reports, width)}${requests}\n${end}`
   return print(shell, { json }, { document, text })
 }
 

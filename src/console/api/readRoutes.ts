@@ -8,7 +8,8 @@ import type { Requests } from '../../../jobs/queue/requests.ts'
 import { ChangeList, type Changes, ChangesQuery, type ChangesRequest } from '../../operations/readChanges.ts'
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import type { ReceiverBehind } from '../../status/receivers.ts'
-import type { Standing } from '../../status/standing.ts'
+import { budgetText } from '../../status/budgetText.ts'
+import { type Standing, ticksInBudget } from '../../status/standing.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
@@ -25,6 +26,7 @@ import { Backfill, Jobs, Overview, RejectedQuery, RejectedRow, ReportDetail, Run
 export interface ReadOptions {
   readonly clock: Clock
   readonly settings: AllSettings
+  readonly requestsPerDay?: number | undefined
   /** Returns the current backend, which changes when another process becomes the owner. */
   readonly backendOf: () => ConsoleBackend
   readonly requests: Pick<Requests, 'queue' | 'depths' | 'nextTicks'>
@@ -127,6 +129,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
   const standings = await backend.standings()
   const recent = await recentRows(backend.books)
   const activity = await activityNow()
+  const { use, effect = [] } = budgetText(standings, options, options.settings) ?? {}
   return {
     owner: backend.isOwner,
     reports: standings.map((standing) => ({
@@ -137,6 +140,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
     })),
     attention: [...(await attentionNow(options, standings)), ...(await settingsAttention(options.editedKeys))],
     receivers_behind: [...(await options.receiversBehind())],
+    requests: [use ?? [], ...effect].flat(),
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],
     queues: { ...activity.queues },
@@ -146,7 +150,8 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
 async function attentionNow({ settings, backendOf, requests, clock }: ReadOptions, standings: readonly Standing[]) {
   // If the queue does not answer, the items lack the times of the next runs.
   const nextTicks = (await within(ACTIVITY_MS_MAX, clock, () => requests.nextTicks().catch(() => []))) ?? []
-  return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks })
+  const ticks = ticksInBudget(nextTicks, standings)
+  return attentionOf({ standings, pauses: await pauses(backendOf().books), settings, nextTicks: ticks })
 }
 
 /** Wraps `read`. Calls at the same time share one read and its result, so that slow reads do not run in parallel. */

@@ -46,6 +46,7 @@ interface PulledLoad {
   readonly segment: Omit<Segment, 'catalog'> | undefined
   readonly closes: readonly ClosedWindow[]
   readonly gone: BackfillLoad['gone']
+  readonly requests: BackfillLoad['requests']
 }
 
 /** A window that was pulled and proven. Its rows are in files. All its values are plain and can be sent as JSON. */
@@ -82,9 +83,10 @@ export async function pullWindow(given: PullContext, ask: PullAsk): Promise<Pull
   const loads: PulledLoad[] = []
   const load = async (input: LoadInput): Promise<LoadResult> => {
     assert(input.kind === 'backfill', 'only windows of backfills are handed over')
-    const { segment, closes, gone } = input
+    const { segment, closes, gone, requests } = input
     const loadId = loads.length
-    loads.push({ segment: segment && (await moveSegment(segment, folder, `segment-${loadId}.ndjson`)), closes, gone })
+    const moved = segment && (await moveSegment(segment, folder, `segment-${loadId}.ndjson`))
+    loads.push({ segment: moved, closes, gone, requests })
     return { ...NO_COUNTS, loadId, rows: segment?.rows ?? 0, changes: [] }
   }
   const warehouse = { numberMark: ask.numberMark, load }
@@ -189,7 +191,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
   const followers = followersOf(ask.report, settings.reports)
   const rules = loadRules(settings.reports[ask.report])
   const ending = { closes: loads.flatMap(({ closes }) => closes), completes: { backfillId, number, rows, pages } }
-  return loads.map(({ segment, gone }, index) => ({
+  return loads.map(({ segment, gone, requests }, index) => ({
     kind: 'backfill' as const,
     report,
     runId: backfillId,
@@ -197,6 +199,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
     followers,
     rules,
     gone,
+    requests,
     segment: segment && { ...inFolder(segment), collections: segment.collections.map(inFolder), catalog },
     ...(index === loads.length - 1 ? ending : { closes: [] }),
   }))

@@ -38,7 +38,7 @@ const SENTENCES: readonly string[] = [
     WHEN f.mark IS NOT NULL THEN coalesce('Read ' || CASE WHEN x.open_start THEN 'from the beginning' ELSE 'from ' || ${utcText('x.since')} END
       || ' to ' || ${utcText('x.until')} || CASE WHEN x.gaps > 0 THEN ' with ' || ${counted('x.gaps', 'gap')} ELSE '' END || '. ', '')
       || 'Everything that the service showed as modified up to ' || ${utcText('f.mark')} || ' is here, that was ' || ${span('f.lag')} || ' ago.' END`,
-  `'Being read again up to ' || ${utcText('x.refill_until')} || ', since ' || x.because || ' changed.'`,
+  `'Being read again up to ' || ${utcText('x.refill_until')} || CASE x.because WHEN 'reset' THEN ', after a reset.' ELSE ', since ' || x.because || ' changed.' END`,
   `CASE WHEN f.late_rows > 0 THEN ${counted('f.late_rows', 'row')} || ' of the last ${LATE_DAYS} days came late, one of them by at least '
     || ${span('f.largest_lateness')} || ': overlap should be twice that.' END`,
   `CASE f.deletes_visible WHEN 'flag' THEN 'Deletions show with the next sync: rows say so themselves.'

@@ -16,6 +16,7 @@ const MIGRATIONS = [
   '0005_misfits.sql',
   '0006_orders.sql',
   '0007_changes.sql',
+  '0008_requests.sql',
 ] as const
 
 /** Child keys are not compressed, because loads read all of them and decompression is slow. */

@@ -25,6 +25,7 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
       SELECT arg_max(reconcile_id, ended_at) FROM tidemark.reconciles WHERE ended_at IS NOT NULL GROUP BY report, scope);
     DELETE FROM tidemark.backfill_windows WHERE backfill_id IN (${ended});
     DELETE FROM tidemark.backfills WHERE backfill_id IN (${ended});
+    DELETE FROM tidemark.requests WHERE counted_at < ${time(before)};
     DELETE FROM tidemark.orders WHERE asked_at < ${time(before)}`)
   await mergeWindows(sql, before)
   await trimFeed(sql, time(before))

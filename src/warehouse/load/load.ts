@@ -3,6 +3,7 @@ import { assert, SyncError } from '../../errors.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
+import { recordRequests } from '../books/requests.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
 import { compactionsFor } from '../database/settings.ts'
@@ -73,6 +74,7 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
     await updateRejectedRows(sql, writing)
     await recordChangedRecords(sql, writing)
     if (input.closes) await closeWindows(sql, [{ report, loadId, now: input.now, windows: input.closes }])
+    if (input.requests) await recordRequests(sql, input.requests, input.serviceNow ?? input.now)
     if (input.completes) await completeWindow(sql, input.completes, loadId)
     if (input.kind === 'reconcile') await recordReconcileStep(sql, writing, { ...input.reconcile, ...merged })
     const late = input.lateMs === undefined ? merged.late : lateRowsOfCount(merged.inserted, input.lateMs)

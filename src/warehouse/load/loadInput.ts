@@ -3,6 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import type { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import type { ColumnChange, DiscoveredColumn, SchemaContract } from '../../plan/columns.ts'
+import type { RequestEntry } from '../../plan/requestBudget.ts'
 import type { PreviousRead } from '../../plan/lateness.ts'
 import type { Segment } from '../../staging/spool.ts'
 import type { CompletedWindow } from '../books/backfills.ts'
@@ -61,6 +62,8 @@ interface AnyLoad {
   readonly rules?: LoadRules | undefined
   /** The service's time. A stored row that was observed after this time shows that the service's clock was set back. */
   readonly serviceNow?: Instant | undefined
+  /** The requests that no earlier load has recorded. */
+  readonly requests?: readonly RequestEntry[] | undefined
   readonly closes?: readonly ClosedWindow[]
   /** The load's transaction checks this right to commit. If undefined, nothing is checked. */
   readonly fence?: Fence | undefined

@@ -5,6 +5,7 @@
 import type { LastWindow } from '../../plan/lateness.ts'
 import { closeWindows, nextLoadId, recordRun, type RunRecord } from '../books/books.ts'
 import type { Fences } from '../books/fences.ts'
+import { recordRequests } from '../books/requests.ts'
 import type { Database } from '../database/duckdb.ts'
 import type { Sql } from '../database/sql.ts'
 import { type AuditLoad, type ChangesLoad, type LoadInput, type LoadResult, NO_COUNTS } from './loadInput.ts'
@@ -55,6 +56,7 @@ export class QuietLoads {
     await closeWindows(sql, loads)
     await sql.run(`INSERT INTO tidemark.loads VALUES ${loads.map((load) => loadRow(load, load)).join()}`)
     await recordRun(sql, ...loads.flatMap(({ run }) => run ?? []))
+    for (const { requests = [], serviceNow, now } of loads) await recordRequests(sql, requests, serviceNow ?? now)
   }
 }
 

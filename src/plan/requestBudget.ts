@@ -1,0 +1,102 @@
+/** Plans how often reports run, so that a budget of requests per day is kept (setting `requests_per_day`). */
+import type { ReportName } from '../../schema/index.ts'
+import { DAY_MS, type Instant, plusMs } from '../instant.ts'
+
+/** A request that was sent. `kind`: the kind of its run, or `other`. */
+export type RequestEntry = { readonly report: string; readonly kind: string }
+
+export interface RequestUse {
+  readonly report: ReportName
+  /** Requests of the last 24 hours. `others`: those that no incremental run has sent. */
+  readonly used: number
+  readonly others: number
+  /** The usual number of requests of an incremental run. */
+  readonly cost: number
+  /** Changed rows per day. */
+  readonly changes: number
+  readonly lastStart: Instant | null
+}
+
+type Limited = { readonly requestsPerDay?: number | undefined }
+type ReportSettings = Limited & { readonly enabled: boolean; readonly everyMs?: number }
+export type BudgetSettings = Limited & { readonly reports: Readonly<Record<ReportName, ReportSettings>> }
+
+export interface ReportBudget extends RequestUse {
+  /** Requests per day with the configured times (`needed`) and with the planned times (`forecast`). */
+  readonly needed: number
+  readonly forecast: number
+  /** The time between two runs, and the earliest time of the next run. Null if the configured times are kept. */
+  readonly plannedMs: number | null
+  readonly dueAt: Instant | null
+}
+
+/** Incremental runs leave a tenth of a budget to other work, such as backfills, and at most half of the budget. */
+const shareOfRuns = (limit: number, others: number): number =>
+  Math.max(limit / 2, Math.min(0.9 * limit, limit - others))
+
+const sumOf = (uses: readonly RequestUse[], figure: 'used' | 'others') =>
+  uses.reduce((sum, use) => sum + use[figure], 0)
+
+/**
+ * Returns the runs per day of each report, so that all runs together send at most `budget` requests. The number of runs
+ * grows with the square root of changes / cost, which minimises the mean age of changed rows.
+ */
+export function planRuns(
+  demands: readonly (Pick<RequestUse, 'cost' | 'changes'> & { readonly runsMax: number })[],
+  budget: number,
+): readonly number[] {
+  const runsAt = (factor: number) =>
+    demands.map(({ changes, cost, runsMax }) => Math.min(runsMax, factor * Math.sqrt((1 + changes) / cost)))
+  const requestsAt = (factor: number) =>
+    runsAt(factor).reduce((sum, runs, n) => sum + runs * (demands[n]?.cost ?? 0), 0)
+  let [low, high] = [0, FACTOR_MAX]
+  for (let step = 0; step < BISECTIONS; step += 1) {
+    const middle = (low + high) / 2
+    if (requestsAt(middle) <= budget) low = middle
+    else high = middle
+  }
+  return runsAt(low)
+}
+
+const [FACTOR_MAX, BISECTIONS] = [1e9, 100]
+/** If more requests were sent than planned, the time between two runs grows by at most this factor. */
+const EXCESS_MAX = 4
+
+/** Returns the plan of each report. A report that runs at the times of a cron line is not planned, but counted. */
+export function budgetOf(
+  uses: readonly RequestUse[],
+  { requestsPerDay: budget = Infinity, reports }: BudgetSettings,
+): readonly ReportBudget[] {
+  const demands = uses.map((use) => {
+    const { enabled, everyMs, requestsPerDay: limit = Infinity } = reports[use.report]
+    const others = everyMs === undefined ? use.used : use.others
+    const needed = enabled && everyMs !== undefined ? (use.cost * DAY_MS) / everyMs : 0
+    return { ...use, others, needed, runsMax: Math.min(needed, shareOfRuns(limit, others)) / use.cost }
+  })
+  const others = sumOf(demands, 'others')
+  const share = shareOfRuns(budget, others)
+  const excess = Math.min(EXCESS_MAX, Math.max(1, (sumOf(uses, 'used') - others) / share))
+  const runs = planRuns(demands, share)
+  return demands.map((each, n) => {
+    const planned = ((runs[n] ?? 0) * each.cost) / excess
+    const plannedMs = planned < 0.999 * each.needed ? (DAY_MS * each.cost) / planned : null
+    const { lastStart } = each
+    const dueAt = plannedMs === null ? null : lastStart && plusMs(lastStart, plannedMs - earlyMs(plannedMs))
+    return { ...each, needed: each.needed + each.others, forecast: planned + each.others, plannedMs, dueAt }
+  })
+}
+
+/** A tick may begin this much early, because neither ticks nor runs begin to the second. */
+const earlyMs = (plannedMs: number): number => Math.min(30_000, plannedMs / 20)
+
+/** Returns whether the report's planned time between two runs has passed. */
+export function isDue(plan: readonly ReportBudget[], report: ReportName, now: Instant): boolean {
+  const { dueAt } = plan.find((each) => each.report === report) ?? {}
+  return !dueAt || now >= dueAt
+}
+
+/** Returns whether a backfill may begin its next window: incremental runs need the rest of the budget. */
+export function hasRoom(plan: readonly ReportBudget[], { requestsPerDay: budget = Infinity }: BudgetSettings): boolean {
+  const ofRuns = plan.reduce((sum, { needed, others }) => sum + needed - others, 0)
+  return sumOf(plan, 'used') < budget && sumOf(plan, 'others') < Math.max(budget / 10, budget - ofRuns)
+}

@@ -1,0 +1,38 @@
+/** Describes the requests of 24 hours and the effect of a budget, for `status`, `check` and the console. */
+import type { Config } from '../config/config.ts'
+import { counted, duration, grouped } from '../words.ts'
+import type { Standing } from './standing.ts'
+
+interface BudgetText {
+  /** The totals of all reports. */
+  readonly use: string
+  /** Empty if each report runs as configured. Else one line per report that runs more rarely, and what follows. */
+  readonly effect: readonly string[]
+}
+
+/** Returns undefined for a file without counts of requests, because an older version of Tidemark wrote it. */
+export function budgetText(
+  standings: readonly Standing[],
+  budget: Pick<Config, 'requestsPerDay'>,
+  settings: Readonly<Record<string, { readonly every: string }>>,
+): BudgetText | undefined {
+  const figures = standings.flatMap(({ requests }) => requests ?? [])
+  if (figures.length === 0) return undefined
+  const { requestsPerDay: limit = Infinity } = budget
+  const [used = 0, forecast = 0, needed = 0] = (['used', 'forecast', 'needed'] as const).map((figure) =>
+    Math.round(figures.reduce((sum, each) => sum + each[figure], 0)),
+  )
+  const rarer = standings.flatMap(({ report, requests }) => {
+    const ms = requests?.planned_ms ?? null
+    return ms === null ? [] : [`${report} runs every ${duration(ms)} in place of ${settings[report]?.every}`]
+  })
+  const of = limit === Infinity ? '' : ` of ${grouped(limit)}`
+  return {
+    use: `${counted(used, 'request')} in 24 h${of}, forecast ${grouped(forecast)}, the schedule needs ${grouped(needed)}`,
+    effect: [...rarer, ...(rarer.length > 0 ? [SHORT] : []), ...(forecast > limit ? [EXCEEDED] : [])],
+  }
+}
+
+const SHORT = 'The schedule needs more than requests_per_day allows. Nothing is lost, but rows arrive later.'
+const EXCEEDED =
+  'Other work sends more than requests_per_day allows: cron lines, reconciles, backfills or commands. It is not slowed down.'

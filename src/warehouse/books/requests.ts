@@ -1,0 +1,33 @@
+/** Reads and writes `tidemark.requests`: the numbers of requests to the service. */
+import { reportNames } from '../../../schema/index.ts'
+import type { Instant } from '../../instant.ts'
+import type { RequestEntry, RequestUse } from '../../plan/requestBudget.ts'
+import { type Sql, text, time } from '../database/sql.ts'
+
+/** Counts requests. A load calls it in its transaction. */
+export async function recordRequests(sql: Sql, entries: readonly RequestEntry[], at: Instant): Promise<void> {
+  const rows = entries.map(({ report, kind }) => `(${text(report)}, ${text(kind)})`).join(', ')
+  const counted = `SELECT ${time(at)}, report, kind, count(*) FROM (VALUES ${rows}) v(report, kind) GROUP BY ALL`
+  if (rows !== '') await sql.run(`INSERT INTO tidemark.requests ${counted}`)
+}
+
+/** The cost and the changes of a report's runs are measured over this number of days. */
+const MEASURED_DAYS = 7
+/** The assumed number of requests of a run, if none was measured. */
+const COST_UNKNOWN = 2
+
+/** Returns the requests of all reports in the 24 hours before `at`. `changes` leaves out the run with the most. */
+export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<RequestUse[]> {
+  const since = (days: number) => `${at === undefined ? 'now()' : time(at)} - INTERVAL ${days} DAYS`
+  return sql.rows<RequestUse>(`
+    SELECT report, coalesce(used, 0)::BIGINT AS used, coalesce(others, 0)::BIGINT AS others,
+      greatest(1, coalesce(pages, ${COST_UNKNOWN}))::DOUBLE AS cost, coalesce(changes / days, 0)::DOUBLE AS changes, epoch_us(last) AS "lastStart"
+    FROM unnest([${reportNames.map(text).join(', ')}]) registry (report) LEFT JOIN (
+      SELECT report, sum(requests) AS used, sum(requests) FILTER (kind <> 'incremental') AS others
+      FROM tidemark.requests WHERE counted_at > ${since(1)} GROUP BY report) USING (report)
+    LEFT JOIN (
+      SELECT report, median(pages) FILTER (state = 'done') AS pages, max(started_at) AS last,
+        greatest(epoch(max(started_at) - min(started_at)), 3600) / 86400 AS days,
+        sum(inserted + updated + deleted) - max(inserted + updated + deleted) AS changes
+      FROM tidemark.runs WHERE kind = 'incremental' AND started_at > ${since(MEASURED_DAYS)} GROUP BY report) USING (report)`)
+}

@@ -1,0 +1,34 @@
+/** A budget of requests that is smaller than the schedule: `status` and `check` show it, and commands still run. */
+import { expect, it } from 'vitest'
+import { aWorld } from './support.ts'
+
+it('status and check say how much is used, what the schedule needs, and which report runs how often instead', async () => {
+  await using world = await aWorld({ sandbox: { rows: 5 }, settings: { currencies: [], reports: {} } })
+  await world.run('sync', 'events', 'enquiries')
+  const free = await world.run('status')
+  expect(free.stdout).toMatch(/^\d+ requests in 24 h, forecast [\d,]+, the schedule needs [\d,]+$/m)
+  await world.configure({
+    service: { base_url: world.sandbox.url, client_id: 'acme', requests_per_day: 50 },
+    reports: {},
+  })
+  const short = await world.run('status')
+  expect(short.stdout).toMatch(/^\d+ requests in 24 h of 50, forecast \d+, the schedule needs [\d,]{4,}$/m)
+  expect(short.stdout).toMatch(/^events runs every [\d hmin]+ in place of 5m$/m)
+  const standing = JSON.parse((await world.run('status', '--json')).stdout) as {
+    reports: { report: string; requests: object }[]
+  }
+  expect(standing.reports.find(({ report }) => report === 'events')?.requests).toMatchObject({
+    planned_ms: expect.any(Number),
+  })
+  const checked = await world.run('check')
+  expect(checked.stdout).toMatch(/^requests +warn +\d+ requests in 24 h of 50/m)
+  expect(checked.stdout.replaceAll(/\s+/g, ' ')).toContain('Nothing is lost, but rows arrive later.')
+  // A person may run a report at any time.
+  for (let run = 0; run < 2; run += 1) expect((await world.run('sync', 'events')).code).toBe(0)
+})
+
+it('a budget of 0, or none that is a number, is refused with its line', async () => {
+  await using world = await aWorld({ settings: { reports: { events: { requests_per_day: 0 } } } })
+  const refused = await world.run('status')
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('reports.events.requests_per_day') })
+})
