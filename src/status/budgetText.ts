@@ -26,9 +26,9 @@ export function budgetText(
     const ms = requests?.planned_ms ?? null
     return ms === null ? [] : [`${report} runs every ${duration(ms)} in place of ${settings[report]?.every}`]
   })
-  const of = limit === Infinity ? '' : ` of ${grouped(limit)}`
+  const sent = limit === Infinity ? counted(used, 'request') : `${grouped(used)} of ${counted(limit, 'request')}`
   return {
-    use: `${counted(used, 'request')} in 24 h${of}, forecast ${grouped(forecast)}, the schedule needs ${grouped(needed)}`,
+    use: `${sent} in 24 h, forecast ${grouped(forecast)}, the schedule needs ${grouped(needed)}`,
     effect: [...rarer, ...(rarer.length > 0 ? [SHORT] : []), ...(forecast > limit ? [EXCEEDED] : [])],
   }
 }

@@ -12,7 +12,7 @@ it('status and check say how much is used, what the schedule needs, and which re
     reports: {},
   })
   const short = await world.run('status')
-  expect(short.stdout).toMatch(/^\d+ requests in 24 h of 50, forecast \d+, the schedule needs [\d,]{4,}$/m)
+  expect(short.stdout).toMatch(/^\d+ of 50 requests in 24 h, forecast \d+, the schedule needs [\d,]{4,}$/m)
   expect(short.stdout).toMatch(/^events runs every [\d hmin]+ in place of 5m$/m)
   const standing = JSON.parse((await world.run('status', '--json')).stdout) as {
     reports: { report: string; requests: object }[]
@@ -21,10 +21,15 @@ it('status and check say how much is used, what the schedule needs, and which re
     planned_ms: expect.any(Number),
   })
   const checked = await world.run('check')
-  expect(checked.stdout).toMatch(/^requests +warn +\d+ requests in 24 h of 50/m)
+  expect(checked.stdout).toMatch(/^requests +warn +\d+ of 50 requests in 24 h/m)
   expect(checked.stdout.replaceAll(/\s+/g, ' ')).toContain('Nothing is lost, but rows arrive later.')
   // A person may run a report at any time.
-  for (let run = 0; run < 2; run += 1) expect((await world.run('sync', 'events')).code).toBe(0)
+  for (const command of ['sync', 'reconcile']) expect((await world.run(command, 'events')).code).toBe(0)
+  await world.configure({
+    service: { base_url: world.sandbox.url, client_id: 'acme', requests_per_day: 2 },
+    reports: {},
+  })
+  expect((await world.run('status')).stdout).toContain('Other work sends more than requests_per_day allows')
 })
 
 it('a budget of 0, or none that is a number, is refused with its line', async () => {

@@ -55,6 +55,11 @@ describe('what needs somebody', () => {
     expect(kinds(standing('events', { lag_seconds: DAY_SECONDS }))).toEqual(['events behind'])
   })
 
+  it('is no report that keeps the rhythm of its budget', () => {
+    const requests = { used: 1, needed: 288, forecast: 2, planned_ms: 43_200_000, due: null }
+    expect(kinds(standing('events', { lag_seconds: DAY_SECONDS, requests }))).toEqual([])
+  })
+
   it('is no audit report on a quiet service: only records that changed are asked about', () => {
     expect(kinds(standing('enquiry_audit_entries', { lag_seconds: DAY_SECONDS }))).toEqual([])
   })

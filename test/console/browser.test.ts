@@ -120,6 +120,7 @@ describe('a person', () => {
       .getByRole('article')
       .filter({ has: page.getByRole('heading', { name: 'The configuration was edited' }) })
     await redraw(page)
+    await page.getByText(/^\d+ requests in 24 h, forecast /).waitFor()
     await card.getByText('Edited since: defaults.page_size').waitFor()
     await card.getByText('start the worker again').waitFor()
     await writeFile(file, before)

@@ -11,8 +11,14 @@ const SETTINGS = {
   reports: reportsOnly({ events: {}, enquiries: {} }),
 }
 
+const TOKEN = 'marked-console-token-0123456789'
+
 const aBusyWorkshop = () =>
-  aWorkshop({ store: 'embedded', settings: SETTINGS, env: { TIDEMARK_LOG_LEVEL: 'debug' } })
+  aWorkshop({
+    store: 'embedded',
+    settings: SETTINGS,
+    env: { TIDEMARK_LOG_LEVEL: 'debug', TIDEMARK_CONSOLE_TOKEN: TOKEN },
+  })
 
 /** Starts a worker with this budget, or without one. */
 async function workerWithin(shop: Workshop, requestsPerDay?: number): Promise<Running> {
@@ -50,7 +56,6 @@ it('skips ticks of a report that changes little, and none of the one that change
   await until(() => runsOf(worker, 'events') > 5 && skippedOf(worker, 'enquiries') > 2)
   expect(skippedOf(worker, 'events')).toBe(0)
   expect(await stop(worker)).toMatchObject({ code: 0 })
-  console.log(await held(shop, 'SELECT report, pages, started_at::VARCHAR, updated FROM tidemark.runs ORDER BY report, started_at'))
 })
 
 it('lets ticks and a backfill wait while the budget is spent, but no person, and then reads everything', async () => {
@@ -67,6 +72,16 @@ it('lets ticks and a backfill wait while the budget is spent, but no person, and
   const before = skippedOf(spent, 'events')
   await until(() => skippedOf(spent, 'events') > before)
   expect(shop.sandbox.requests.total).toBe(total)
+
+  const [, address = ''] = /the console listens at (\S+?)"/.exec(spent.said()) ?? []
+  const response = await fetch(`${address}/api/overview`, { headers: { authorization: `Bearer ${TOKEN}` } })
+  const { requests } = (await response.json()) as { requests: string[] }
+  expect(requests).toContain(
+    'The schedule needs more than requests_per_day allows. Nothing is lost, but rows arrive later.',
+  )
+  const status = (await shop.run('status')).stdout
+  for (const line of requests) expect(status).toContain(line)
+  expect(status).toMatch(/^enquiries: next run in \d+ d/m)
 
   const synced = JSON.parse((await shop.run('sync', 'events', 'enquiries', '--json')).stdout) as { reports: object[] }
   for (const report of ['events', 'enquiries'])

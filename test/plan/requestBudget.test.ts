@@ -127,6 +127,15 @@ describe('a plan', () => {
     expect(one.find(({ report }) => report === 'events')?.plannedMs).toBeCloseTo((DAY_MS * 3) / 90)
   })
 
+  it('has no run before its planned time, and no time for a report that never ran', () => {
+    const plan = budgetOf([use('events'), use('budgets', { lastStart: null })], settingsOf(100))
+    const due = plan[0]?.dueAt ?? (0 as Instant)
+    expect(due).toBeGreaterThan(plusMs(0 as Instant, 5 * MINUTE_MS))
+    expect(isDue(plan, 'events', plusMs(due, -1))).toBe(false)
+    expect(isDue(plan, 'events', due)).toBe(true)
+    expect(isDue(plan, 'budgets', 0 as Instant)).toBe(true)
+  })
+
   it('plans no report that is off or has a cron line, but counts their requests', () => {
     const { everyMs: _, ...cron } = every(0)
     const settings = settingsOf(100, { events: cron, budgets: { enabled: false, everyMs: MINUTE_MS } })
