@@ -14,6 +14,7 @@ export interface RequestUse {
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number
+  /** When the last run began that was not interrupted. An interrupted run continues at once. */
   readonly lastStart: Instant | null
 }
 
@@ -61,6 +62,8 @@ export function planRuns(
 const [FACTOR_MAX, BISECTIONS] = [1e9, 100]
 /** If more requests were sent than planned, the time between two runs grows by at most this factor. */
 const EXCESS_MAX = 4
+/** A report runs at least this often, even if the budget is too small for that. */
+const RAREST_MS = 7 * DAY_MS
 
 /** Returns the plan of each report. A report that runs at the times of a cron line is not planned, but counted. */
 export function budgetOf(
@@ -79,7 +82,7 @@ export function budgetOf(
   const runs = planRuns(demands, share)
   return demands.map((each, n) => {
     const planned = ((runs[n] ?? 0) * each.cost) / excess
-    const plannedMs = planned < 0.999 * each.needed ? (DAY_MS * each.cost) / planned : null
+    const plannedMs = planned < 0.999 * each.needed ? Math.min(RAREST_MS, (DAY_MS * each.cost) / planned) : null
     const { lastStart } = each
     const dueAt = plannedMs === null ? null : lastStart && plusMs(lastStart, plannedMs - earlyMs(plannedMs))
     return { ...each, needed: each.needed + each.others, forecast: planned + each.others, plannedMs, dueAt }

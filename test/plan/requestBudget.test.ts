@@ -134,6 +134,7 @@ describe('a plan', () => {
     expect(isDue(plan, 'events', plusMs(due, -1))).toBe(false)
     expect(isDue(plan, 'events', due)).toBe(true)
     expect(isDue(plan, 'budgets', 0 as Instant)).toBe(true)
+    expect(budgetOf(uses(), settingsOf(1))[0]?.plannedMs).toBe(7 * DAY_MS)
   })
 
   it('plans no report that is off or has a cron line, but counts their requests', () => {

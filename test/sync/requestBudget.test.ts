@@ -79,6 +79,10 @@ it('skips a tick until its planned time, without a budget never, and a window wa
   expect(await mayBegin(few, 'events', 'tick')).toBe(false)
   expect(await mayBegin(few, 'events', 'window')).toBe(true)
   expect(await mayBegin(within(tide, 2), 'events', 'window')).toBe(false)
+  await tide.warehouse.rows("UPDATE tidemark.runs SET state = 'stopped' WHERE report = 'events'")
+  expect(await mayBegin(few, 'events', 'tick')).toBe(true)
+  await tide.warehouse.rows("UPDATE tidemark.runs SET state = 'done' WHERE report = 'events'")
+  expect(await mayBegin(few, 'events', 'tick')).toBe(false)
   clock.pass(8 * HOUR_MS)
   expect(await mayBegin(few, 'events', 'tick')).toBe(true)
   const reports = { ...context.settings.reports, events: { ...context.settings.reports.events, requestsPerDay: 10 } }

@@ -26,7 +26,7 @@ export function requestUse(sql: Pick<Sql, 'rows'>, at?: Instant): Promise<Reques
       SELECT report, sum(requests) AS used, sum(requests) FILTER (kind <> 'incremental') AS others
       FROM tidemark.requests WHERE counted_at > ${since(1)} GROUP BY report) USING (report)
     LEFT JOIN (
-      SELECT report, median(pages) FILTER (state = 'done') AS pages, max(started_at) AS last,
+      SELECT report, median(pages) FILTER (state = 'done') AS pages, max(started_at) FILTER (state IN ('done', 'failed')) AS last,
         greatest(epoch(max(started_at) - min(started_at)), 3600) / 86400 AS days,
         sum(inserted + updated + deleted) - max(inserted + updated + deleted) AS changes
       FROM tidemark.runs WHERE kind = 'incremental' AND started_at > ${since(MEASURED_DAYS)} GROUP BY report) USING (report)`)
