@@ -30,6 +30,10 @@ it('status and check say how much is used, what the schedule needs, and which re
     reports: {},
   })
   expect((await world.run('status')).stdout).toContain('Other work sends more than requests_per_day allows')
+  const service = { base_url: world.sandbox.url, client_id: 'acme' }
+  await world.configure({ service, reports: { events: { requests_per_day: 20 } } })
+  const rarer = (await world.run('status')).stdout.match(/^\w+ runs every .* in place of 5m$/gm)
+  expect(rarer).toEqual([expect.stringMatching(/^events /)])
 })
 
 it('a budget of 0, or none that is a number, is refused with its line', async () => {
