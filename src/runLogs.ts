@@ -103,13 +103,13 @@ async function filesIn(directory: string): Promise<string[]> {
   return names.filter((name) => FILE.test(name)).toSorted()
 }
 
-/** Returns the lines, earliest first, or [] if the files were removed. */
-export async function linesOfRun(directory: string, runId: string): Promise<RunLine[]> {
+/** Returns the lines of the runs whose identifier begins with `start`, earliest first, or [] if they were removed. */
+export async function linesOfRuns(directory: string, start: string): Promise<RunLine[]> {
   const found: RunLine[] = []
   for (const name of await filesIn(directory)) {
     const text = await readFile(path.join(directory, name), 'utf8').catch(() => '')
-    if (!text.includes(runId)) continue
-    found.push(...parsed(text).filter((line) => line.runId === runId))
+    if (!text.includes(start)) continue
+    found.push(...parsed(text).filter((line) => line.runId.startsWith(start)))
   }
   return found.slice(0, RUN_LINES_MAX)
 }

@@ -57,10 +57,11 @@ export function standingsText(standings: readonly Standing[], settings: Config['
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
-    const { not_counted_because: stopped } = standing
+    const { not_counted_because: stopped, rejected } = standing
     const held = (rows: number | null, what: string) =>
       rows === null || rows === 0 ? [] : [`${report}: ${counted(rows, 'row')} held ${what}`]
     return [
+      ...(rejected === 0 ? [] : [rejectedText(report, rejected)]),
       ...(skipped === null ? [] : [`${report}: skipped, and tried again by itself: ${skipped}`]),
       ...(stopped === null
         ? []
@@ -76,6 +77,9 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   if (unmeasured.length === 0) return lines
   return [...lines, `no run notices late rows of: ${unmeasured.map(({ report }) => report).join(', ')}`]
 }
+
+const rejectedText = (report: ReportName, rows: number): string =>
+  `${report}: ${counted(rows, 'row')} could not be stored; tidemark.rejected_rows has the reasons, "tidemark retry-rejected ${report}" tries again`
 
 const GAPS_SHOWN = 3
 

@@ -101,14 +101,17 @@ export async function checkStatement(sql: Pick<Sql, 'rows'>, statement: string):
 }
 
 function notReading(statement: string): SyncError {
+  const isSetting = /^\s*(?:SET|PRAGMA|RESET)\b/i.test(statement)
   const keyword = /^(?:\s|--.*|\/\*[^]*?\*\/)*(\w+)/.exec(statement)?.[1]?.toUpperCase() ?? 'another one'
   const what = statement.replace(/;[\s;]*$/, '').includes(';')
     ? 'there may be several statements here'
     : `this is ${keyword}`
   return new SyncError('QUERY_FAILED', `only one reading statement is run here, ${what}`, {
     // DuckDB runs a PIVOT without named values as two statements: the first one finds the values and creates a type.
-    cure: /\bpivot/i.test(statement)
-      ? 'A PIVOT is one statement only if it names its values: PIVOT events ON status IN (…) USING count(*).'
-      : 'Write a SELECT. The published copy is replaced after each run. To keep results, write them to a file with --format csv, or open the copy from a database of your own.',
+    cure: isSetting
+      ? 'Leave the setting out: each statement runs with the settings of the reader. limits.query_memory, query_disk and query_time limit it.'
+      : /\bpivot/i.test(statement)
+        ? 'A PIVOT is one statement only if it names its values: PIVOT events ON status IN (…) USING count(*).'
+        : 'Write a SELECT. The published copy is replaced after each run. To keep results, write them to a file with --format csv, or open the copy from a database of your own.',
   })
 }

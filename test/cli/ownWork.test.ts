@@ -67,6 +67,10 @@ describe('a run from the command line', () => {
     world.sandbox.setFaults(['403@events'])
     expect(await world.run('reconcile', 'events')).toMatchObject({ code: 1 })
     const { stdout } = await world.run('logs', 'events')
+    const [first] = (await world.run('logs', 'events', '--json')).stdout.split('\n')
+    const { runId } = JSON.parse(first ?? '') as { runId: string }
+    expect((await world.run('logs', runId.slice(0, 8))).stdout).toBe(stdout)
+    expect(await world.run('logs', runId.slice(0, 7))).toMatchObject({ code: 2 })
     expect(stdout).toMatch(/events \(reconcile\): failed: .*\n +what to do: .*tidemark resume events/)
     expect(stdout).not.toContain(SECRET_TEXT)
     const status = JSON.parse((await world.run('status', '--json')).stdout) as { reports: object[] }

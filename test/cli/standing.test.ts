@@ -189,6 +189,7 @@ it('rejected dismiss ends the listing of rows, which stay counted, also when the
   service.putRow('events', first, { town: '"a","town":"b"' })
   service.putRow('events', second, { eventId: 'null' })
   await world.run('sync', 'events')
+  expect((await world.run('status')).stdout).toContain('events: 2 rows could not be stored; tidemark.rejected_rows')
   const figures = async () => {
     const found = await world.run(
       'query',

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'
 import { createLog, inRun } from '../../src/log.ts'
-import { lastRunOf, linesOfRun, RUN_LINES_MAX, RunLogs } from '../../src/runLogs.ts'
+import { lastRunOf, linesOfRuns, RUN_LINES_MAX, RunLogs } from '../../src/runLogs.ts'
 import { Secret } from '../../src/secret.ts'
 
 let folder: string
@@ -36,8 +36,11 @@ describe('log lines of runs', () => {
       log.child({ more: 1 }).info('beside it')
     })
     log.warn({ runId: 'two', report: 'budgets' }, 'another')
-    expect((await linesOfRun(folder, 'one')).map(({ msg }) => msg)).toEqual(['deep inside, with [secret]', 'beside it'])
-    expect(await linesOfRun(folder, 'two')).toMatchObject([{ msg: 'another', report: 'budgets' }])
+    expect((await linesOfRuns(folder, 'one')).map(({ msg }) => msg)).toEqual([
+      'deep inside, with [secret]',
+      'beside it',
+    ])
+    expect(await linesOfRuns(folder, 'two')).toMatchObject([{ msg: 'another', report: 'budgets' }])
     expect(await lastRunOf(folder, 'events')).toBe('one')
     expect(await lastRunOf(folder, 'enquiries')).toBeUndefined()
     expect(shown.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
@@ -63,22 +66,22 @@ describe('log lines of runs', () => {
     kept.take(lineOf('one', 'before'))
     await rm(directory, { recursive: true })
     kept.take(lineOf('one', 'after'))
-    expect((await linesOfRun(directory, 'one')).map(({ msg }) => msg)).toEqual(['after'])
+    expect((await linesOfRuns(directory, 'one')).map(({ msg }) => msg)).toEqual(['after'])
   })
 
   it('end at their limit for each run', async () => {
     const kept = new RunLogs(folder, systemClock)
     for (let n = 0; n < RUN_LINES_MAX + 50; n += 1) kept.take(lineOf('loud', `line ${n}`))
     kept.take(lineOf('quiet', 'heard all the same'))
-    expect(await linesOfRun(folder, 'loud')).toHaveLength(RUN_LINES_MAX)
-    expect(await linesOfRun(folder, 'quiet')).toHaveLength(1)
+    expect(await linesOfRuns(folder, 'loud')).toHaveLength(RUN_LINES_MAX)
+    expect(await linesOfRuns(folder, 'quiet')).toHaveLength(1)
   })
 
   it('are read although a killed process left a torn one', async () => {
     const file = path.join(folder, '2026-01-01T00.jsonl')
     await writeFile(file, `${lineOf('one', 'whole')}{"level":30,"runId":"one","ms`)
     await appendFile(file, `\n${lineOf('one', 'after it')}`)
-    expect((await linesOfRun(folder, 'one')).map(({ msg }) => msg)).toEqual(['whole', 'after it'])
+    expect((await linesOfRuns(folder, 'one')).map(({ msg }) => msg)).toEqual(['whole', 'after it'])
   })
 
   it('are removed by the hour once they are old, and nothing else is', async () => {
@@ -94,7 +97,7 @@ describe('log lines of runs', () => {
     await writeFile(file, '')
     const kept = new RunLogs(file, systemClock)
     kept.take(lineOf('one', 'lost'))
-    expect(await linesOfRun(file, 'one')).toEqual([])
+    expect(await linesOfRuns(file, 'one')).toEqual([])
   })
 })
 

@@ -3,18 +3,27 @@ import { access, constants } from 'node:fs/promises'
 import { isReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import { isThere, ownFileRefused } from '../../folders.ts'
-import { lastRunOf, linesOfRun, type RunLine, runLogsOf } from '../../runLogs.ts'
+import { lastRunOf, linesOfRuns, type RunLine, runLogsOf } from '../../runLogs.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 
 export const logs: Action<CommandOptions, string> = async (shell, { config, json = false }, name) => {
   const directory = runLogsOf(config.warehouse)
   if (isThere(directory)) await requireReadable(directory)
   const runId = isReportName(name) ? await lastRunOf(directory, name) : name
-  const lines = runId === undefined ? [] : await linesOfRun(directory, runId)
+  const isRun = runId !== undefined && runId.length >= RUN_CHARS_MIN
+  const lines = isRun ? await linesOfRuns(directory, runId) : []
+  const runs = new Set(lines.map((line) => line.runId))
+  if (runs.size > 1)
+    throw new SyncError('USAGE_INVALID', `${runs.size} runs begin with ${name}`, {
+      cure: `Name one: ${[...runs].join(', ')}`,
+    })
   if (lines.length === 0) throw noLines(name, directory)
   shell.out.write(lines.map((line) => (json ? `${JSON.stringify(line)}\n` : lineText(line))).join(''))
   return 0
 }
+
+/** The console shows the first 8 characters of a run. */
+const RUN_CHARS_MIN = 8
 
 /** Throws WAREHOUSE_MISSING if this user cannot read the log. Otherwise the command would print an empty log. */
 async function requireReadable(directory: string): Promise<void> {

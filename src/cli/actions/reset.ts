@@ -17,12 +17,13 @@ export const reset: Action<ResetOptions, string> = async (shell, options, name) 
   // Without --empty, a run must read the rows again. So the report must not be off.
   const [report = 'events'] = empty ? namedReports([name]) : selectReports([name], config)
   const message = `${empty ? 'Deletes all rows of' : 'Reads again all rows of'} ${report}. Type its name to start:`
-  const isSure =
-    yes || (shell.isInteractive && (await promptFor(({ input }) => input({ message }), 'reset')) === report)
-  if (!isSure)
-    throw new SyncError('USAGE_INVALID', `${report} was not reset: there was no confirmation`, {
+  const typed = yes || !shell.isInteractive ? undefined : await promptFor(({ input }) => input({ message }), 'reset')
+  if (!yes && typed !== report) {
+    const why = typed === undefined ? 'there was no confirmation' : `"${typed}" is not its name`
+    throw new SyncError('USAGE_INVALID', `${report} was not reset: ${why}`, {
       cure: 'Run the command on a terminal and type the name of the report, or add --yes.',
     })
+  }
   let next = 'the worker reads them now; "tidemark status" shows how far it is'
   const onBegin = (place: Place) => (next = place === 'here' ? `next: tidemark sync ${report}` : next)
   const request = { do: 'reset' as const, reports: [report], empty }

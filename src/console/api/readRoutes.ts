@@ -13,7 +13,7 @@ import { type Standing, ticksInBudget } from '../../status/standing.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
 import { formatInstant } from '../../instant.ts'
-import { linesOfRun } from '../../runLogs.ts'
+import { linesOfRuns } from '../../runLogs.ts'
 import { attentionOf, settingsAttention } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
@@ -62,7 +62,7 @@ export function addReadRoutes(api: Api, options: ReadOptions): void {
   }))
   api.get('/api/runs/:run', answers(RunDetail, 'One run with its log', { params: RunPath }), async ({ params }) => {
     const run = await runOfId(backendOf().books, params.run)
-    const lines = await linesOfRun(runLogs, params.run)
+    const lines = await linesOfRuns(runLogs, params.run)
     if (run === undefined && lines.length === 0) throw unknownName(params.run)
     return { run: run ?? null, lines }
   })

@@ -8,7 +8,7 @@ import { SyncError } from '../../errors.ts'
 import { type Sql, name, text } from '../database/sql.ts'
 import { parentKeyColumns } from '../tables/tables.ts'
 import { childKey, rowKeySql } from '../tables/versions.ts'
-import { type Cursor, CURSOR_SQL, START } from './cursor.ts'
+import { type Cursor, CURSOR_SHAPE, CURSOR_SQL, START } from './cursor.ts'
 
 export interface FeedTable {
   readonly name: string
@@ -67,7 +67,9 @@ const FEED_FUNCTIONS = `
   CREATE SCHEMA IF NOT EXISTS changes;
   CREATE OR REPLACE MACRO tidemark.current_cursor() AS
     (SELECT coalesce(arg_max(${CURSOR_SQL}, load_id), ${text(START)}) FROM tidemark.loads);
-  CREATE OR REPLACE MACRO tidemark.load_of_cursor(of_report, since) AS CASE WHEN since = ${text(START)} THEN 0 ELSE coalesce(
+  CREATE OR REPLACE MACRO tidemark.load_of_cursor(of_report, since) AS CASE WHEN since = ${text(START)} THEN 0
+    WHEN NOT regexp_full_match(since, ${text(CURSOR_SHAPE)}) THEN error(concat('"', left(since, 80), ${text(`" is no cursor. ${CURE}`)}))::BIGINT
+    ELSE coalesce(
     (SELECT error(concat('the cursor is too old', ' for ' || nullif(s.report, ''), ': ', s.reason, ${text(`. ${CURE}`)}))
       FROM tidemark.feed_starts s WHERE s.report IN ('', of_report)
         AND s.load_id > try_cast(regexp_extract(since, '^[0-9]+') AS BIGINT) LIMIT 1)::BIGINT,

@@ -11,7 +11,8 @@ export const START = 'start'
 /** Example: `184-9f3a2c11d0b7` for the state after load 184. */
 export type Cursor = typeof START | `${number}-${string}`
 
-const SHAPE = /^(\d{1,15})-[\da-f]{12}$/
+export const CURSOR_SHAPE = '([0-9]{1,15})-[0-9a-f]{12}'
+const SHAPE = new RegExp(`^${CURSOR_SHAPE}$`)
 
 /** SQL for the cursor of a row of `tidemark.loads`. */
 export const CURSOR_SQL = `(load_id || '-' || left(md5(concat_ws('/', load_id, run_id, epoch_us(committed_at))), 12))`
