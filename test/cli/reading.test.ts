@@ -176,6 +176,7 @@ describe('tidemark query', () => {
     ['CREATE TEMP TABLE t AS SELECT 1', 'this is CREATE'],
     [`COPY (SELECT 1) TO 'x.csv'`, 'this is COPY'],
     ['SELECT 1; DROP TABLE events', 'there may be several statements'],
+    ['SET threads = 1; SELECT 1', 'Leave the setting out'],
     ['', 'there is no statement'],
     ['SELECT nonsense FROM events', 'Referenced column "nonsense" not found'],
   ])('refuses %j with 1 and says why', async (sql, why) => {

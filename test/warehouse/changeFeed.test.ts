@@ -253,7 +253,7 @@ it('refuses cursors of a lost state and of another warehouse, and accepts those 
   await anEnquiry(restored, 3, 3)
   await check(restored, kept)
   await expect(inSql(restored, lost)).rejects.toThrow(/another warehouse/)
-  await expect(inSql(restored, 'nonsense' as Cursor)).rejects.toThrow(/"nonsense" is no cursor/)
+  await expect(inSql(restored, 'nonsense')).rejects.toThrow(/"nonsense" is no cursor/)
   expect(await inSql(restored, kept)).toEqual([{ _change: 'update', status: 3 }])
   await restored.warehouse.close()
 })
