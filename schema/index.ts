@@ -38,6 +38,8 @@ export function registerReports(own: readonly Declaration[]): void {
   }
 }
 
+export const isOwnReport = ({ name }: Declaration): boolean => !ofSpecification.some((report) => report.name === name)
+
 export const isReportName = (name: string): name is ReportName => reports.some((report) => report.name === name)
 
 export const reportOf = (name: ReportName): Declaration => reports.find((report) => report.name === name) as Declaration

@@ -9,8 +9,8 @@ export interface CommandEntry {
   readonly summary: string
   readonly argument?: readonly [syntax: string, description: string]
   readonly options?: readonly Option[]
-  /** If false, the command reads no configuration and has no option `--config`. */
-  readonly isConfigured?: false
+  /** If false, there is no option `--config`. If `later`, the action loads the configuration with the option `load`. */
+  readonly isConfigured?: false | 'later'
   readonly examples: string
   readonly action: () => Promise<Action<never, never>>
 }
@@ -18,6 +18,8 @@ export interface CommandEntry {
 export const option = (flags: string, description: string): Option => new Option(flags, description)
 export const parsedOption = (flags: string, description: string, parse: (text: string) => unknown): Option =>
   option(flags, description).argParser(parse)
+
+export const collect = (text: string, before: readonly string[]): readonly string[] => [...before, text]
 
 export const JSON_DOCUMENT = option('--json', 'print one JSON document')
 export const JSON_AT_END = option('--json', 'print one JSON document at the end')

@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
+import { CERTIFY } from './certifyEntry.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import {
   type CommandEntry,
@@ -23,11 +24,12 @@ export function addCommands(program: Command, shell: Shell, done: Done): void {
     const command = program.command(name).description(summary)
     if (argument !== undefined) command.argument(...argument)
     for (const option of options) command.addOption(option)
-    if (isConfigured) command.option('--config <file>', 'configuration file (default: tidemark.yaml)')
+    if (isConfigured !== false) command.option('--config <file>', 'configuration file (default: tidemark.yaml)')
     command.addHelpText('after', `\nExamples:\n${examples}`)
     command.action(async (given: unknown) => {
       const { config: file, ...own } = command.opts<{ config?: string }>()
-      const configured = isConfigured && { config: await configOf(shell, file) }
+      const load = () => configOf(shell, file)
+      const configured = isConfigured === 'later' ? { load } : isConfigured && { config: await load() }
       const run = await action()
       done(await run(shell, { ...own, ...configured } as never, given as never))
     })
@@ -378,5 +380,6 @@ It writes the published copy's tables as Parquet, deleted rows included (is_dele
 files that belong together. The next export writes only what changed; readers of the last manifest keep their files.`,
     action: async () => (await import('./actions/export.ts')).exportTables,
   },
+  { ...CERTIFY, action: async () => (await import('./actions/certify.ts')).certify },
   { ...SANDBOX, action: async () => (await import('./actions/sandbox.ts')).sandbox },
 ]

@@ -2,6 +2,7 @@
 import { COMPRESSIONS, EVENT_SHAPES, faultNames } from '../sandbox/options.ts'
 import {
   anyNumber,
+  collect,
   type CommandEntry,
   option,
   parsedOption,
@@ -9,8 +10,6 @@ import {
   portNumber,
   wholeNumber,
 } from './commandEntry.ts'
-
-const collect = (fault: string, before: readonly string[]): readonly string[] => [...before, fault]
 
 const faultLines = faultNames.map(
   ({ name, argument, does }) => `  ${(argument === undefined ? name : `${name}:${argument}`).padEnd(48)} ${does}`,

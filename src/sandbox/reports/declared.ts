@@ -35,6 +35,8 @@ export interface DeclaredReport {
 }
 
 const FIRST_KEY = 1
+/** Number of different values in the second field of a key. */
+const KEY_PARTS = 7
 const FIRST_ENTITY = 1_000
 
 export function definitionOf(declared: DeclaredReport, number: number): Definition {
@@ -51,18 +53,20 @@ export function definitionOf(declared: DeclaredReport, number: number): Definiti
     currency,
   } = declared
   const names = Object.keys(fields)
-  const keyField = names.find((field) => key.some((column) => isColumnOf(column, field))) ?? ''
+  const isKey = (field: string) => key.some((column) => isColumnOf(column, field))
+  const keyField = names.find(isKey) ?? ''
   const [newest] = newerBy
   const isStamp = (field: string) => newerBy.some((column) => isColumnOf(column, field))
   const valueOf = (field: string, row: RowSource): unknown => {
-    if (field === keyField) return row.key
+    if (field === keyField) return fields[field]?.type === 'string' ? String(row.key) : row.key
+    if (isKey(field)) return fields[field]?.type === 'integer' ? row.key % KEY_PARTS : `part ${row.key % KEY_PARTS}`
     if (field === deletedFlag) return row.deleted
     const editedAt = isColumnOf(newest ?? '', field) ? row.aggregate : row.modified
     // A row that was never edited has no time of its last edit.
     if (isStamp(field)) return Number.isFinite(editedAt) ? row.dice.time(field, editedAt) : null
     return drawn(fields[field]?.type ?? 'string', { field, dice: row.dice, at: row.created })
   }
-  const editable = names.filter((field) => field !== keyField && field !== deletedFlag && !isStamp(field))
+  const editable = names.filter((field) => !isKey(field) && field !== deletedFlag && !isStamp(field))
   const renames = [
     [pages.number, 'pageNumber'],
     [pages.size, 'pageSize'],

@@ -1,0 +1,216 @@
+/** Runs a declaration against a sandbox that serves it with generated rows, and returns a finding for each claim. */
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { type ReportName, reportOf, reports } from '../../../schema/index.ts'
+import type { Declaration } from '../../../schema/report.ts'
+import { type Clock, systemClock } from '../../clock.ts'
+import { loadConfig } from '../../config/config.ts'
+import { asSyncError } from '../../errors.ts'
+import { MINUTE_MS, plusMs } from '../../instant.ts'
+import { createLog } from '../../log.ts'
+import { DEMO_CLIENT } from '../../sandbox/options.ts'
+import { type Sandbox, startSandbox, type WorldReport } from '../../sandbox/server.ts'
+import type { SyncContext } from '../../sync/context.ts'
+import { reconcileRun } from '../../sync/reconcile.ts'
+import type { Figures } from '../../sync/reportOutcome.ts'
+import { syncAll } from '../../sync/syncAll.ts'
+import { openContext } from '../../wiring/openContext.ts'
+import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
+import { differencesOf } from './compare.ts'
+
+/** Three pages, so that paging is part of each read. */
+const ROWS = 60
+const PAGE_SIZE = 25
+const CURRENCIES = ['EUR', 'USD']
+
+/** What the service does wrong while all rows are read again. Each fault ends by itself or is taken back. */
+const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
+  ['5xx*2', 'survives errors of the server (503)'],
+  ['429*1:1', 'survives a request to wait (429)'],
+  ['slow*4:100', 'survives slow answers'],
+  ['empty-body*1', 'survives an empty answer'],
+  ['truncate*1', 'survives an answer that was cut'],
+  ['clamp:9', 'survives pages that are shorter than requested'],
+  ['unordered', 'survives rows in another order at each request'],
+  ['drift*3:1', 'survives rows that move to other pages while they are read'],
+]
+
+interface Bench {
+  readonly context: SyncContext
+  readonly sandbox: Sandbox
+  readonly report: ReportName & WorldReport
+  readonly clock: ForwardClock
+}
+
+interface ForwardClock extends Clock {
+  pass(ms: number): void
+}
+
+/** A claim returns undefined if it is true, and otherwise what differs. It returns `NOT_APPLICABLE` if it has no test. */
+type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
+
+const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'
+
+/** `served`: the declarations that the sandbox serves. A test serves another declaration than the one that it certifies. */
+export async function conformanceOf(
+  name: ReportName,
+  signal: AbortSignal,
+  served: readonly Declaration[] = reports,
+): Promise<Finding[]> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-certify-'))
+  await using opened = new AsyncDisposableStack()
+  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  const clock = forwardClock()
+  const sandbox = opened.use(await startSandbox({ rows: ROWS, declared: served, amounts: 'cents', clock }))
+  const service = { base_url: sandbox.url, client_id: DEMO_CLIENT.clientId }
+  const settings = { service, currencies: CURRENCIES, defaults: { page_size: PAGE_SIZE } }
+  await writeFile(path.join(folder, 'tidemark.yaml'), JSON.stringify(settings))
+  const config = await loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: DEMO_CLIENT.clientSecret } })
+  const log = createLog({ level: 'silent' })
+  const { context } = opened.use(await openContext(config, { clock, signal, log }))
+  const bench: Bench = { context, sandbox, report: name as Bench['report'], clock }
+  const findings: Finding[] = []
+  for (const claim of claimsOf(reportOf(name))) {
+    findings.push(
+      hasFailed(findings) ? skip(claim[0], 'not tried, because of the claim above') : await findingOf(bench, claim),
+    )
+    signal.throwIfAborted()
+  }
+  return findings
+}
+
+async function findingOf(bench: Bench, [claim, test, cure]: Claim): Promise<Finding> {
+  try {
+    const found = await test(bench)
+    if (found === NO_DELETIONS) return skip(claim, found)
+    return found === undefined ? ok(claim, '') : { check: claim, verdict: 'fail', found, cure }
+  } catch (thrown) {
+    bench.context.signal.throwIfAborted()
+    return fail(claim, asSyncError(thrown))
+  }
+}
+
+function claimsOf({ deletes }: Declaration): readonly Claim[] {
+  const inRead = 'Compare fields, key and expand of the declaration with an answer of the service.'
+  return [
+    ['each row arrives once, with its fields and collections', firstRead, inRead],
+    [
+      'the same window again rewrites nothing',
+      secondRead,
+      'Look at key and newerBy: equal rows were taken for new ones.',
+    ],
+    ['edits, new rows and changed collections arrive', afterChanges, 'Look at newerBy, window and expand.'],
+    [`a deletion is seen (${deletes})`, afterDeletion, 'Look at deletes, deletedFlag and includeDeleted.'],
+    ...FAULTS.map(([fault, claim]): Claim => [claim, (bench) => duringFault(bench, fault), REPORT_IT]),
+  ]
+}
+
+const REPORT_IT = 'Please report it: no fault should lose a row.'
+
+async function firstRead(bench: Bench): Promise<string | undefined> {
+  const { rejected } = await sync(bench)
+  if (rejected === 0) return difference(bench)
+  const [first] = await bench.context.warehouse.rows<{ reason: string }>('SELECT reason FROM tidemark.rejected_rows')
+  return `${rejected} rows were rejected: ${first?.reason}`
+}
+
+async function secondRead(bench: Bench): Promise<string | undefined> {
+  const { inserted, updated, deleted, childrenWritten } = await syncAllRows(bench)
+  const written = inserted + updated + deleted + childrenWritten
+  return written === 0 ? difference(bench) : `${written} rows were written again`
+}
+
+async function afterChanges(bench: Bench): Promise<string | undefined> {
+  const before = await newestStamp(bench)
+  change(bench)
+  await sync(bench)
+  const [column] = reportOf(bench.report).newerBy
+  const found = await difference(bench)
+  if (found !== undefined || column === undefined || (await newestStamp(bench)) > before) return found
+  return `${column} did not become newer after an edit`
+}
+
+/** Returns the newest modification time (µs) in the table, or 0 if there is none. */
+async function newestStamp({ context, report }: Bench): Promise<number> {
+  const [column = 'NULL'] = reportOf(report).newerBy
+  const [newest] = await context.warehouse.rows<{ at: number }>(
+    `SELECT coalesce(max(epoch_us(${column}::TIMESTAMPTZ)), 0) AS at FROM main."${report}"`,
+  )
+  return Number(newest?.at)
+}
+
+function change({ sandbox: { world }, report }: Bench): void {
+  const [edited, child, removed, cleared, added] = world.liveKeys(report) as [number, number, number, number, number]
+  world.edit(report, edited)
+  if (Object.values(reportOf(report).expand).some((each) => each !== 'fields')) {
+    world.editChild(report, child)
+    world.removeChild(report, removed)
+    world.clearChildren(report, cleared)
+    world.addChild(report, added)
+  }
+  world.insert(report)
+}
+
+/** An absent row is deleted after two reconciles. Other deletions are seen by the next run. */
+async function afterDeletion(bench: Bench): Promise<string | undefined> {
+  const { context, sandbox, report } = bench
+  const { deletes } = reportOf(report)
+  if (deletes === 'none') return NO_DELETIONS
+  const [key] = sandbox.world.liveKeys(report)
+  sandbox.world.softDelete(report, key as number)
+  if (deletes === 'absence') {
+    await reconcile(bench)
+    await reconcile(bench)
+  } else await sync(bench)
+  const [seen] = await context.warehouse.rows<{ evidence: string | null }>(
+    `SELECT string_agg(DISTINCT _delete_evidence, ', ') AS evidence FROM main."${report}" WHERE is_deleted`,
+  )
+  const found = await difference(bench)
+  return found ?? (seen?.evidence === deletes ? undefined : `the evidence is ${seen?.evidence ?? 'missing'}`)
+}
+
+async function reconcile({ context, report, clock }: Bench): Promise<void> {
+  clock.pass(MINUTE_MS)
+  const { outcome } = await reconcileRun(context, { report, runId: randomUUID(), allowMassDelete: false })
+  if (outcome.error !== undefined) throw outcome.error
+}
+
+/** Reads all rows with the fault. Then the fault ends, and one more run reads what changed meanwhile. */
+async function duringFault(bench: Bench, fault: string): Promise<string | undefined> {
+  change(bench)
+  bench.sandbox.setFaults([fault])
+  try {
+    await syncAllRows(bench)
+  } finally {
+    bench.sandbox.setFaults([])
+  }
+  await sync(bench)
+  return difference(bench)
+}
+
+async function syncAllRows(bench: Bench): Promise<Figures> {
+  await bench.context.warehouse.rows('DELETE FROM tidemark.marks')
+  return sync(bench)
+}
+
+async function sync({ context, report, clock }: Bench): Promise<Figures> {
+  clock.pass(MINUTE_MS)
+  const [outcome] = await syncAll(context, [report])
+  if (outcome?.error !== undefined) throw outcome.error
+  return outcome?.figures as Figures
+}
+
+async function difference({ context, sandbox, report }: Bench): Promise<string | undefined> {
+  const [first, ...others] = await differencesOf(context, sandbox.world, report)
+  return others.length === 0 ? first : `${first}, and ${others.length} more differences`
+}
+
+/** The clock of the sandbox and of the runs, which moves forward where a run would wait. */
+function forwardClock(): ForwardClock {
+  let aheadMs = 0
+  const now = () => plusMs(systemClock.now(), aheadMs)
+  const monotonicMs = () => systemClock.monotonicMs() + aheadMs
+  return { ...systemClock, now, monotonicMs, pass: (ms) => void (aheadMs += ms) }
+}
