@@ -39,7 +39,7 @@ export interface ReportTable {
   readonly children: readonly ChildTable[]
 }
 
-const TYPES: Record<FieldType, DuckType> = {
+export const TYPES: Record<FieldType, DuckType> = {
   integer: 'BIGINT',
   decimal: 'DECIMAL(38,9)',
   'date-time': 'TIMESTAMPTZ',

@@ -381,5 +381,18 @@ files that belong together. The next export writes only what changed; readers of
     action: async () => (await import('./actions/export.ts')).exportTables,
   },
   { ...CERTIFY, action: async () => (await import('./actions/certify.ts')).certify },
+  {
+    name: 'new-report',
+    summary: 'write the declaration of a report of your own from a saved answer; it sends no request',
+    isConfigured: false,
+    options: [
+      option('--from <file...>', 'files with the JSON of answers: pages of one report').makeOptionMandatory(),
+      option('--name <name>', 'name of the report and its table (default: that of the first file)'),
+      option('--path <path>', 'path of the report, after {base_url}/reportingapi'),
+      option('--out <file>', 'file to write, which must not exist (default: print the declaration)'),
+    ],
+    examples: '  $ tidemark new-report --from answer.json --name orders --path /v1/Orders/GetOrders --out orders.ts',
+    action: async () => (await import('./actions/newReport.ts')).newReport,
+  },
   { ...SANDBOX, action: async () => (await import('./actions/sandbox.ts')).sandbox },
 ]

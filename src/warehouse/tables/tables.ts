@@ -60,7 +60,7 @@ async function createTable(
 ): Promise<void> {
   const target = `main.${name(table.name)}`
   const definitions = columns.map(({ name: column, type }) => {
-    const compression = compressed[column]
+    const compression = Object.hasOwn(compressed, column) ? compressed[column] : undefined
     const written = compression === undefined ? '' : ` USING COMPRESSION ${compression}`
     return `${name(column)} ${type}${column === 'is_deleted' ? ' NOT NULL' : ''}${written}`
   })
