@@ -115,7 +115,8 @@ export function asSyncError(thrown: unknown): SyncError {
   // If a cleanup fails after an error, Node throws a SuppressedError, whose field `suppressed` is the first error.
   if (thrown instanceof SuppressedError) return asSyncError(thrown.suppressed)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
-  if (thrown instanceof Error && thrown.name === 'AbortError') return cancelled('stopped on request')
+  if (thrown instanceof Error && ['AbortError', 'TimeoutError'].includes(thrown.name))
+    return cancelled('stopped on request')
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return new SyncError('UNEXPECTED', message, {
     cure: 'This is a defect of Tidemark: please report it with the log of this run.',

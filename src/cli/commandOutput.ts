@@ -20,7 +20,7 @@ export function openOutputs(
 ): Outputs {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })
-    return { log, view: loggedProgress(log, clock) }
+    return { log, view: loggedProgress(createLog({ level: logLevelOf(env, quiet ? 'error' : 'info') }), clock) }
   }
   const level = logLevelOf(env, quiet ? 'error' : 'warn')
   if (quiet) return { log: createLog({ level, keep }), view: silentProgress }

@@ -2,7 +2,7 @@
 import { reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { counted, duration, grouped, line, table, wholeSeconds, zeroColumns } from './layout.ts'
-import { offCureLines } from './reportSelection.ts'
+import { offCureLines } from './offCures.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'

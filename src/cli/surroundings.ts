@@ -1,30 +1,35 @@
-/** Performs a command's operation, with log, progress and traces, and prints its answer. */
-import { logOutcome } from '../../jobs/runs/runs.ts'
-import { openTracing } from '../../jobs/tracing/tracing.ts'
-import { minusMs } from '../instant.ts'
+/** Performs a command's operation through the library, shows its progress, and prints its answer. */
+import { Tidemark } from '../library/tidemark.ts'
+import type { Run } from '../library/run.ts'
 import { createLog } from '../log.ts'
-import { observedBy } from '../observe.ts'
-import {
-  type ActingRequest,
-  type AnswerOf,
-  errorFrom,
-  type OperationEvent,
-  type Progress,
-} from '../operations/contract.ts'
-import type { Surroundings } from '../operations/engine.ts'
-import { perform, type Place } from '../operations/perform.ts'
-import { RunLogs, runLogsOf } from '../runLogs.ts'
+import { type ActingRequest, errorFrom, type Progress, type Publication } from '../operations/contract.ts'
+import type { PerformEvent, Place } from '../operations/perform.ts'
+import type { Host } from '../operations/surroundings.ts'
 import { onAbort } from '../signals.ts'
 import { guardSecrets } from '../wiring/openContext.ts'
-import { version } from '../wiring/version.ts'
-import { loggingWork } from '../wiring/workLog.ts'
 import { type CommandResult, openOutputs, print } from './commandOutput.ts'
 import { problemText } from './layout.ts'
+import { type ProgressView, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
-interface PerformSettings<R extends ActingRequest> extends CommandOptions {
-  readonly request: R
-  readonly onBegin?: (place: Place) => void
+/** Returns the library with the configuration of a command. Only operations and requests to the service use the log. */
+export const tidemarkOf = (
+  { clock, env }: Shell,
+  { config }: Pick<CommandOptions, 'config'>,
+  openLog: Host['openLog'] = () => createLog({ level: 'silent' }),
+): Tidemark => new Tidemark({ config, clock, env, openLog })
+
+/** Returns a function that starts a request. */
+export const starting =
+  <R extends ActingRequest>(request: R) =>
+  (tidemark: Tidemark, signal: AbortSignal) =>
+    tidemark.perform(request, { signal })
+
+interface PerformSettings<Answer> extends CommandOptions {
+  readonly start: (tidemark: Tidemark, signal: AbortSignal) => Run<Answer, PerformEvent>
+  /** Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary. */
+  readonly showsOutcomes?: boolean
+  readonly onPlace?: (place: Place) => void
   readonly onProgress?: (progress: Progress) => void
 }
 
@@ -32,25 +37,14 @@ const GOES_ON = 'The worker goes on with it; "tidemark status" shows how far it 
 
 /**
  * Performs an operation, and prints the result that `resultOf` returns, and a failed publication. A command without
- * `--json` returns only a text. Then a failed publication is thrown. Throws the errors of `perform`, too.
+ * `--json` returns only a text. Then a failed publication is thrown. Throws the errors of the operation, too.
  */
-export async function performAndPrint<R extends ActingRequest>(
+export async function performAndPrint<Answer extends Publication>(
   shell: Shell,
-  settings: PerformSettings<R>,
-  resultOf: (answer: AnswerOf<R['do']>) => CommandResult | string,
+  settings: PerformSettings<Answer>,
+  resultOf: (answer: Answer) => CommandResult | string,
 ): Promise<ExitCode> {
-  const { request, config, onBegin, onProgress } = settings
-  const begin = async (place: Place): Promise<Surroundings> => {
-    onBegin?.(place)
-    const around = await openSurroundings(shell, settings, place)
-    const tell = (event: OperationEvent) => {
-      if ('progress' in event) onProgress?.(event.progress)
-      // Only `sync` prints an outcome as soon as its run ends. Other commands print all outcomes in their summary.
-      if ('progress' in event || request.do === 'sync') around.tell(event)
-    }
-    return { ...around, tell }
-  }
-  const answer = await perform(request, { config, clock: shell.clock, signal: shell.stop.signal, begin })
+  const answer = await perform(shell, settings)
   const { publishError } = answer
   const result = resultOf(answer)
   if (typeof result === 'string') {
@@ -66,35 +60,29 @@ export async function performAndPrint<R extends ActingRequest>(
   })
 }
 
-/** If the command runs here, its log is stored for `tidemark logs`. Closing waits until all traces are sent. */
-async function openSurroundings(shell: Shell, options: CommandOptions, place: Place): Promise<Surroundings> {
-  const { clock, env, stop } = shell
-  const { config, json = false } = options
-  await using opening = new AsyncDisposableStack()
-  const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
-  // Without a worker, only commands delete old log files. They do so at most once an hour.
-  opening.defer(async () => {
-    if (runLogs.beganHour) await runLogs.trim(minusMs(clock.now(), config.historyMs))
-  })
-  const keep = place === 'here' ? (line: string) => runLogs.take(line) : undefined
-  const { log, view } = openOutputs(shell, options, keep)
-  const silent = createLog({ level: 'silent', keep })
-  for (const each of [log, silent]) guardSecrets(config, each)
-  const tracing = place === 'here' ? await openTracing({ env, version: version(), log }) : undefined
-  if (place === 'worker') opening.use(stop.replaceMessage(GOES_ON))
-  opening.use(tracing)
-  opening.use(view)
-  opening.use(onAbort(stop.signal, () => view[Symbol.dispose]()))
-  const opened = opening.move()
-  return {
-    log,
-    observe: observedBy(...(tracing === undefined ? [] : [tracing.observe]), loggingWork(log, clock)),
-    tell: (event) => ('progress' in event ? view.onProgress(event.progress) : view.onOutcome(event.outcome)),
-    // With `--json`, the progress view has already logged the outcomes of a sync, so they are not logged again.
-    onEnded: (kind, outcome) => {
-      if (!json) logOutcome(silent, kind, outcome)
-      else if (kind !== 'incremental') logOutcome(log, kind, outcome)
-    },
-    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+async function perform<Answer>(shell: Shell, settings: PerformSettings<Answer>): Promise<Answer> {
+  const { start, config, json = false, showsOutcomes = json, onPlace, onProgress } = settings
+  const { signal } = shell.stop
+  let view: ProgressView = silentProgress
+  using shown = new DisposableStack()
+  const openLog: Host['openLog'] = (keep) => {
+    const outputs = openOutputs(shell, settings, keep)
+    view = shown.use(outputs.view)
+    shown.use(onAbort(signal, () => view[Symbol.dispose]()))
+    return outputs.log
   }
+  await using tidemark = tidemarkOf(shell, settings, openLog)
+  const run = start(tidemark, signal)
+  for await (const event of run) {
+    if ('place' in event) {
+      onPlace?.(event.place)
+      if (event.place === 'here') continue
+      guardSecrets(config, openLog(undefined))
+      shown.use(shell.stop.replaceMessage(GOES_ON))
+    } else if ('progress' in event) {
+      onProgress?.(event.progress)
+      view.onProgress(event.progress)
+    } else if (showsOutcomes) view.onOutcome(event.outcome)
+  }
+  return await run
 }

@@ -39,9 +39,8 @@ export interface Engine {
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
+/** Used only if the calling process executes the operation. */
 export interface Surroundings extends AsyncDisposable {
-  readonly tell: (event: OperationEvent) => void
-  /** These fields are used only if the calling process executes the operation. */
   readonly log: GuardedLog
   readonly observe?: Observe | undefined
   readonly onEnded: (kind: RunKind, outcome: ReportOutcome) => void

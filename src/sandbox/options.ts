@@ -63,6 +63,8 @@ const Options = z.object({
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),
+  /** Ends the sandbox when it aborts. */
+  signal: z.custom<AbortSignal>().optional(),
 })
 export type SandboxOptions = z.input<typeof Options>
 

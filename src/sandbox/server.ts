@@ -5,10 +5,11 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
+import { onAbort } from '../signals.ts'
 import { Auth } from './auth.ts'
 import { answerControl, Pace } from './control.ts'
 import { type FaultName, Faults } from './faults.ts'
-import { type Parts, settingsFrom, type SandboxOptions, type Settings } from './options.ts'
+import { DEMO_CLIENT, type Parts, settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
 import { send } from './send.ts'
 import { serve } from './service.ts'
@@ -24,6 +25,8 @@ export type { World, WorldChange } from './world.ts'
 
 export interface Sandbox extends AsyncDisposable {
   readonly url: string
+  /** The variables with which Tidemark reads from this sandbox. */
+  readonly env: Readonly<Record<'REPORTING_BASE_URL' | 'REPORTING_CLIENT_ID' | 'REPORTING_CLIENT_SECRET', string>>
   readonly world: World
   readonly requests: RequestLog
   setFaults(faults: readonly string[]): void
@@ -50,8 +53,11 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     closing.abort()
     await stop(server)
   }
+  const { clientId, clientSecret } = settings.clients[0] ?? DEMO_CLIENT
+  if (settings.signal !== undefined) onAbort(settings.signal, () => void close())
   return {
     url,
+    env: { REPORTING_BASE_URL: url, REPORTING_CLIENT_ID: clientId, REPORTING_CLIENT_SECRET: clientSecret },
     world,
     requests,
     setFaults: (texts) => faults.set(texts),

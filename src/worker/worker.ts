@@ -9,15 +9,14 @@ import { openStore } from '../../jobs/stores/openStore.ts'
 import { openTracing } from '../../jobs/tracing/tracing.ts'
 import type { Config, ReportConfig, Rhythm } from '../config/config.ts'
 import { checkReach } from '../console/access/address.ts'
-import type { Clock } from '../clock.ts'
 import { MINUTE_MS } from '../instant.ts'
 import { makePrivateFolder } from '../folders.ts'
-import { createLog } from '../log.ts'
+import type { Host } from '../operations/surroundings.ts'
 import { observedBy } from '../observe.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
 import { clientOf, settingsOf } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
-import { logLevelOf, loggingWork } from '../wiring/workLog.ts'
+import { loggingWork } from '../wiring/workLog.ts'
 import { startConsole } from './console.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import type { WarehouseOwnership } from './readiness.ts'
@@ -29,28 +28,25 @@ import { isCron } from '../config/cron.ts'
 import { lakeName } from '../warehouse/database/lake.ts'
 import { onAbort } from '../signals.ts'
 
-export interface WorkerShell {
+export interface WorkerShell extends Host {
   readonly out: { write(text: string): void }
   readonly err: { write(text: string): void }
-  readonly env: NodeJS.ProcessEnv
-  readonly clock: Clock
-  readonly stop: { readonly signal: AbortSignal; endsWell(): void }
+  readonly signal: AbortSignal
 }
 
 export interface WorkerOptions {
-  readonly roles?: string
+  readonly roles?: string | undefined
   /** How long the lock of a job is valid, in milliseconds. Only tests set a value. */
-  readonly lock?: number
+  readonly lock?: number | undefined
 }
 
 /** Throws if the start or a role fails. Example: QUEUE_UNREACHABLE. */
-export async function runWorker(shell: WorkerShell, config: Config, options: WorkerOptions): Promise<void> {
-  const { clock, stop } = shell
+export async function runWorker(shell: WorkerShell, options: WorkerOptions): Promise<void> {
+  const { config, clock, signal } = shell
   const roles = rolesOf(options.roles)
   if (roles.has('console')) checkReach(config.console.host, config.console)
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
-  const log = createLog({ level: logLevelOf(shell.env, 'info'), keep: (line) => runLogs.take(line) })
-  stop.endsWell()
+  const log = shell.openLog((line) => runLogs.take(line))
   await using tracing = await openTracing({ env: shell.env, version: version(), log })
   using metrics = new Metrics({ config, clock, version: version() })
   const traced = tracing === undefined ? [] : [tracing.observe]
@@ -86,7 +82,7 @@ export async function runWorker(shell: WorkerShell, config: Config, options: Wor
   shell.out.write(greeting(config, roles))
   // With the embedded queue, pulling starts after this process owns the warehouse and has emptied staging.
   if (store.kind !== 'embedded') startPulling()
-  await untilStopped(stop.signal, consumers, [
+  await untilStopped(signal, consumers, [
     ...(roles.has('schedule') ? [(signal: AbortSignal) => runSchedule({ ...context, consumers, pollMs }, signal)] : []),
     ...(roles.has('load') ? [(signal: AbortSignal) => ownOrStandBy(owner, signal)] : []),
   ])

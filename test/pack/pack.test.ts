@@ -1,10 +1,10 @@
 /**
- * The package that `npm pack` makes: JavaScript alone, everything in it that it needs, run from node_modules of an
+ * The package that `npm pack` makes: JavaScript and declaration files alone, everything in it that it needs, run from node_modules of an
  * empty folder. Its dependencies are linked from this checkout, so that no network is needed; the real installation is
  * a test of `npm run test:install`.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startSandbox } from '../../src/sandbox/server.ts'
@@ -12,6 +12,27 @@ import { ROOT } from '../rules/source.ts'
 import { environment, packed, type Packed, run } from './support.ts'
 
 const LONG = 240_000
+
+/** A program of a user. Node runs it as it is, because it is outside of node_modules. */
+const PROGRAM = `
+  import { defineReport, many, one, openTidemark, startSandbox, SyncError, string } from 'tidemark'
+  import type { ErrorCode, PerformEvent } from 'tidemark'
+  await using sandbox = await startSandbox({ rows: 10 })
+  const files = { TIDEMARK_WAREHOUSE: 'own/warehouse.duckdb', TIDEMARK_PUBLISHED: 'own/copy.duckdb' }
+  await using tidemark = await openTidemark({ env: { ...sandbox.env, ...files } })
+  const places: PerformEvent[] = []
+  const run = tidemark.sync(['events'])
+  for await (const event of run) if ('place' in event) places.push(event)
+  const { outcomes: [outcome] } = await run
+  const { rows } = await tidemark.query<{ n: number }>('SELECT count(*) AS n FROM events')
+  console.log(rows[0]?.n, places.map((event) => 'place' in event && event.place).join(), outcome?.state)
+  const code: ErrorCode | undefined = await tidemark.sync(['event']).then(
+    () => undefined,
+    (error: unknown) => (error instanceof SyncError ? error.code : undefined),
+  )
+  console.log(code)
+  void [defineReport, many, one, string]
+`
 
 let made: Packed
 let home: string
@@ -27,6 +48,7 @@ beforeAll(async () => {
     if (name.startsWith('.')) continue
     await symlink(path.join(ROOT, 'node_modules', name), path.join(modules, name))
   }
+  await writeFile(path.join(home, 'package.json'), '{ "type": "module" }')
   launcher = path.join(modules, 'tidemark/bin/tidemark.js')
 }, LONG)
 
@@ -39,7 +61,7 @@ describe('the package', () => {
       .trim()
       .split('\n')
       .map((name) => name.replace(/^package\//, ''))
-    expect(files.filter((name) => name.endsWith('.ts'))).toEqual([])
+    expect(files.filter((name) => name.endsWith('.ts') && !name.endsWith('.d.ts'))).toEqual([])
     expect(files.filter((name) => /^(?:src|jobs|schema|test|tools|bench)\//.test(name))).toEqual([])
     const needed = [
       'dist/schema/migrations/0001_books.sql',
@@ -59,6 +81,31 @@ describe('the package', () => {
       .filter((name) => existsSync(path.join(ROOT, name)))
     const built = names.map((name) => `dist/${name.replace(/\.ts$/, '.js')}`)
     expect(built.filter((name) => !existsSync(path.join(home, 'node_modules/tidemark', name)))).toEqual([])
+  })
+
+  it('has declaration files with which a strict program passes the type check, also of the files themselves', async () => {
+    const options = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext.disposable'], types: ['node'] }
+    const compilerOptions = { ...options, strict: true, exactOptionalPropertyTypes: true, noEmit: true }
+    await writeFile(path.join(home, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['program.ts'] }))
+    await writeFile(path.join(home, 'program.ts'), PROGRAM)
+    const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
+    const checked = await run(process.execPath, [tsc, '-p', home]).catch(({ stdout }: { stdout: string }) => ({
+      stdout,
+    }))
+    expect(checked.stdout).toBe('')
+  })
+
+  it('runs a program that uses the library', { tags: 'long', timeout: LONG }, async () => {
+    await writeFile(path.join(home, 'program.ts'), PROGRAM)
+    const { stdout } = await run(process.execPath, ['program.ts'], { cwd: home, env: environment(home) })
+    expect(stdout).toBe('10 here done\nREPORT_UNKNOWN\n')
+  })
+
+  it('leaves package.json of the checkout as it was', async () => {
+    const [before, after] = [ROOT, path.join(made.folder, 'copy')].map((at) =>
+      readFile(path.join(at, 'package.json'), 'utf8'),
+    )
+    expect(await after).toBe(await before)
   })
 
   it('can be installed elsewhere: no dependency is a folder of this checkout', async () => {

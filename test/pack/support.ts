@@ -1,6 +1,6 @@
 /** The package as npm makes it of this checkout, in a folder of the test's own. */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
@@ -24,6 +24,8 @@ export async function packed(): Promise<Packed> {
     // A file may be removed in the working tree.
     await cp(path.join(ROOT, name), path.join(copy, name)).catch(() => undefined)
   }
+  // The compiler and the types of libraries, from which the declaration files are made.
+  await symlink(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'))
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: copy, env: environment(folder) })
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? ''
   return {

@@ -113,8 +113,13 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     is: 'the worker wires the rooms for a process that runs until it is stopped',
     cure: 'Parse and print in src/cli.',
   },
-  'src/cli': {
+  'src/library': {
     mayImport: [...BELOW_THE_WORKER, 'src/worker', 'src/sandbox'],
+    is: 'the library is what programs and the command line use; it prints nothing',
+    cure: 'Parse and print in src/cli.',
+  },
+  'src/cli': {
+    mayImport: [...BELOW_THE_WORKER, 'src/worker', 'src/sandbox', 'src/library'],
     is: 'the command line wires the rooms',
     cure: 'Nothing in the product may depend on tests or benches.',
   },

@@ -1,10 +1,12 @@
 /**
  * Builds the package (`npm pack`). Node strips no types from files below node_modules, so the package contains
  * JavaScript. Types become spaces, so that lines and columns in errors are those of the source. Imports lose their
- * `.ts`, and other files are copied. The checkout itself runs without this step.
+ * `.ts`, and other files are copied. Types for programs that use the library are declaration files beside it. The checkout
+ * itself runs without this step.
  */
+import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, glob, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 
@@ -29,4 +31,29 @@ for (const name of globSync(
     await writeFile(to.replace(/\.ts$/, '.js'), stripped.replaceAll(TYPESCRIPT_PATH, '$1$2.js$1'))
   } else await cp(path.join(ROOT, name), to)
 }
-await cp(path.join(ROOT, 'package.json'), path.join(TO, 'package.json'))
+await writeDeclarations(path.join(TO, 'src/library/index.d.ts'))
+await publishPackage()
+
+/** Writes the declaration files that programs need, and removes all others. */
+async function writeDeclarations(entry: string): Promise<void> {
+  const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc')
+  execFileSync(process.execPath, [tsc, '-p', path.join(import.meta.dirname, 'tsconfig.json')], { stdio: 'inherit' })
+  const needed = new Set([entry])
+  for (const file of needed) {
+    const text = await readFile(file, 'utf8')
+    for (const [, , target = ''] of text.matchAll(TYPESCRIPT_PATH))
+      needed.add(path.join(path.dirname(file), `${target}.d.ts`))
+    await writeFile(file, text.replaceAll(TYPESCRIPT_PATH, '$1$2.js$1'))
+  }
+  for await (const name of glob('**/*.d.ts', { cwd: TO }))
+    if (!needed.has(path.join(TO, name))) await rm(path.join(TO, name))
+}
+
+/** In the package, `exports` names the built files, as `publishConfig` says. clean.ts restores the original. */
+async function publishPackage(): Promise<void> {
+  const file = path.join(ROOT, 'package.json')
+  await cp(file, path.join(import.meta.dirname, 'original.json'))
+  const { publishConfig, exports: _, ...rest } = JSON.parse(await readFile(file, 'utf8')) as Record<string, object>
+  await writeFile(path.join(TO, 'package.json'), JSON.stringify(rest))
+  await writeFile(file, `${JSON.stringify({ ...rest, ...publishConfig }, undefined, 2)}\n`)
+}

@@ -1,5 +1,8 @@
-/** Removes the built files after packing, because outdated built files would confuse. A checkout runs its source. */
-import { rm } from 'node:fs/promises'
+/** Restores package.json and removes the built files after packing, because a checkout runs its source. */
+import { rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 
-await rm(path.join(import.meta.dirname, '../../dist'), { recursive: true, force: true })
+const ROOT = path.join(import.meta.dirname, '../..')
+
+await rename(path.join(import.meta.dirname, 'original.json'), path.join(ROOT, 'package.json'))
+await rm(path.join(ROOT, 'dist'), { recursive: true, force: true })

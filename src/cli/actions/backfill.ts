@@ -1,17 +1,15 @@
 /** `tidemark backfill`: reads ranges again and prints a summary. With `--dry-run`, only prints a plan. */
 import { formatInstant, type Instant } from '../../instant.ts'
+import type { Tidemark } from '../../library/tidemark.ts'
 import type { AnswerOf, Progress } from '../../operations/contract.ts'
 import type { Place } from '../../operations/perform.ts'
-import { planBackfills } from '../../operations/planBackfills.ts'
 import type { BackfillPreview } from '../../sync/backfill/backfillPlan.ts'
-import { checkRange } from '../../sync/backfill/backfillRequest.ts'
 import type { BookedWindow, PlannedWindow } from '../../warehouse/books/backfills.ts'
 import { openOutputs, print } from '../commandOutput.ts'
 import { counted, grouped, line, problemText, publishedText, table, timeText, zeroColumns } from '../layout.ts'
 import { windowsText } from '../progress.ts'
-import { selectReports } from '../reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint, tidemarkOf } from '../surroundings.ts'
 
 export interface BackfillOptions extends CommandOptions {
   readonly from?: Instant
@@ -20,25 +18,19 @@ export interface BackfillOptions extends CommandOptions {
 }
 
 export const backfill: Action<BackfillOptions> = async (shell, options, names) => {
-  const { config, from, to, dryRun = false, json = false } = options
-  const { clock, stop } = shell
-  const backfills = selectReports(names, config).map((report) => ({ report, from, to }))
-  const now = clock.now()
-  for (const { report } of backfills) {
-    const { start } = config.reports[report]
-    checkRange({ report, from: from ?? start, to: to ?? now }, { start, now })
-  }
+  const { from, to, dryRun = false, json = false } = options
+  const { stop } = shell
   if (dryRun) {
-    const { log } = openOutputs(shell, options)
-    const plans = await planBackfills(backfills, { config, clock, signal: stop.signal, log })
+    await using tidemark = tidemarkOf(shell, options, () => openOutputs(shell, options).log)
+    const plans = await tidemark.planBackfill(names, { from, to, signal: stop.signal })
     return print(shell, { json }, { document: planDocument(plans), text: (width) => planText(plans, width) })
   }
   let last: Progress | undefined
   let isHere = true
-  const onBegin = (place: Place) => (isHere = place === 'here')
+  const onPlace = (place: Place) => (isHere = place === 'here')
   const onProgress = (progress: Progress) => (last = progress)
-  const settings = { ...options, request: { do: 'backfill', backfills } as const, onBegin, onProgress }
-  return performAndPrint(shell, settings, ({ ends, published }) => ({
+  const start = (tidemark: Tidemark, signal: AbortSignal) => tidemark.backfill(names, { from, to, signal })
+  return performAndPrint(shell, { ...options, start, onPlace, onProgress }, ({ ends, published }) => ({
     failed: ends.some(({ ended }) => ended?.state !== 'done'),
     document: { backfills: ends.map(endDocument), published: published?.path ?? null },
     text: (width) => `${endsText(ends, width)}${published === undefined ? '' : `\n${publishedText(published)}`}`,

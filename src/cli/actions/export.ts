@@ -6,7 +6,7 @@ import { counted, table } from '../layout.ts'
 import { openPublished } from '../../wiring/published.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 import { print } from '../commandOutput.ts'
-import { namedReports } from '../reportSelection.ts'
+import { namedReports } from '../../operations/reportSelection.ts'
 import { onAbort } from '../../signals.ts'
 
 export const exportTables: Action<CommandOptions & { readonly to: string }> = async (shell, options, names) => {

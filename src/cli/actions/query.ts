@@ -4,9 +4,9 @@ import path from 'node:path'
 import { SyncError } from '../../errors.ts'
 import { replaceFile } from '../../files.ts'
 import { counted } from '../layout.ts'
-import { openReader } from '../../reader/reader.ts'
 import { type Format, printerOf } from '../results.ts'
 import type { Action, CommandOptions } from '../shell.ts'
+import { tidemarkOf } from '../surroundings.ts'
 
 export interface QueryOptions extends CommandOptions {
   readonly format: Format | 'parquet'
@@ -14,16 +14,18 @@ export interface QueryOptions extends CommandOptions {
   readonly limit: number
 }
 
-export const query: Action<QueryOptions, string> = async ({ out, stop, cwd }, options, sql) => {
-  const { config, format, limit, json = false } = options
+export const query: Action<QueryOptions, string> = async (shell, options, sql) => {
+  const { out, stop, cwd } = shell
+  const { signal } = stop
+  const { format, limit, json = false } = options
   const output = outputOf(options)
-  await using reader = openReader(config)
+  await using tidemark = tidemarkOf(shell, options)
   if (format === 'parquet') {
-    const rows = await writeResult(path.resolve(cwd, output), (file) => reader.writeParquet(sql, file, stop.signal))
+    const rows = await writeResult(path.resolve(cwd, output), (file) => tidemark.writeParquet(sql, file, { signal }))
     out.write(`${counted(rows, 'row')} written to ${output}\n`)
   } else {
     const printer = printerOf(json ? 'document' : format, out, limit)
-    const { columns, warrants } = await reader.query(sql, printer.take, { signal: stop.signal })
+    const { columns, warrants } = await tidemark.queryCells(sql, printer.take, { signal })
     printer.end(columns, warrants)
   }
   return 0

@@ -1,17 +1,16 @@
 /** `tidemark reconcile`: compares whole reports with the service, publishes, and prints what was found. */
+import type { Tidemark } from '../../library/tidemark.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { problemText, table } from '../layout.ts'
-import { isComparable, selectReports } from '../reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 import { performAndPrint } from '../surroundings.ts'
 
 type ReconcileOptions = CommandOptions & { readonly allowMassDelete?: boolean }
 
 export const reconcile: Action<ReconcileOptions> = async (shell, options, names) => {
-  const { config, allowMassDelete = false } = options
-  const reports = selectReports(names, config, isComparable)
-  const request = { do: 'reconcile', reports, allowMassDelete } as const
-  return performAndPrint(shell, { ...options, request }, ({ compared }) => ({
+  const { allowMassDelete } = options
+  const start = (tidemark: Tidemark, signal: AbortSignal) => tidemark.reconcile(names, { signal, allowMassDelete })
+  return performAndPrint(shell, { ...options, start }, ({ compared }) => ({
     failed: compared.some(({ error }) => error !== undefined),
     document: { reports: compared.map(({ report, found, error }) => ({ report, found, error })) },
     text: (width) => foundText(compared, width),

@@ -3,9 +3,9 @@ import { SyncError } from '../../errors.ts'
 import type { Place } from '../../operations/perform.ts'
 import { promptFor } from '../init/answers.ts'
 import { counted } from '../layout.ts'
-import { namedReports, selectReports } from '../reportSelection.ts'
+import { namedReports, selectReports } from '../../operations/reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint, starting } from '../surroundings.ts'
 
 interface ResetOptions extends CommandOptions {
   readonly empty?: boolean
@@ -25,9 +25,13 @@ export const reset: Action<ResetOptions, string> = async (shell, options, name) 
     })
   }
   let next = 'the worker reads them now; "tidemark status" shows how far it is'
-  const onBegin = (place: Place) => (next = place === 'here' ? `next: tidemark sync ${report}` : next)
+  const onPlace = (place: Place) => (next = place === 'here' ? `next: tidemark sync ${report}` : next)
   const request = { do: 'reset' as const, reports: [report], empty }
-  return performAndPrint(shell, { ...options, request, onBegin }, ({ reset: [{ rows } = { rows: 0 }] }) => {
-    return `${report}: ${counted(rows, 'row')} ${empty ? 'deleted' : 'to read again'}; ${next}\n`
-  })
+  return performAndPrint(
+    shell,
+    { ...options, start: starting(request), onPlace },
+    ({ reset: [{ rows } = { rows: 0 }] }) => {
+      return `${report}: ${counted(rows, 'row')} ${empty ? 'deleted' : 'to read again'}; ${next}\n`
+    },
+  )
 }

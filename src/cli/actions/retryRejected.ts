@@ -2,16 +2,16 @@
 import { SyncError } from '../../errors.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
 import { counted, table } from '../layout.ts'
-import { namedReports } from '../reportSelection.ts'
+import { namedReports } from '../../operations/reportSelection.ts'
 import type { Action } from '../shell.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint, starting } from '../surroundings.ts'
 
 type Retried = AnswerOf<'retry-rejected'>['retried']
 
 /** Succeeds even if a row is rejected again. */
 export const retryRejectedRows: Action = async (shell, options, names) => {
   const request = { do: 'retry-rejected', reports: namedReports(names) } as const
-  return performAndPrint(shell, { ...options, request }, ({ retried }) => ({
+  return performAndPrint(shell, { ...options, start: starting(request) }, ({ retried }) => ({
     document: { reports: retried },
     text: () => retriedText(retried),
   }))
@@ -25,7 +25,7 @@ export const dismissRejectedRows: Action = async (shell, options, [what, name, .
   }
   const reports = namedReports(name === undefined ? [] : [name])
   const request = { do: 'dismiss-rejected', reports, ...(keys.length > 0 && { keys }) } as const
-  return performAndPrint(shell, { ...options, request }, ({ dismissed }) => {
+  return performAndPrint(shell, { ...options, start: starting(request) }, ({ dismissed }) => {
     const lines = dismissed
       .filter(({ rows }) => rows > 0)
       .map(({ report, rows }) => `${report}: ${counted(rows, 'rejected row')} dismissed\n`)

@@ -3,8 +3,7 @@ import { reports } from '../../../schema/index.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
 import { configInvalid } from '../../config/problems.ts'
 import { asSyncError } from '../../errors.ts'
-import { DEMO_CLIENT } from '../../sandbox/options.ts'
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/server.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../library/index.ts'
 import { PORT_PREFERRED } from '../commandEntry.ts'
 import type { Action } from '../shell.ts'
 
@@ -45,10 +44,10 @@ async function start(cwd: string, options: Omit<ServeOptions, 'json'>): Promise<
   }
 }
 
-const ready = ({ url }: Sandbox) => ({
+const ready = ({ url, env }: Sandbox) => ({
   url,
-  client_id: DEMO_CLIENT.clientId,
-  client_secret: DEMO_CLIENT.clientSecret,
+  client_id: env.REPORTING_CLIENT_ID,
+  client_secret: env.REPORTING_CLIENT_SECRET,
   control: `${url}/_control`,
 })
 

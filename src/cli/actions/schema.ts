@@ -13,7 +13,7 @@ import { Warehouse } from '../../warehouse/warehouse.ts'
 import { openNewest, openPublished } from '../../wiring/published.ts'
 import { counted, grouped } from '../layout.ts'
 import type { Action, CommandOptions } from '../shell.ts'
-import { performAndPrint } from '../surroundings.ts'
+import { performAndPrint, starting } from '../surroundings.ts'
 
 export interface SchemaOptions extends CommandOptions {
   readonly format: 'sql' | 'markdown' | 'dbt' | 'typescript' | 'json-schema'
@@ -38,7 +38,7 @@ const retype: Action<SchemaOptions, string | undefined> = async (shell, options,
     })
   }
   const request = { do: 'retype', column, type: to } as const
-  return performAndPrint(shell, { ...options, request }, ({ retyped }) => {
+  return performAndPrint(shell, { ...options, start: starting(request) }, ({ retyped }) => {
     const { from, values, fitted, misfits } = retyped
     const figures = `${counted(values, 'value')}, ${grouped(fitted)} of them new; ${counted(misfits, 'misfit')}`
     return { document: retyped, text: () => `${column}: ${from} is now ${to}; ${figures} (tidemark.misfits)\n` }

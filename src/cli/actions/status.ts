@@ -4,7 +4,7 @@ import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
 import type { AnswerOf } from '../../operations/contract.ts'
-import { readStatus, type Status } from '../../operations/readStatus.ts'
+import type { Status } from '../../operations/readStatus.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
@@ -12,9 +12,11 @@ import { print } from '../commandOutput.ts'
 import { counted, duration, table, timeText } from '../layout.ts'
 import type { Action, Shell } from '../shell.ts'
 import { standingsText } from '../standingText.ts'
+import { tidemarkOf } from '../surroundings.ts'
 
 export const status: Action = async (shell, { config, json = false }) => {
-  const found = await readStatus(config, { clock: shell.clock, signal: shell.stop.signal })
+  await using tidemark = tidemarkOf(shell, { config })
+  const found = await tidemark.status({ signal: shell.stop.signal })
   const { from, path, standings, ...more } = found
   const behind = await receiversBehind(config)
   const document = { from, path, reports: standings, ...more, receivers_behind: behind }

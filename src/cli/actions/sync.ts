@@ -1,6 +1,7 @@
 /** `tidemark sync`: runs each report once (an incremental run), publishes, and prints a summary. */
 import { reportOf } from '../../../schema/index.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
+import type { Tidemark } from '../../library/tidemark.ts'
 import type { AnswerOf, Outcome } from '../../operations/contract.ts'
 import { countsLateRows } from '../../plan/lateness.ts'
 import {
@@ -14,15 +15,15 @@ import {
   timeText,
   zeroColumns,
 } from '../layout.ts'
-import { offCureLines, selectReports } from '../reportSelection.ts'
+import { offCureLines } from '../offCures.ts'
 import type { Action } from '../shell.ts'
 import { latenessText } from '../standingText.ts'
 import { performAndPrint } from '../surroundings.ts'
 
 export const sync: Action = async (shell, options, names) => {
-  const request = { do: 'sync', reports: selectReports(names, options.config) } as const
   const startedMs = shell.clock.monotonicMs()
-  return performAndPrint(shell, { ...options, request }, (answer) => {
+  const start = (tidemark: Tidemark, signal: AbortSignal) => tidemark.sync(names, { signal })
+  return performAndPrint(shell, { ...options, start, showsOutcomes: true }, (answer) => {
     const elapsedMs = shell.clock.monotonicMs() - startedMs
     return {
       failed: answer.outcomes.some(({ state }) => state !== 'done' && state !== 'off'),

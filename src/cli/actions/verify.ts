@@ -1,12 +1,12 @@
 /** `tidemark verify`: compares a past window with the service, and prints the differences with advice. */
 import { formatInstant, type Instant } from '../../instant.ts'
-import { type VerifiedReport, verifyReports } from '../../operations/verifyReports.ts'
+import type { VerifiedReport } from '../../operations/verifyReports.ts'
 import type { ScopeComparison } from '../../sync/verify.ts'
 import type { Deviation } from '../../warehouse/publish/compareWindow.ts'
 import { openOutputs, print } from '../commandOutput.ts'
 import { grouped, problemText, table, timeText } from '../layout.ts'
-import { isComparable, selectReports } from '../reportSelection.ts'
 import type { Action, CommandOptions, ExitCode } from '../shell.ts'
+import { tidemarkOf } from '../surroundings.ts'
 
 export interface VerifyOptions extends CommandOptions {
   readonly from?: Instant
@@ -14,13 +14,13 @@ export interface VerifyOptions extends CommandOptions {
 }
 
 export const verify: Action<VerifyOptions> = async (shell, options, names) => {
-  const { config, from, to } = options
-  const { clock, stop } = shell
-  const reports = selectReports(names, config, isComparable)
   const { log, view } = openOutputs(shell, options)
   using progress = view
-  const onProgress = progress.onProgress.bind(progress)
-  const verified = await verifyReports({ reports, from, to }, { config, clock, signal: stop.signal, log, onProgress })
+  await using tidemark = tidemarkOf(shell, options, () => log)
+  const { from, to } = options
+  const run = tidemark.verify(names, { from, to, signal: shell.stop.signal })
+  for await (const event of run) progress.onProgress(event.progress)
+  const verified = await run
   progress[Symbol.dispose]()
   const code = exitCode(verified)
   const text = (width: number) => textOf(verified, width)

@@ -2,7 +2,7 @@
 import type { Instant } from '../../instant.ts'
 import { type Readiness, waitForReports, waitGoalOf } from '../../operations/waitForReports.ts'
 import { print } from '../commandOutput.ts'
-import { namedReports } from '../reportSelection.ts'
+import { namedReports } from '../../operations/reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 
 export interface WaitOptions extends CommandOptions {

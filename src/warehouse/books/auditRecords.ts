@@ -64,7 +64,7 @@ export interface DueRecord {
   readonly waits: boolean
 }
 
-interface RecordsRequest {
+export interface RecordsRequest {
   readonly now: Instant
   readonly report: string
   /** The report whose rows have the audit trails. Example: `enquiries`. */

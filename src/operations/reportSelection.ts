@@ -1,4 +1,4 @@
-/** Checks the reports that a command line names, and advises what to do about disabled reports. */
+/** Checks the names of reports in a request. */
 import { isReportName, reportNames, reportOf, type ReportName } from '../../schema/index.ts'
 import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
@@ -47,15 +47,4 @@ function switchedOff(report: ReportName, offReason: OffReason | undefined): Sync
     report,
     cure: offReason === undefined ? 'Switch it on in the configuration.' : CURES[offReason],
   })
-}
-
-const MISSING_CURES: Partial<Record<OffReason, string>> = {
-  'no currencies are configured': 'Set currencies, such as [EUR], in tidemark.yaml (or TIDEMARK_CURRENCIES).',
-  'no entities are configured':
-    "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
-}
-
-export function offCureLines(reason: string | undefined): readonly string[] {
-  const cure = MISSING_CURES[reason as OffReason]
-  return cure === undefined ? [] : [`  what to do: ${cure}`]
 }

@@ -1,0 +1,37 @@
+/** A run as a promise of its answer that can also be iterated, for the events on the way to the answer. */
+
+/**
+ * Resolves to the answer. Iterating it yields events until the run ends, and then throws the run's error, if it has one.
+ * Leaving the loop early does not stop the run: abort the signal for that. Without a loop, events are dropped.
+ */
+export type Run<Answer, Event> = Promise<Answer> & AsyncIterable<Event>
+
+/** Resolves when the loop has taken the event. A caller that does not wait adds the event to a queue. */
+export type Tell<Event> = (event: Event) => Promise<void>
+
+/** Starts `work` after the calling code, so that a loop misses no event. */
+export function startRun<Answer, Event>(work: (tell: Tell<Event>) => Promise<Answer>): Run<Answer, Event> {
+  const { readable, writable } = new TransformStream<Event, Event>()
+  const writer = writable.getWriter()
+  let isRead = false
+  const tell = async (event: Event) => {
+    // Fails if the loop was left early.
+    if (isRead) await writer.write(event).catch(() => undefined)
+  }
+  const answer = (async () => {
+    await Promise.resolve()
+    try {
+      return await work(tell)
+    } finally {
+      writer.close().catch(() => undefined)
+    }
+  })()
+  async function* events(): AsyncGenerator<Event, void, void> {
+    isRead = true
+    // The loop throws this error. Otherwise Node would also report it as unhandled.
+    answer.catch(() => undefined)
+    yield* readable
+    await answer
+  }
+  return Object.assign(answer, { [Symbol.asyncIterator]: events })
+}

@@ -1,0 +1,272 @@
+/** The operations of one configuration, for programs and for the command line. DuckDB and BullMQ load on first use. */
+import { systemClock } from '../clock.ts'
+import { type Config, loadConfig } from '../config/config.ts'
+import { asSyncError, cancelled, SyncError } from '../errors.ts'
+import { createLog } from '../log.ts'
+import { fromMillis, type Instant, parseInstant } from '../instant.ts'
+import type { ActingRequest, AnswerOf, Progress } from '../operations/contract.ts'
+import { perform, type PerformEvent } from '../operations/perform.ts'
+import type { PlanOptions } from '../operations/planBackfills.ts'
+import type { Status } from '../operations/readStatus.ts'
+import { isComparable, namedReports, selectReports } from '../operations/reportSelection.ts'
+import type { Host } from '../operations/surroundings.ts'
+import type { VerifiedReport } from '../operations/verifyReports.ts'
+import type { QueryEnd } from '../reader/messages.ts'
+import { openReader, type Reader } from '../reader/reader.ts'
+import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
+import { type BackfillRequest, checkRange } from '../sync/backfill/backfillRequest.ts'
+import { jsonOf, objectOf } from '../warehouse/database/cells.ts'
+import type { TakeRows } from '../warehouse/database/duckdb.ts'
+import { logLevelOf } from '../wiring/workLog.ts'
+import type { Role } from '../worker/roles.ts'
+import { type Run, startRun, type Tell } from './run.ts'
+
+export type { Run } from './run.ts'
+
+export interface TidemarkOptions {
+  /** The configuration file. If undefined, `tidemark.yaml` in `cwd`, if it exists. */
+  readonly config?: string | undefined
+  /** If undefined, the working directory of the process. */
+  readonly cwd?: string | undefined
+  /** The variables that set or override settings. If undefined, those of the process. */
+  readonly env?: NodeJS.ProcessEnv | undefined
+}
+
+/** Example: `'2026-01-31T06:00:00Z'`. A text without a zone is UTC. */
+export type Time = string | Date | Instant
+
+export interface CallOptions {
+  /** Stops the call, which then throws CANCELLED. What is committed remains. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface RangeOptions extends CallOptions {
+  /** The first modification time. If undefined, the configured start of the report. */
+  readonly from?: Time | undefined
+  /** The last modification time. If undefined, the present time or, for `verify`, the report's mark. */
+  readonly to?: Time | undefined
+}
+
+export interface ReconcileOptions extends CallOptions {
+  /** Marks rows as deleted even if they are more than a tenth of a table. */
+  readonly allowMassDelete?: boolean | undefined
+}
+
+export interface ChangesOptions extends CallOptions {
+  /** The cursor of the last answer, `start` or `now`. */
+  readonly since?: string
+  /** Returns changes of child tables, too. */
+  readonly children?: boolean
+}
+
+export interface Change {
+  /** A report such as `events`, or a child table such as `events__meeting_rooms`. */
+  readonly table: string
+  readonly change: string
+  readonly row: Readonly<Record<string, unknown>>
+}
+
+export interface QueryResult<Row> extends Omit<QueryEnd, 'isCut'> {
+  readonly rows: readonly Row[]
+}
+
+export interface WorkerOptions extends CallOptions {
+  /** What the worker does. If undefined, everything. */
+  readonly roles?: readonly Role[] | undefined
+  /** @internal */
+  readonly lock?: number | undefined
+}
+
+/** The settings in effect, or an address with a new token (`hasToken`). */
+export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
+
+/** Disposing it stops all calls and waits for their end. Each call throws only a SyncError. */
+export class Tidemark implements AsyncDisposable {
+  /** The configuration, validated and frozen. */
+  readonly config: Config
+  readonly #host: Host
+  readonly #closing = new AbortController()
+  readonly #calls = new Set<Promise<unknown>>()
+  readonly #reader: Reader
+
+  /** @internal */
+  constructor(host: Host) {
+    this.#host = host
+    this.config = host.config
+    this.#reader = openReader(host.config)
+  }
+
+  /** Pulls what changed in these reports, or in all, and publishes. The answer contains errors of single reports. */
+  sync(reports: readonly string[] = [], options: CallOptions = {}): Run<AnswerOf<'sync'>, PerformEvent> {
+    return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
+  }
+
+  /** Reads a range of modification time again, in windows. Continues a backfill of the same range that was stopped. */
+  backfill(reports: readonly string[], options: RangeOptions = {}): Run<AnswerOf<'backfill'>, PerformEvent> {
+    return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
+  }
+
+  /** Returns the windows and the number of requests of a backfill. Writes nothing. */
+  planBackfill(reports: readonly string[], options: RangeOptions = {}): Promise<BackfillPreview[]> {
+    return this.#call(options, async (signal) => {
+      const { planBackfills } = await import('../operations/planBackfills.ts')
+      return planBackfills(this.#ranges(reports, options), this.#planOptions(signal))
+    })
+  }
+
+  /** Compares whole reports with the service, repairs differences, and infers deletions. */
+  reconcile(reports: readonly string[] = [], options: ReconcileOptions = {}): Run<AnswerOf<'reconcile'>, PerformEvent> {
+    const { allowMassDelete = false } = options
+    return this.#perform(options, () => {
+      return { do: 'reconcile', reports: selectReports(reports, this.config, isComparable), allowMassDelete }
+    })
+  }
+
+  /** Performs any operation that changes something. Example: `{ do: 'pause', reports: ['events'] }`. */
+  perform<R extends ActingRequest>(request: R, options: CallOptions = {}): Run<AnswerOf<R['do']>, PerformEvent> {
+    return this.#perform(options, () => request)
+  }
+
+  /** Reads a past window again and compares it with the published copy. Changes nothing. */
+  verify(
+    reports: readonly string[] = [],
+    options: RangeOptions = {},
+  ): Run<VerifiedReport[], { readonly progress: Progress }> {
+    return this.#run(options, async (signal, tell) => {
+      const { verifyReports } = await import('../operations/verifyReports.ts')
+      const selected = selectReports(reports, this.config, isComparable)
+      const request = { reports: selected, from: instantOf(options.from), to: instantOf(options.to) }
+      return verifyReports(request, { ...this.#planOptions(signal), onProgress: (progress) => void tell({ progress }) })
+    })
+  }
+
+  /** Reads the state of each report from the worker, the warehouse or the published copy. */
+  status(options: CallOptions = {}): Promise<Status> {
+    return this.#call(options, async (signal) => {
+      const { readStatus } = await import('../operations/readStatus.ts')
+      return readStatus(this.config, { clock: this.#host.clock, signal })
+    })
+  }
+
+  /** Iterates the rows that changed since the cursor, each once. The answer is the cursor for the next call. */
+  changes(reports: readonly string[], options: ChangesOptions = {}): Run<{ readonly cursor: string }, Change> {
+    const { since = 'start', children = false } = options
+    return this.#run(options, async (signal, tell) => {
+      const { openChanges } = await import('../operations/readChanges.ts')
+      await using feed = await openChanges(this.config, { reports: namedReports(reports), children, since }, signal)
+      await feed.read(async (changes) => {
+        for (const change of changes) await tell(parseExactly(change) as Change)
+      })
+      return { cursor: feed.cursor }
+    })
+  }
+
+  /**
+   * Runs one statement that reads the published copy. The result also contains how complete each report is. A number that
+   * JavaScript would round is a string.
+   */
+  async query<Row = Change['row']>(sql: string, options: CallOptions = {}): Promise<QueryResult<Row>> {
+    const rows: Row[] = []
+    const take: TakeRows = (cells, names) => {
+      const objects = cells.map((row) => objectOf(names.map((name, place) => [name, row[place] ?? null])))
+      for (const object of objects) rows.push(parseExactly(jsonOf(object)) as Row)
+      return Promise.resolve(true)
+    }
+    const { columns, warrants } = await this.queryCells(sql, take, options)
+    return { columns, rows, warrants }
+  }
+
+  /** Passes rows as exact texts to `take` until it returns false, for results that are too large for an array. */
+  queryCells(sql: string, take: TakeRows, options: CallOptions = {}): Promise<QueryEnd> {
+    return this.#call(options, (signal) => this.#reader.query(sql, take, { signal }))
+  }
+
+  /** Writes the rows of a statement as Parquet to an existing file. Returns the number of rows. */
+  writeParquet(sql: string, file: string, options: CallOptions = {}): Promise<number> {
+    return this.#call(options, (signal) => this.#reader.writeParquet(sql, file, signal))
+  }
+
+  /** Runs a worker in this process. The promise resolves when the worker has stopped, and rejects if a role fails. */
+  startWorker(options: WorkerOptions = {}): Run<void, WorkerEvent> {
+    return this.#run(options, async (signal, tell) => {
+      const { runWorker } = await import('../worker/worker.ts')
+      const writer = (hasToken: boolean) => ({ write: (text: string) => void tell({ text, hasToken }) })
+      const shell = { ...this.#host, out: writer(false), err: writer(true), signal }
+      await runWorker(shell, { roles: options.roles?.join(','), lock: options.lock })
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(cancelled('tidemark was closed'))
+    await Promise.allSettled(this.#calls)
+    await this.#reader[Symbol.asyncDispose]()
+  }
+
+  #perform<R extends ActingRequest>(options: CallOptions, request: () => R): Run<AnswerOf<R['do']>, PerformEvent> {
+    return this.#run(options, (signal, tell) =>
+      perform(request(), this.#host, { signal, tell: (event) => void tell(event) }),
+    )
+  }
+
+  #run<Answer, Event>(
+    options: CallOptions,
+    work: (signal: AbortSignal, tell: Tell<Event>) => Promise<Answer>,
+  ): Run<Answer, Event> {
+    return startRun((tell) => this.#call(options, (signal) => work(signal, tell)))
+  }
+
+  async #call<T>({ signal }: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const closing = this.#closing.signal
+    const stop = signal === undefined ? closing : AbortSignal.any([closing, signal])
+    const call = (async () => {
+      stop.throwIfAborted()
+      return work(stop)
+    })()
+    this.#calls.add(call)
+    try {
+      return await call
+    } catch (thrown) {
+      throw stop.aborted && !(thrown instanceof SyncError) ? cancelled('stopped on request') : asSyncError(thrown)
+    } finally {
+      this.#calls.delete(call)
+    }
+  }
+
+  #planOptions(signal: AbortSignal): PlanOptions {
+    return { ...this.#host, signal, log: this.#host.openLog(undefined) }
+  }
+
+  #ranges(reports: readonly string[], options: RangeOptions): BackfillRequest[] {
+    const [from, to, now] = [instantOf(options.from), instantOf(options.to), this.#host.clock.now()]
+    return selectReports(reports, this.config).map((report) => {
+      const { start } = this.config.reports[report]
+      checkRange({ report, from: from ?? start, to: to ?? now }, { start, now })
+      return { report, from, to }
+    })
+  }
+}
+
+/** The log prints only lines that TIDEMARK_LOG_LEVEL asks for. */
+export async function openTidemark({ config: file, cwd = process.cwd(), env = process.env }: TidemarkOptions) {
+  const config = await loadConfig({ env, cwd, ...(file !== undefined && { file }) })
+  const level = logLevelOf(env, 'silent')
+  return new Tidemark({ config, clock: systemClock, env, openLog: (keep) => createLog({ level, keep }) })
+}
+
+function instantOf(time: Time | undefined): Instant | undefined {
+  if (typeof time === 'number' || time === undefined) return time
+  const instant = time instanceof Date ? fromMillis(time.getTime()) : parseInstant(time)
+  if (instant !== undefined && !Number.isNaN(instant)) return instant
+  const cure = 'Pass a Date, or a text such as 2024-01-31 or 2024-01-31T12:00:00Z.'
+  throw new SyncError('USAGE_INVALID', `${String(time)} is no time`, { cure })
+}
+
+/** A double stores each number with at most this number of digits. */
+const EXACT_DIGITS = 15
+
+const parseExactly = (text: string): unknown =>
+  JSON.parse(text, (_, value: unknown, { source = '' }: { readonly source?: string } = {}) => {
+    const digits = source.replace(/e.*$/i, '').replaceAll(/\D|^[-0.]+|\.?0+$/g, '')
+    const isExact = typeof value !== 'number' || digits.length <= EXACT_DIGITS || String(value) === source
+    return isExact ? value : source
+  })
