@@ -25,3 +25,12 @@ it('installs and syncs', { timeout: 600_000 }, async () => {
   }
   await run('npx', ['tidemark', 'sync', 'events', '--quiet'], { cwd, env: { ...env, ...service } })
 })
+
+it.each([
+  ['publint@0.3.25', 'publint', '--strict'],
+  ['@arethetypeswrong/cli@0.18.5', 'attw', '--profile=esm-only'],
+])('passes %s', { timeout: 600_000 }, async (source, command, option) => {
+  await using made = await packed()
+  const given = ['exec', '--yes', `--package=${source}`, '--', command, made.tarball, option]
+  await run('npm', given, { cwd: made.folder, env: { ...process.env, ...environment(made.folder) } })
+})
