@@ -1,5 +1,5 @@
 /**
- * The package that `npm pack` makes: JavaScript and declaration files alone, everything in it that it needs, run from node_modules of an
+ * The package of `npm pack`: JavaScript and declaration files alone, everything in it that it needs, run from node_modules of an
  * empty folder. Its dependencies are linked from this checkout, so that no network is needed; the real installation is
  * a test of `npm run test:install`.
  */
