@@ -1,6 +1,6 @@
 /**
- * A machine whose clock ran ahead and was set right, as one that starts before it has asked a time server: what the
- * wrong clock put off does not wait until that time has come.
+ * A machine whose clock ran ahead and was set right, as one that starts before it has asked a time server. What the
+ * wrong clock put off does not wait until that time.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { Tick } from '../../jobs/queue/queues.ts'

@@ -6,7 +6,7 @@ import { SyncError } from '../../errors.ts'
 import { conformanceOf } from '../certify/conformance.ts'
 import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
 import { print } from '../commandOutput.ts'
-import { namedReports } from '../reportSelection.ts'
+import { namedReports } from '../../operations/reportSelection.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 
 export interface CertifyOptions {
