@@ -35,7 +35,7 @@ export async function packed(): Promise<Packed> {
   }
 }
 
-/** Nothing of the developer's: an empty home, and this Node first on the path. */
+/** Returns variables with nothing of the developer's: an empty home, and this Node first on the path. */
 export const environment = (home: string): Record<string, string> => ({
   PATH: `${path.dirname(process.execPath)}:${process.env['PATH'] ?? ''}`,
   HOME: home,
