@@ -21,7 +21,7 @@ export interface Host {
   readonly openLog: (keep: LogOptions['keep']) => GuardedLog
 }
 
-/** Closing the result waits until all traces are sent. */
+/** Returns log, traces and run logs. Closing them waits until all traces are sent. */
 export async function openSurroundings({ config, clock, env, openLog }: Host): Promise<Surroundings> {
   await using opening = new AsyncDisposableStack()
   const runLogs = new RunLogs(runLogsOf(config.warehouse), clock)
