@@ -1,17 +1,30 @@
 /** `tidemark certify`: tries declarations against the sandbox, and prints whether each claim is true. */
 import { isOwnReport, isPerRecord, isReportName, type ReportName, reportOf, reports } from '../../../schema/index.ts'
+import type { Config } from '../../config/config.ts'
 import { loadOwnReports } from '../../config/ownReports.ts'
 import { configInvalid } from '../../config/problems.ts'
-import { SyncError } from '../../errors.ts'
+import { within } from '../../clock.ts'
+import { asSyncError, SyncError } from '../../errors.ts'
+import { MINUTE_MS, SECOND_MS } from '../../instant.ts'
+import { createLog } from '../../log.ts'
+import { standingsOf } from '../../status/standing.ts'
+import { clientOf } from '../../wiring/openContext.ts'
+import { openNewest } from '../../wiring/published.ts'
+import { logLevelOf } from '../../wiring/workLog.ts'
+import { examine } from '../certify/service.ts'
+import { duration, line } from '../layout.ts'
+import { latenessText, overlapAdvice } from '../standingText.ts'
 import { conformanceOf } from '../certify/conformance.ts'
-import { type Finding, findingsText, hasFailed } from '../check/finding.ts'
+import { fail, type Finding, findingsText, hasFailed, ok, skip, warn } from '../check/finding.ts'
 import { print } from '../commandOutput.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
-import type { Action, CommandOptions } from '../shell.ts'
+import type { Action, CommandOptions, Shell } from '../shell.ts'
 
 export interface CertifyOptions {
   readonly load: () => Promise<CommandOptions['config']>
   readonly reportsFrom: readonly string[]
+  readonly service?: boolean
+  readonly format?: 'text' | 'markdown'
   readonly json?: boolean
 }
 
@@ -20,9 +33,10 @@ interface Certified {
   readonly claims: readonly Finding[]
 }
 
-export const certify: Action<CertifyOptions> = async (shell, { load, reportsFrom, json = false }, names) => {
+export const certify: Action<CertifyOptions> = async (shell, options, names) => {
+  const { load, reportsFrom, json = false, service = false, format } = options
   const isKnown = names.length > 0 && names.every(isReportName)
-  if (reportsFrom.length === 0 && !isKnown) await load()
+  const config = service || (reportsFrom.length === 0 && !isKnown) ? await load() : undefined
   const problems = await loadOwnReports(reportsFrom, shell.cwd)
   if (problems.length > 0) throw configInvalid(problems)
   const certified = namedReports(names, isCertified)
@@ -34,11 +48,16 @@ export const certify: Action<CertifyOptions> = async (shell, { load, reportsFrom
     })
   }
   const found: Certified[] = []
-  for (const report of certified) found.push({ report, claims: await conformanceOf(report, shell.stop.signal) })
+  for (const report of certified) {
+    const { signal } = shell.stop
+    const claims = await (service && config ? examined(shell, config, report) : conformanceOf(report, signal))
+    found.push({ report, claims })
+  }
   const failed = found.some(({ claims }) => hasFailed(claims))
   const document = { ok: !failed, reports: found.map(documentOf) }
-  const text = (width: number) =>
-    found.map(({ report, claims }) => `${report}\n${findingsText(claims, width)}`).join('\n')
+  const textOf = ({ report, claims }: Certified, width: number) =>
+    format === 'markdown' ? markdownOf(report, claims) : `${report}\n${findingsText(claims, width)}`
+  const text = (width: number) => found.map((each) => textOf(each, width)).join('\n')
   return print(shell, { json }, { failed, document, text })
 }
 
@@ -49,3 +68,55 @@ const documentOf = ({ report, claims }: Certified): object => ({
   report,
   claims: claims.map(({ check, verdict, ...rest }) => ({ claim: check, result: verdict, ...rest })),
 })
+
+/** A service that answers late ends the examination after this time. */
+const EXAMINE_MS_MAX = 5 * MINUTE_MS
+
+/** Reads from the configured service. The errors of the first requests become a finding. */
+async function examined({ clock, env, stop }: Shell, config: Config, report: ReportName): Promise<Finding[]> {
+  const log = createLog({ level: logLevelOf(env, 'error') })
+  await using client = clientOf(config, { clock, log, attemptsMax: 2 })
+  try {
+    const found = await within(EXAMINE_MS_MAX, clock, (late) =>
+      examine({ config, client, clock, signal: AbortSignal.any([late, stop.signal]) }, report),
+    )
+    const late = `it took more than ${duration(EXAMINE_MS_MAX)}`
+    return [
+      ...(found ?? [warn(report, late, 'Try it again when the service is faster.')]),
+      await lateness(config, report),
+    ]
+  } catch (thrown) {
+    stop.signal.throwIfAborted()
+    return [fail(report, asSyncError(thrown))]
+  }
+}
+
+/** Only runs notice late rows, so this reads what earlier runs have stored. */
+async function lateness(config: Config, report: ReportName): Promise<Finding> {
+  const { overlapMs, settleMs } = config.reports[report]
+  const set = `overlap ${duration(overlapMs)}, settle ${duration(settleMs)}`
+  const newest = await openNewest(config)
+  if (newest === undefined) return skip('late rows', `there is no warehouse yet; runs notice late rows (now: ${set})`)
+  await using database = newest.database
+  const standing = (await standingsOf(database, config)).find((each) => each.report === report)
+  const { late_rows: rows = null, largest_lateness_seconds: seconds, advised_overlap: advised } = standing ?? {}
+  if (rows === null) return skip('late rows', `runs do not count late rows of this report (now: ${set})`)
+  if (rows === 0) return ok('late rows', `no run noticed one; ${set} are enough so far`)
+  const found = latenessText(report, (seconds ?? 0) * SECOND_MS)
+  return advised
+    ? warn('late rows', found, overlapAdvice(report, advised))
+    : ok('late rows', `${found}; ${set} are enough`)
+}
+
+const cell = (text: string): string => line(text).replaceAll('|', '\\|')
+const list = (title: string, items: readonly string[]): readonly string[] =>
+  items.length === 0 ? [] : ['', title, '', ...items]
+
+function markdownOf(report: string, findings: readonly Finding[]): string {
+  const rows = (verdicts: readonly string[]) => findings.filter(({ verdict }) => verdicts.includes(verdict))
+  const found = rows(['ok', 'warn', 'fail']).map((each) => `| ${each.check} | ${each.verdict} | ${cell(each.found)} |`)
+  const todo = rows(['warn', 'fail']).map(({ check, cure = '' }) => `- ${check}: ${line(cure)}`)
+  const unknown = rows(['skip']).map((each) => `- ${each.check}: ${line(each.found)}`)
+  const table = [`## ${report}`, '', '| question | result | found |', '|---|---|---|', ...found]
+  return `${[...table, ...list('### What to do', todo), ...list('### Could not be found out', unknown)].join('\n')}\n`
+}

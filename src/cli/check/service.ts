@@ -78,14 +78,14 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   }
 }
 
-function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportName): PageSource {
+export function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportName): PageSource {
   const report: Declaration = reportOf(name)
   const { pageSize } = config.reports[name]
   const plan = { report, pageSize, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING }
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-function questionOf(
+export function questionOf(
   { name, currency, perRecord, window }: Declaration,
   { config, client, clock }: CheckContext,
 ): Question {
@@ -103,7 +103,7 @@ function questionOf(
 }
 
 /** Returns the service's limit in rows per page, or undefined if the service does not limit the page size. */
-async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
+export async function clampOf(pages: PageSource, question: Question, page: ScannedPage): Promise<number | undefined> {
   const { pageSize, totalCount } = page.envelope
   if (pageSize !== undefined && pageSize < pages.pageSize) return pageSize
   if (page.rowCount === 0 || page.rowCount >= pages.pageSize) return undefined
@@ -119,7 +119,7 @@ async function clampOf(pages: PageSource, question: Question, page: ScannedPage)
 const PAGING_TRIES = 3
 
 /** If page 2 always begins with the same row as page 1, the service ignores page numbers. */
-async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
+export async function repeatsPages(pages: PageSource, question: Question): Promise<boolean> {
   for (let tries = 1; tries <= PAGING_TRIES; tries += 1) {
     const { page: first } = await pages.read(question, 1, 1)
     const { page: second } = await pages.readLaterPage(question, 2, 1)
