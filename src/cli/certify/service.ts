@@ -227,7 +227,7 @@ function deletions(report: ReportName): Finding {
   return ok('deletions', `seen ${how[deletes]}, as declared; only a deletion can show whether it is true`)
 }
 
-/** Returns how long (ms) before its read the time of a row lies that has changed since. Undefined: no such row. */
+/** Returns how long (ms) the new time of a changed row is before the first read of it. Undefined: no row changed so. */
 async function backdated({ context, pages, question, read }: Survey): Promise<number | undefined> {
   const { settleMs } = context.config.reports[pages.report.name as ReportName]
   const again = new Map<RowKey, Instant>()
