@@ -58,7 +58,9 @@ it('skips ticks of a report that changes little, and none of the one that change
   expect(await stop(worker)).toMatchObject({ code: 0 })
 })
 
-it('lets ticks and a backfill wait while the budget is spent, but no person, and then reads everything', async () => {
+it('lets ticks and a backfill wait while the budget is spent, but no person, and then reads everything', {
+  tags: 'long',
+}, async () => {
   await using shop = await aBusyWorkshop()
   const { world } = shop.sandbox
   const insert = () => void (world.insert('events'), world.insert('enquiries'))
