@@ -69,13 +69,13 @@ it('certifies the report that docs/OWN-REPORTS.md declares, without a configurat
   expect(code).toBe(0)
 })
 
-it('certifies events', async () => {
+it('certifies events', { tags: 'long' }, async () => {
   const findings = await conformanceOf('events', signal)
   expect(findings.filter(({ verdict }) => verdict !== 'ok')).toEqual([])
   expect(findings).toHaveLength(CLAIMS)
 })
 
-it('certifies a key of two text fields', async () => {
+it('certifies a key of two text fields', { tags: 'long' }, async () => {
   const fields = { ...right.fields, orderId: string('Number of the order'), site: string('Where') }
   const two = defineReport({ ...right, name: 'certify_two', path: '/v2/two', fields, key: ['order_id', 'site'] })
   registerReports([two])
@@ -87,18 +87,18 @@ it('finds a wrong key, since rows are missing', async () => {
   expect((await failuresOf('certify_key', { key: ['customer'] }))[FIRST]).toMatch(/rejected|missing|times/)
 })
 
-it('finds a collection that is not declared', async () => {
+it('finds a collection that is not declared', { tags: 'long' }, async () => {
   const found = await failuresOf('certify_collection', { expand: {} })
   expect(found[FIRST]).toMatch(/lines of the row \d+ differs/)
 })
 
-it('finds a time that does not move with edits in newerBy', async () => {
+it('finds a time that does not move with edits in newerBy', { tags: 'long' }, async () => {
   const created = { customerSince: dateTime('When the customer was created'), ...right.fields }
   const found = await failuresOf('certify_newer', { newerBy: ['customer_since'], fields: created })
   expect(Object.values(found)).toEqual(['customer_since did not become newer after an edit'])
 })
 
-it('finds a wrong name of the envelope or of a parameter', async () => {
+it('finds a wrong name of the envelope or of a parameter', { tags: 'long' }, async () => {
   const found = await failuresOf('certify_pages', { pages: { ...right.pages, items: 'rows' } })
   expect(Object.keys(found)).toEqual([FIRST])
 })
