@@ -246,7 +246,7 @@ export class Tidemark implements AsyncDisposable {
   }
 }
 
-/** Returns Tidemark with this configuration. Throws CONFIG_INVALID. Log lines are printed only if TIDEMARK_LOG_LEVEL is set. */
+/** Returns Tidemark with this configuration. Throws CONFIG_INVALID. Prints log lines only if TIDEMARK_LOG_LEVEL is set. */
 export async function openTidemark({ config: file, cwd = process.cwd(), env = process.env }: TidemarkOptions) {
   const config = await loadConfig({ env, cwd, ...(file !== undefined && { file }) })
   const level = logLevelOf(env, 'silent')
