@@ -2,7 +2,7 @@
 import type { ReportName } from '../../schema/index.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { marksOf } from '../status/standing.ts'
-import { type BackfillOutcome, cancelBackfill, cancelledBefore } from '../sync/backfill/backfillEnd.ts'
+import { type BackfillOutcome, cancelBackfill, cancelledBefore } from '../sync/backfill/backfill.ts'
 import type { ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { type RetriedReport, retryRejected } from '../sync/retryRejected.ts'
 import {

@@ -17,7 +17,7 @@ import { fromMillis } from '../../src/instant.ts'
 import { UNKNOWN_PAGING } from '../../src/plan/pagingProfile.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
 import { type BackfillOptions, backfillReport } from '../../src/sync/backfill/backfill.ts'
-import { cancelBackfill } from '../../src/sync/backfill/backfillEnd.ts'
+import { cancelBackfill } from '../../src/sync/backfill/backfill.ts'
 import {
   loadPulled,
   type Pull,

@@ -4,6 +4,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import type { ReportConfig } from '../../config/config.ts'
 import { assert, type ErrorCode, SyncError } from '../../errors.ts'
 import { earliest, type Instant, millisBetween } from '../../instant.ts'
+import { type Coverage, nextCoverage, type ReadSettings } from '../../plan/coverage.ts'
 import { marksOf } from '../../plan/marks.ts'
 import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
 import { type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
@@ -12,11 +13,11 @@ import { youngFrom } from '../../plan/spans.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { type Before, FIRST, markAfter, nextWindow } from '../../plan/window.ts'
 import type { DueRecord } from '../../warehouse/books/auditRecords.ts'
-import { type TrailRefill, openAuditCoverage } from './auditCoverage.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type SyncContext, withFence } from '../context.ts'
 import { Intake, type ProvenWindow } from '../intake.ts'
 import { type FetchedPage, PageSource } from '../walk/pageSource.ts'
+import { readSettingsOf } from '../privacy.ts'
 import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
@@ -67,6 +68,50 @@ function subjectsOf(report: ReportName, config: ReportConfig): Subject[] {
     scopePrefix: `${entityId}:`,
     record: (recordId) => ({ entityId, entityRecordId: recordId }),
   }))
+}
+
+interface TrailRefill {
+  /** Trails that were last read at this time or earlier must be read again. */
+  readonly askedUntil: Instant
+  readonly done: () => Promise<void>
+}
+
+/**
+ * Stores the current configuration. Returns which trails must be read again, keyed by the beginning of their scope
+ * (example: `3:`).
+ */
+async function openAuditCoverage(
+  context: SyncContext,
+  report: ReportName,
+  subjects: readonly Subject[],
+): Promise<ReadonlyMap<string, TrailRefill>> {
+  const { warehouse, settings, fence } = context
+  const wanted = readSettingsOf(settings, report)
+  const refills = new Map<string, TrailRefill>()
+  const prefixes = subjects.map(({ scopePrefix }) => scopePrefix)
+  await warehouse.forgetCoverage(report, prefixes)
+  for (const scope of prefixes) {
+    const place = { report, scope, fence }
+    const stored = await warehouse.books.coverage(place)
+    const coverage = auditCoverage(stored, wanted, await warehouse.books.lastTrailRead(report, scope))
+    if (coverage !== stored) await warehouse.recordCoverage(place, coverage)
+    if (coverage.refillUntil !== undefined) {
+      const done = () => warehouse.recordCoverage(place, { ...coverage, refillUntil: undefined })
+      refills.set(scope, { askedUntil: coverage.refillUntil, done })
+    }
+  }
+  return refills
+}
+
+/**
+ * If an entity is removed from the configuration and added again, all of its trails must be read again. An earlier
+ * `start` requires nothing, because trails of new records are read from the current `start`.
+ */
+function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
+  const isBack = stored === undefined && askedUntil !== undefined
+  if (isBack) return { asked: wanted, refillUntil: askedUntil, because: ['entities'] }
+  const next = nextCoverage(stored, wanted, askedUntil)
+  return next.asked.start === wanted.start ? next : { ...next, asked: wanted }
 }
 
 class Trail {

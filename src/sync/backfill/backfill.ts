@@ -1,16 +1,23 @@
 /** Runs one backfill. It can continue after a stop, and changes no high-water mark (product contract §7). */
 import type { ReportName } from '../../../schema/index.ts'
-import { asSyncError, type ErrorCode, SyncError } from '../../errors.ts'
+import { asSyncError, type ErrorCode, errorCodes, SyncError } from '../../errors.ts'
 import type { Clock } from '../../clock.ts'
 import type { Instant } from '../../instant.ts'
-import type { BookedWindow } from '../../warehouse/books/backfills.ts'
-import { type BackfillOutcome, recordEnd, outcomeOf, recordStop } from './backfillEnd.ts'
+import { NO_RUN_COUNTS } from '../../plan/runCounts.ts'
+import type {
+  BackfillBook,
+  BackfillFigures,
+  BackfillRange,
+  BackfillState,
+  BookedWindow,
+} from '../../warehouse/books/backfills.ts'
+import type { RunRecord } from '../../warehouse/books/books.ts'
 import { planBackfill } from './backfillPlan.ts'
 import { checkRange } from './backfillRequest.ts'
 import { eachBounded } from '../walk/bounded.ts'
 import { type Progress, type SyncContext, type WindowsProgress, withFence } from '../context.ts'
 import { loadPulled, type Pull, type PullAsk, type PulledWindow, questionOf } from './handover.ts'
-import { pausedReports } from '../pauses.ts'
+import { pauseAfter, pausedReports } from '../pauses.ts'
 import { storeSettings } from '../refill.ts'
 
 export interface BackfillProgress extends Progress {
@@ -27,6 +34,15 @@ export interface BackfillOptions {
   readonly lanes: number
   readonly pull: Pull
   readonly onProgress?: (progress: BackfillProgress) => void
+}
+
+export interface BackfillOutcome {
+  readonly backfillId: string
+  readonly report: ReportName
+  readonly range: BackfillRange
+  readonly state: BackfillState
+  readonly figures: BackfillFigures
+  readonly failures: readonly BookedWindow[]
 }
 
 /** These errors would also occur in every other window, so they stop the whole backfill. */
@@ -62,9 +78,9 @@ export async function backfillReport(given: SyncContext, options: BackfillOption
     await throwIfPaused(context, report)
     await startOrContinue(context, options)
     await runWindows(context, options)
-    return await recordEnd(context, { options, startedAt })
+    return await recordEnd(context, options, startedAt)
   } catch (thrown) {
-    return await recordStop(context, { options, startedAt, thrown })
+    return await recordStop(context, options, { thrown, startedAt })
   }
 }
 
@@ -169,3 +185,80 @@ async function throwIfPaused(context: SyncContext, report: ReportName): Promise<
   const paused = (await pausedReports(context)).get(report)
   if (paused !== undefined) throw paused
 }
+
+/**
+ * Cancels a backfill, so that no process can commit more of its rows. Returns its report, or undefined if the backfill
+ * has already ended.
+ */
+export const cancelBackfill = (
+  { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
+  backfillId: string,
+): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
+
+/** Returns the report of a backfill that is already cancelled, so that a repeated cancel command succeeds. */
+export async function cancelledBefore(
+  { warehouse }: Pick<SyncContext, 'warehouse'>,
+  backfillId: string,
+): Promise<ReportName | undefined> {
+  const book = await warehouse.backfills.book(backfillId)
+  return book?.state === 'cancelled' ? book.report : undefined
+}
+
+export const wasCancelled = (report?: ReportName): SyncError =>
+  new SyncError('CANCELLED', 'it was cancelled; what was done stays', {
+    cure: 'Request the same range again: a new backfill begins.',
+    ...(report && { report }),
+  })
+
+async function recordEnd(context: SyncContext, options: BackfillOptions, startedAt: Instant): Promise<BackfillOutcome> {
+  const { backfillId, report, from: since, to: until } = options
+  const read = await outcomeOf(context, { backfillId, report, since, until, state: 'done' })
+  const state = read.failures.length === 0 ? 'done' : 'failed'
+  const ended = { ...read, state } as const
+  const endedAt = context.clock.now()
+  const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...read.figures } as const
+  const error = state === 'failed' ? { error: errorRecord(windowsFailed(ended)) } : {}
+  await context.warehouse.backfills.end({ ...run, ...error }, context.fence)
+  return ended
+}
+
+async function outcomeOf(
+  { warehouse }: SyncContext,
+  { backfillId, report, since, until, state }: Omit<BackfillBook, 'windows'>,
+): Promise<BackfillOutcome> {
+  const figures = await warehouse.backfills.figures(backfillId)
+  const failures = (await warehouse.backfills.windows(backfillId)).filter((window) => window.state === 'failed')
+  return { backfillId, report, range: { since, until }, state, figures, failures }
+}
+
+export function windowsFailed({ backfillId, report, failures, figures }: BackfillOutcome): SyncError {
+  const [newest] = failures
+  const code = errorCodes.find((each) => each === newest?.errorCode) ?? 'UNEXPECTED'
+  const message = `${failures.length} of ${figures.windows} windows failed, the newest of them: ${newest?.error ?? ''}`
+  const cure = 'Run the same backfill again: it reads only the windows that are missing.'
+  return new SyncError(code, message, { cure, report, data: { backfillId } })
+}
+
+/** Stores and throws the error that stopped the backfill. If the backfill was cancelled, returns its outcome. */
+async function recordStop(
+  context: SyncContext,
+  { backfillId, report }: BackfillOptions,
+  { thrown, startedAt }: { readonly thrown: unknown; readonly startedAt: Instant },
+): Promise<BackfillOutcome> {
+  const { backfills } = context.warehouse
+  const error = context.signal.aborted ? asSyncError(context.signal.reason) : asSyncError(thrown)
+  const book = await backfills.book(backfillId).catch(() => undefined)
+  if (book?.state === 'cancelled') return outcomeOf(context, book)
+  // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
+  if (error.code === 'FENCED') throw error
+  // Ignores the errors of these two statements, for example on a full disk. The caller must get the error of the
+  // backfill.
+  const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
+  const endedAt = context.clock.now()
+  const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
+  await backfills.suspend({ ...run, error: errorRecord(error) }).catch(() => undefined)
+  await pauseAfter(context, report, error).catch(() => undefined)
+  throw error
+}
+
+const errorRecord = ({ code, message, cure }: SyncError): NonNullable<RunRecord['error']> => ({ code, message, cure })
