@@ -7,6 +7,7 @@ import type { RequestEntry } from '../plan/requestBudget.ts'
 import type { PagingProfile } from '../plan/pagingProfile.ts'
 import {
   clearPauses,
+  isTakenOver,
   stopDeadRuns,
   lastWindowOf,
   numberMark as numberMarkOf,
@@ -211,7 +212,10 @@ export class Warehouse implements AsyncDisposable {
 
   async recordRun(run: RunRecord): Promise<void> {
     this.#begun.delete(run.runId)
-    await this.#database.transaction((sql) => recordRun(sql, run))
+    await this.#database.transaction(async (sql) => {
+      // In a lake, another process can have taken over the run while this process was frozen.
+      if (!this.#database.isShared || !(await isTakenOver(sql, run))) await recordRun(sql, run)
+    })
   }
 
   /** Records the states of reports. If a history is switched on, discovered columns can get other names. */

@@ -256,7 +256,7 @@ async function recordStop(
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const
-  await backfills.suspend({ ...run, error: errorRecord(error) }).catch(() => undefined)
+  await backfills.suspend({ ...run, error: errorRecord(error) }, context.fence).catch(() => undefined)
   await pauseAfter(context, report, error).catch(() => undefined)
   throw error
 }

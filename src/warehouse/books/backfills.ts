@@ -165,8 +165,8 @@ export class BackfillBooks {
     )
   }
 
-  suspend(run: RunRecord): Promise<void> {
-    return this.#database.transaction(async (sql) => {
+  suspend(run: RunRecord, fence: Fence | undefined): Promise<void> {
+    return this.#fences.transact(this.#database, fence, async (sql) => {
       const running = `backfill_id = ${text(run.runId)} AND state = 'running'`
       await sql.run(`UPDATE tidemark.backfills SET state = 'pending' WHERE ${running}`)
       await recordRun(sql, { ...run, ...(await figuresOf(sql, run.runId)) })

@@ -7,7 +7,7 @@ import type { LastWindow } from '../../plan/lateness.ts'
 import type { MarkName } from '../../plan/marks.ts'
 import { IS_READ_UP_TO } from './bookFigures.ts'
 import { forgetCoverage, cover } from './coverage.ts'
-import { orNull, type Sql, text, time } from '../database/sql.ts'
+import { countOf, orNull, type Sql, text, time } from '../database/sql.ts'
 import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
@@ -110,6 +110,10 @@ export async function recordRun(sql: Sql, ...runs: readonly RunRecord[]): Promis
   await sql.run(`DELETE FROM tidemark.runs WHERE run_id IN (${runs.map(({ runId }) => text(runId)).join()})`)
   await sql.run(`INSERT INTO tidemark.runs VALUES ${rows.join()}`)
 }
+
+/** Returns whether another process has begun the run again later. */
+export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Promise<boolean> =>
+  (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
 /** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of the same report and kind. */
 export async function stopDeadRuns(

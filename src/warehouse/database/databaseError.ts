@@ -4,6 +4,9 @@ import { systemClock } from '../../clock.ts'
 
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
+const CATALOGUE_LOST =
+  /Unable to connect to Postgres|connection to server|server closed the connection|Failed to execute query "(?:BEGIN|COMMIT|ROLLBACK)/
+
 const NOT_OPENED = /unable to open|Cannot open file|No such file|does not exist|Is a directory/i
 
 /** Returns Tidemark's error for an error of DuckDB. It recognizes the messages of DuckDB 1.5. */
@@ -13,6 +16,12 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
+  if (CATALOGUE_LOST.test(message)) {
+    // The rest of DuckDB's message can contain the password of the catalogue.
+    const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
+    const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
+    return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
+  }
   if (/Could not set lock on file/.test(message)) {
     const cure = 'One process owns the warehouse: stop the other one, or query the published copy instead.'
     return failure('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), cure)
@@ -70,17 +79,19 @@ const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
 
-/** DuckLake's messages if another commit was first, and SQLite's message if another process was writing. */
-const CONFLICT = /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict/
+/** Messages if another commit was first, if another process was writing into SQLite, or if PostgreSQL was restarted. */
+const CONFLICT =
+  /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached/
 
 /** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
-export async function repeatConflicts<T>(work: () => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
+export async function repeatConflicts<T>(work: (lost: number) => Promise<T>, name: string, triesMax = TRIES_MAX): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await work()
+      return await work(tries - 1)
     } catch (error) {
       const known = asSyncError(error)
       if (!CONFLICT.test(known.message)) throw error
+      if (known.code === 'LAKE_BUSY' && tries >= triesMax) throw known
       if (tries >= triesMax)
         throw new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
           cure: 'This load stored nothing; the next run reads its rows again. Let fewer processes load into this lake, or let them load less often.',

@@ -21,11 +21,14 @@ import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.t
 import { Facts } from './facts.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
+import { takeTurn } from './turn.ts'
 
 export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
   /** The database's name in messages. Set only if other processes also write. Transactions are then repeated. */
   readonly shared?: string
+  /** The name of an attached lake whose commits have an order (turn.ts). */
+  readonly turnsOf?: string | undefined
 }
 
 /** Calls `run`, which executes a statement. A simulation delays the statement, makes it fail, or loses its result. */
@@ -47,6 +50,8 @@ export class Database implements Sql, AsyncDisposable {
   readonly #instance: DuckDBInstance
   readonly #connection: DuckDBConnection
   readonly #around: AroundStatement
+  readonly #turnsOf: string | undefined
+  #side: DuckDBConnection | undefined
   readonly #facts = new Facts()
   /** Runs statements at once: in a transaction, or for work that has its turn. */
   readonly #atOnce: Sql = {
@@ -65,8 +70,9 @@ export class Database implements Sql, AsyncDisposable {
   private constructor(
     path: string,
     [instance, connection]: readonly [DuckDBInstance, DuckDBConnection],
-    { around = (_, run) => run(), shared }: DatabaseOptions,
+    { around = (_, run) => run(), shared, turnsOf }: DatabaseOptions,
   ) {
+    this.#turnsOf = turnsOf
     this.path = shared ?? path
     this.isShared = shared !== undefined
     this.#instance = instance
@@ -95,6 +101,9 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
+    // A single statement can also lose against a commit of another process.
+    if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
+      return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))
   }
 
@@ -143,8 +152,21 @@ export class Database implements Sql, AsyncDisposable {
 
   /** Runs `work` in one transaction. Repeats it after a conflict with another process. Throws LAKE_BUSY. */
   transaction<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T> = () => COMPACTIONS_MIN): Promise<T> {
-    const once = () => this.#transactOnce(work, limit)
+    const once = async (lost = 0) => {
+      await using _ = await this.#takeTurn(lost)
+      return await this.#transactOnce(work, limit)
+    }
     return this.#inTurn(() => (this.isShared ? repeatConflicts(once, this.path) : once()))
+  }
+
+  async #takeTurn(lost: number): Promise<AsyncDisposable | undefined> {
+    if (this.#turnsOf === undefined) return undefined
+    const side = (this.#side ??= await this.#instance.connect())
+    const sql = {
+      run: async (statement: string) => void (await side.run(statement)),
+      rows: async <T>(query: string) => (await side.runAndReadAll(query)).getRowObjectsJS() as T[],
+    }
+    return takeTurn(sql, this.#turnsOf, lost)
   }
 
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {
@@ -181,6 +203,7 @@ export class Database implements Sql, AsyncDisposable {
     await this.#tail
     if (this.#closed) return
     this.#closed = true
+    this.#side?.closeSync()
     this.#connection.closeSync()
     this.#instance.closeSync()
   }

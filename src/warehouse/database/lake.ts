@@ -33,7 +33,11 @@ const withoutPassword = (address: string): string =>
 /** Opens or creates the lake. Throws EXTENSION_MISSING, WAREHOUSE_MISSING. */
 export async function openLake(place: LakePlace, options: DatabaseOptions): Promise<Database> {
   const { readOnly = false, ...others } = options
-  const database = await Database.open(':memory:', { ...others, shared: lakeName(place) })
+  const database = await Database.open(':memory:', {
+    ...others,
+    shared: lakeName(place),
+    turnsOf: place.catalogue === 'postgres' ? LAKE : undefined,
+  })
   try {
     await loadExtensions(database, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
     await database.run('SET ducklake_max_retry_count = 0')

@@ -1,0 +1,133 @@
+/**
+ * Turns of loaders on a lake in PostgreSQL: smaller commits cannot outrun a larger one for ever, and a loader that is
+ * frozen, parted from the catalogue or dead blocks the others only for seconds.
+ */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
+import { openLake } from '../../src/warehouse/database/lake.ts'
+import { extensionsFolder } from '../support/extensions.ts'
+import { type PostgresServer, startPostgresHere } from '../support/postgresServer.ts'
+import { startProxy } from '../support/tcpProxy.ts'
+import { aFolder } from '../support/warehouse.ts'
+
+let postgres: PostgresServer
+beforeAll(async () => {
+  postgres = await startPostgresHere()
+})
+afterAll(() => postgres.stop())
+
+const SMALL = 'INSERT INTO numbers VALUES (0)'
+
+/** A lake with one table of numbers. Each loader connects to its port of the catalogue. */
+async function aLake(ports: readonly (number | undefined)[], at: string) {
+  const folder = await aFolder()
+  const loaders: Database[] = []
+  for (const port of ports) {
+    const catalogue = port === undefined ? at : at.replace(/port=\d+/, `port=${port}`)
+    const place = { catalogue: 'postgres', at: catalogue, data: `${join(folder.path, 'files')}/` } as const
+    loaders.push(await openLake({ ...place, extensions: extensionsFolder() }, { memory: '256MB', threads: 1 }))
+  }
+  await loaders[0]?.run('CREATE TABLE numbers (n INTEGER)')
+  return {
+    loaders: loaders as [Database, Database],
+    [Symbol.asyncDispose]: async () => {
+      for (const loader of loaders) await loader.close()
+      await folder[Symbol.asyncDispose]()
+    },
+  }
+}
+
+const portOf = (at: string): number => Number(/port=(\d+)/.exec(at)?.[1])
+
+/** Commits small rows one after the other until it is disposed. */
+function smallCommits(loader: Database) {
+  let commits = 0
+  let isEnding = false
+  const running = (async () => {
+    while (!isEnding) {
+      await loader.transaction((sql) => sql.run(SMALL))
+      commits += 1
+    }
+  })()
+  return {
+    count: () => commits,
+    [Symbol.asyncDispose]: async () => {
+      isEnding = true
+      await running
+    },
+  }
+}
+
+it('a commit that takes longer than many small ones loses three times at most', async () => {
+  await using lake = await aLake([undefined, undefined], await postgres.newDatabase())
+  const [large, small] = lake.loaders
+  await using commits = smallCommits(small)
+  for (let load = 1; load <= 3; load += 1) {
+    let tries = 0
+    await large.transaction(async (sql) => {
+      tries += 1
+      await sql.run(`INSERT INTO numbers VALUES (${load})`)
+      const before = commits.count()
+      // While the large commit has the turn alone, the small ones wait, so this wait has a limit.
+      for (let waited = 0; waited < 40 && commits.count() < before + 2; waited += 1) await sleep(25)
+    })
+    expect(tries).toBeLessThanOrEqual(4)
+    const after = commits.count()
+    while (commits.count() < after + 2) await sleep(25)
+  }
+  expect(await large.rows('SELECT n FROM numbers WHERE n > 0 ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+})
+
+it('a loader that is parted from the catalogue with the turn blocks the others for seconds only, and loads later', async () => {
+  const at = await postgres.newDatabase()
+  await using proxy = await startProxy(portOf(at))
+  await using lake = await aLake([proxy.port, undefined], at)
+  const [parted, other] = lake.loaders
+  let tries = 0
+  const loaded = parted.transaction(async (sql) => {
+    tries += 1
+    await sql.run('INSERT INTO numbers VALUES (1)')
+    // It loses three times, and then has the turn alone.
+    if (tries <= 3) await other.transaction((own) => own.run(SMALL))
+    if (tries === 4) proxy.partition()
+  })
+  while (tries < 4) await sleep(25)
+  await other.transaction((sql) => sql.run(SMALL))
+  proxy.heal()
+  await loaded
+  const [counted] = await other.rows('SELECT count(*) AS rows, count(*) FILTER (n = 1) AS loaded FROM numbers')
+  expect(counted).toEqual({ rows: 5, loaded: 1 })
+})
+
+it('a process that froze in the middle of a commit blocks the others for seconds only', async () => {
+  const at = await postgres.newDatabase()
+  await using lake = await aLake([undefined, undefined], at)
+  const [one, two] = lake.loaders
+  await one.transaction((sql) => sql.run(SMALL))
+  const frozen = new Client({ connectionString: postgres.url.replace(/postgres$/, /dbname=(\w+)/.exec(at)?.[1] ?? '') })
+  frozen.on('error', () => undefined)
+  await frozen.connect()
+  // The first statement of DuckLake's commit. Every other commit needs the same number, so it waits.
+  await frozen.query(`BEGIN; INSERT INTO ducklake_snapshot
+    SELECT snapshot_id + 1, now(), schema_version, next_catalog_id, next_file_id FROM ducklake_snapshot
+    ORDER BY snapshot_id DESC LIMIT 1`)
+  await two.transaction((sql) => sql.run(SMALL))
+  await expect(frozen.query('COMMIT')).rejects.toThrow()
+  expect(await one.rows('SELECT count(*) AS rows FROM numbers')).toEqual([{ rows: 2 }])
+})
+
+it('commits go on after the catalogue was restarted, and one that was in the middle is repeated', async () => {
+  await using lake = await aLake([undefined, undefined], await postgres.newDatabase())
+  const [one, two] = lake.loaders
+  let tries = 0
+  await one.transaction(async (sql) => {
+    tries += 1
+    await sql.run('INSERT INTO numbers VALUES (1)')
+    if (tries === 1) await postgres.restart()
+  })
+  await two.transaction((sql) => sql.run('INSERT INTO numbers VALUES (2)'))
+  expect(await one.rows('SELECT n FROM numbers ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
+})
