@@ -45,9 +45,9 @@ const portOf = (at: string): number => Number(/port=(\d+)/.exec(at)?.[1])
 /** Commits small rows one after the other until it is disposed. */
 function smallCommits(loader: Database) {
   let commits = 0
-  let isEnding = false
+  const ending = new AbortController()
   const running = (async () => {
-    while (!isEnding) {
+    while (!ending.signal.aborted) {
       await loader.transaction((sql) => sql.run(SMALL))
       commits += 1
     }
@@ -55,7 +55,7 @@ function smallCommits(loader: Database) {
   return {
     count: () => commits,
     [Symbol.asyncDispose]: async () => {
-      isEnding = true
+      ending.abort()
       await running
     },
   }
@@ -86,15 +86,18 @@ it('a loader that is parted from the catalogue with the turn blocks the others f
   await using proxy = await startProxy(portOf(at))
   await using lake = await aLake([proxy.port, undefined], at)
   const [parted, other] = lake.loaders
+  const hasTurn = Promise.withResolvers<void>()
   let tries = 0
   const loaded = parted.transaction(async (sql) => {
     tries += 1
     await sql.run('INSERT INTO numbers VALUES (1)')
     // It loses three times, and then has the turn alone.
     if (tries <= 3) await other.transaction((own) => own.run(SMALL))
-    if (tries === 4) proxy.partition()
+    if (tries < 4) return
+    proxy.partition()
+    hasTurn.resolve()
   })
-  while (tries < 4) await sleep(25)
+  await hasTurn.promise
   await other.transaction((sql) => sql.run(SMALL))
   proxy.heal()
   await loaded
