@@ -93,7 +93,7 @@ it('a loader that is parted from the catalogue with the turn blocks the others f
     await sql.run('INSERT INTO numbers VALUES (1)')
     // It loses three times, and then has the turn alone.
     if (tries <= 3) await other.transaction((own) => own.run(SMALL))
-    if (tries < 4) return
+    if (tries !== 4) return
     proxy.partition()
     hasTurn.resolve()
   })
