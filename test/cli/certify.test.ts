@@ -1,24 +1,16 @@
 /** `tidemark certify` against the sandbox: declarations that are right, and mistakes that a claim must show. */
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { afterAll, expect, it } from 'vitest'
-import { type Declaration, registerReports, type ReportName, reportNames, reports } from '../../schema/index.ts'
+import { expect, it } from 'vitest'
+import { type Declaration, registerReports, type ReportName } from '../../schema/index.ts'
 import { boolean, dateTime, decimal, defineReport, integer, manyOf, string } from '../../schema/report.ts'
 import { conformanceOf } from '../../src/cli/certify/conformance.ts'
-import { ENDPOINTS, WORLD_REPORTS } from '../../src/sandbox/server.ts'
 import { markdownOf } from '../rules/markdown.ts'
 import { ROOT } from '../rules/source.ts'
 import { aPlace } from './support.ts'
 
 const CLAIMS = 12
 const signal = new AbortController().signal
-
-const isOwn = (each: unknown) => /^\W*(certify_|catering_|name":"c\w+_|report":"c\w+_)/.test(JSON.stringify(each))
-afterAll(() => {
-  // Test files share the modules of a process, so the lists of reports become as they were.
-  for (const list of [reports, reportNames, WORLD_REPORTS, ENDPOINTS] as unknown[][])
-    list.splice(0, list.length, ...list.filter((each) => !isOwn(each)))
-})
 
 const right = {
   meaning: 'Orders',

@@ -7,7 +7,7 @@ import { runInThisContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { contradictionsIn } from '../../schema/declarationProblems.ts'
-import { type Declaration, registerReports, reportNames, reports } from '../../schema/index.ts'
+import { type Declaration, registerReports } from '../../schema/index.ts'
 import * as vocabulary from '../../schema/report.ts'
 import { tableOf } from '../../schema/tables.ts'
 import { aPlace } from '../cli/support.ts'
@@ -119,14 +119,8 @@ const declarationIn = (text: string): unknown => {
 }
 
 let folder = ''
-const before = [reports, reportNames].map((list) => [...list] as unknown[])
 beforeAll(async () => void (folder = await mkdtemp(path.join(tmpdir(), 'tidemark-guess-'))))
-afterAll(async () => {
-  // Test files share the modules of a process, so the lists of reports become as they were.
-  for (const [n, list] of ([reports, reportNames] as unknown[][]).entries())
-    list.splice(0, list.length, ...(before[n] ?? []))
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 it(`writes declarations that are valid and formatted, and whose types fit, for ${SAMPLES} answers`, async () => {
   await using place = await aPlace()

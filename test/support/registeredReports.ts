@@ -1,12 +1,17 @@
 /**
- * Removes the reports that a test file has registered. Test files share the loaded modules of a process, so a report
- * of one file would otherwise be part of the configuration schema in the files after it.
+ * Removes the reports that a test file has added to Tidemark or to the sandbox. Test files share the loaded modules of
+ * a process, so the added reports would otherwise be in the lists that later files use.
  */
 import { afterAll } from 'vitest'
-import { isOwnReport, reportNames, reports } from '../../schema/index.ts'
+import { reportNames, reports } from '../../schema/index.ts'
+import { DEFINITIONS, ENDPOINTS, ENTITY_IDS, REPORTS, SCOPES, WORLD_REPORTS } from '../../src/sandbox/reports/index.ts'
+
+const lists: readonly unknown[][] = [reports, reportNames, WORLD_REPORTS, ENDPOINTS, REPORTS, SCOPES]
+const before = lists.map((list) => [...list])
+const known = new Set<string>(WORLD_REPORTS)
 
 afterAll(() => {
-  const kept = reports.filter((report) => !isOwnReport(report))
-  reports.splice(0, reports.length, ...kept)
-  reportNames.splice(0, reportNames.length, ...kept.map(({ name }) => name))
+  for (const [n, list] of lists.entries()) list.splice(0, list.length, ...(before[n] ?? []))
+  for (const byName of [DEFINITIONS, ENTITY_IDS])
+    for (const name of Object.keys(byName)) if (!known.has(name)) Reflect.deleteProperty(byName, name)
 })

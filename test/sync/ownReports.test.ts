@@ -3,9 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ReportName, reportNames, reports } from '../../schema/index.ts'
+import type { ReportName } from '../../schema/index.ts'
 import { boolean, dateTime, decimal, defineReport, integer, many, one, string } from '../../schema/report.ts'
-import { ENDPOINTS, WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
+import type { WorldReport } from '../../src/sandbox/server.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { differences } from '../support/equality.ts'
 import { aTide } from '../support/tide.ts'
 
@@ -51,9 +52,6 @@ const roomKeys = defineReport({
   includeDeleted: 'withGone',
 })
 const declared = [cateringOrders, roomKeys]
-const declaredNames = new Set<string>(declared.map(({ name }) => name))
-const nameOf = (each: unknown): string =>
-  typeof each === 'string' ? each : String((each as { name?: string }).name ?? (each as { report?: string }).report)
 
 let folder = ''
 beforeAll(async () => {
@@ -62,12 +60,6 @@ beforeAll(async () => {
     await writeFile(path.join(folder, `${each.name}.mjs`), `export const report = ${JSON.stringify(each)}`)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
-
-afterAll(() => {
-  // Test files share the modules of a process, so the lists of reports become as they were.
-  for (const list of [reports, reportNames, WORLD_REPORTS, ENDPOINTS] as unknown[][])
-    list.splice(0, list.length, ...list.filter((each) => !declaredNames.has(nameOf(each))))
-})
 
 const aTideWithOwn = () =>
   aTide({
@@ -112,4 +104,20 @@ describe.each(declared.map(({ name }) => ({ name })))('the report $name of a dec
       await tide.warehouse.rows(`SELECT is_deleted, _delete_evidence AS by FROM ${name} WHERE ${column} = ${key}`),
     ).toEqual([{ is_deleted: true, by: name === 'room_keys' ? 'flag' : 'absence' }])
   })
+})
+
+it('comments a column of a declaration file again at the next publication, after its description has changed', async () => {
+  await using tide = await aTideWithOwn()
+  const comments = async () => {
+    await tide.warehouse.publish(tide.config.published)
+    await using copy = await Database.open(tide.config.published, { readOnly: true, memory: '256MB' })
+    const columns = await copy.rows<{ comment: string }>(
+      `SELECT comment FROM duckdb_columns() WHERE table_name = 'room_keys' AND column_name = 'room' ORDER BY schema_name`,
+    )
+    return columns.map(({ comment }) => comment)
+  }
+  expect(await comments()).toEqual(['Name of the room', 'Name of the room'])
+  await tide.warehouse.rows(`COMMENT ON COLUMN main.room_keys.room IS 'an older description'`)
+  await tide.sync('room_keys' as ReportName)
+  expect(await comments()).toEqual(['Name of the room', 'Name of the room'])
 })

@@ -6,23 +6,25 @@ import { type Sql, text } from '../database/sql.ts'
 import { closedName } from '../tables/versions.ts'
 
 export async function commentForReaders(sql: Sql): Promise<void> {
-  const outdated = await sql.rows<{ target: string; comment: string }>(OUTDATED)
+  const outdated = await sql.rows<{ target: string; comment: string }>(outdatedSql())
   if (outdated.length === 0) return
   await sql.run(outdated.map(({ target, comment }) => `COMMENT ON ${target} IS ${text(comment)};`).join('\n'))
 }
 
 const rowOf = (...values: readonly string[]): string => `(${values.map(text).join(', ')})`
 
-const DOCUMENTED = reports
-  .map(tableOf)
-  .flatMap(({ name: table, asked, fields }) =>
-    [...asked, ...fields].map((column) => rowOf(table, column.name, column.comment)),
-  )
+/** Read for each publication, because the setting `reports_from` adds reports after this module is loaded. */
+const documented = () =>
+  reports
+    .map(tableOf)
+    .flatMap(({ name: table, asked, fields }) =>
+      [...asked, ...fields].map((column) => rowOf(table, column.name, column.comment)),
+    )
 
 const quoted = (column: string): string => `'"' || replace(${column}, '"', '""') || '"'`
 
 /** Returns each view and column whose comment is missing or outdated, as in `COMMENT ON`, with its new comment. */
-const OUTDATED = `
+const outdatedSql = (): string => `
   WITH first_seen AS (
     SELECT table_name, column_name, min(load_id) AS load_id, min_by(changed_at, load_id) AS changed_at
     FROM tidemark.schema_changes WHERE change = 'added' GROUP BY ALL),
@@ -30,7 +32,7 @@ const OUTDATED = `
     SELECT c.table_name, c.column_name, concat('Undocumented field ', replace(c.field, chr(0), '\\0'), ': ', c.type,
       ', first seen ' || strftime(f.changed_at, '%Y-%m-%d %H:%M:%S') || ' UTC in load ' || f.load_id) AS comment
     FROM tidemark.columns c LEFT JOIN first_seen f USING (table_name, column_name)),
-  own AS (FROM discovered UNION ALL FROM (VALUES ${DOCUMENTED.join(', ')})),
+  own AS (FROM discovered UNION ALL FROM (VALUES ${documented().join(', ')})),
   stored AS (FROM duckdb_columns() WHERE database_name = current_database()),
   main AS (
     SELECT table_name, column_name, coalesce(own.comment, stored.comment) AS comment
