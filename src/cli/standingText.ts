@@ -1,8 +1,7 @@
 /** Formats the table of `tidemark status`, with a line for each item that needs attention. */
 import { reportOf, type ReportName } from '../../schema/index.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, OffReason } from '../config/config.ts'
 import { counted, duration, grouped, line, table, wholeSeconds, zeroColumns } from './layout.ts'
-import { offCureLines } from './offCures.ts'
 import { settingDuration } from '../config/units.ts'
 import { changesText } from '../plan/coverage.ts'
 import type { ScopeCoverage } from '../status/coverage.ts'
@@ -52,6 +51,18 @@ export function standingsText(standings: readonly Standing[], settings: Config['
   const coverage = on.flatMap(({ report, coverage }) => coverageLines(report, coverage))
   const parts = [notes, empty, coverage, stampLines(on, settings)].filter((lines) => lines.length > 0)
   return `${table(COLUMNS, rows, width)}${parts.map((lines) => `\n${lines.join('\n')}\n`).join('')}`
+}
+
+const MISSING_CURES: Partial<Record<OffReason, string>> = {
+  'no currencies are configured': 'Set currencies, such as [EUR], in tidemark.yaml (or TIDEMARK_CURRENCIES).',
+  'no entities are configured':
+    "Ask the service's owner for its numbers of audited records; set reports.audit_entries.entities in tidemark.yaml.",
+}
+
+/** Advises what to do about a report that is off. */
+export function offCureLines(reason: string | undefined): readonly string[] {
+  const cure = MISSING_CURES[reason as OffReason]
+  return cure === undefined ? [] : [`  what to do: ${cure}`]
 }
 
 function stampLines(standings: readonly Standing[], settings: Config['reports']): string[] {

@@ -6,14 +6,15 @@ import { findingsOf } from './issues.ts'
 import { loadOwnReports } from './ownReports.ts'
 import { configInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
 import { PathList, rawConfig, type RawConfig } from './raw.ts'
-import { resolve } from './resolve.ts'
+import { type Config, resolve } from './resolve.ts'
 import { readClientSecret, readHashKey, readReceivers } from './secrets.ts'
-import type { Config, ConfigSources } from './shape.ts'
+import type { ConfigSources } from './shape.ts'
 import { readSources } from './sources.ts'
 import { parseYaml } from './yamlFile.ts'
 
 export type { Problem } from './problems.ts'
 export { jsonSchema, type Limits } from './raw.ts'
+export type { Config, NotifyConfig } from './resolve.ts'
 export type * from './shape.ts'
 
 /** Throws CONFIG_INVALID with all problems. */

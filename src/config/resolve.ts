@@ -12,7 +12,7 @@ import {
   SERVE_TOKEN,
 } from './environment.ts'
 import { limitsOf, type RawConfig } from './raw.ts'
-import type { Config, LakeConfig, ReceiverConfig, ReportConfig, OffReason, Rhythm } from './shape.ts'
+import type { ReceiverConfig, ReportConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
@@ -23,14 +23,19 @@ export interface ResolveContext {
   readonly clientSecret: Secret
   readonly hashKey: Secret | undefined
   readonly receivers: readonly ReceiverConfig[]
-  readonly editedKeys: Config['source']['editedKeys']
+  /** Returns the settings that differ now from those at the start. Example: `['reports.events.every']`. */
+  readonly editedKeys: () => Promise<readonly string[]>
 }
 
-export function resolve(raw: RawConfig, given: ResolveContext): Config {
+/** The configuration as all other code uses it: one frozen value, read and checked once at the start. */
+export type Config = Readonly<ReturnType<typeof resolve>>
+export type NotifyConfig = NonNullable<Config['notify']>
+
+export function resolve(raw: RawConfig, given: ResolveContext) {
   const { clientSecret, hashKey, receivers, editedKeys } = given
   const { folder, env, file } = given.sources
   const { base_url: baseUrl = '', client_id: clientId = '', scopes, concurrency } = raw.service
-  const { requests_per_second: requestsPerSecond } = raw.service
+  const { requests_per_second: requestsPerSecond, requests_per_day: requestsPerDay } = raw.service
   const { lag, failures } = raw.notify
   const { warehouse, published } = filesOf(raw, folder)
   const lake = lakeOf(raw, folder)
@@ -50,18 +55,24 @@ export function resolve(raw: RawConfig, given: ResolveContext): Config {
       concurrency,
       ...(requestsPerSecond !== undefined && { requestsPerSecond }),
     },
-    requestsPerDay: raw.service.requests_per_day,
+    ...(requestsPerDay !== undefined && { requestsPerDay }),
+    /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
     warehouse,
     ...(lake && { lake }),
     published,
     publishBy: raw.publish_by,
     staging: `${warehouse}.staging`,
+    /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
     ...(raw.extensions !== undefined && { extensions: path.resolve(folder, raw.extensions) }),
+    // Without a token in the environment, the worker creates one when it starts. So does the console.
     ...(address && { serve: { ...address, ...(serveToken && { token: serveToken }) } }),
     queue: raw.queue,
     console: { ...raw.console, token: tokenIn(CONSOLE_TOKEN), viewToken: tokenIn(CONSOLE_VIEW_TOKEN) },
+    /** The tables of schema `tidemark` keep runs and windows for this time. Older windows are merged. */
     historyMs: parseDuration(raw.history) ?? 0,
+    /** A rejected row stays listed for this time after the service last sent it. */
     rejectedKeepMs: parseDuration(raw.rejected_keep) ?? 0,
+    /** The key for hashed columns. It is always set if a report has such a column. */
     ...(hashKey && { hashKey }),
     ...(receivers.length > 0 && { notify: { receivers, lagMs: parseDuration(lag) ?? 0, failures } }),
     currencies: raw.currencies,
@@ -90,7 +101,7 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-function lakeOf(raw: RawConfig, folder: string): LakeConfig | undefined {
+function lakeOf(raw: RawConfig, folder: string) {
   const lake = lakeAddress(raw.warehouse)
   if (lake === undefined) return undefined
   const at = lake.catalogue === 'sqlite' ? path.resolve(folder, lake.at) : lake.at

@@ -1,10 +1,8 @@
-/** The configuration as all other code uses it: one frozen value, read and checked once at the start. */
+/** The parts of the configuration that other code names. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import type { Secret } from '../secret.ts'
-import type { LakeAddress, RECEIVER_SECRETS, ServeAddress } from './checks.ts'
-import type { Misspelling } from './environment.ts'
-import type { Limits } from './raw.ts'
+import type { RECEIVER_SECRETS } from './checks.ts'
 
 /** A kind of audited record. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
 export interface AuditedEntity {
@@ -59,37 +57,6 @@ export interface ReportConfig extends Rhythm {
   readonly entities: readonly AuditedEntity[]
 }
 
-export interface ServiceConfig {
-  readonly baseUrl: URL
-  readonly reportsPath?: string | undefined
-  readonly tokenPath?: string | undefined
-  readonly clientId: string
-  readonly clientSecret: Secret
-  readonly scopes?: readonly string[]
-  readonly concurrency: number
-  readonly requestsPerSecond?: number
-}
-
-export interface ConsoleConfig {
-  readonly host: string
-  readonly port: number
-  /** Proxies whose `X-Forwarded-For` names the client, as addresses or networks. Example: `['10.0.0.0/8']`. */
-  readonly proxies: readonly string[]
-  /** `TIDEMARK_CONSOLE_TOKEN`. If it is undefined, the console creates a token when it starts. */
-  readonly token?: Secret | undefined
-  readonly viewToken?: Secret | undefined
-}
-
-export interface LakeConfig extends LakeAddress {
-  readonly data: string
-  readonly extensions: string | undefined
-}
-
-export interface ServeConfig extends ServeAddress {
-  /** `TIDEMARK_SERVE_TOKEN`. If it is undefined, the worker creates a token when it starts. */
-  readonly token?: Secret
-}
-
 export interface ReceiverConfig {
   /** The setting, as messages name it. Example: `notify.data.pipeline`. */
   readonly name: string
@@ -101,45 +68,6 @@ export interface ReceiverConfig {
   readonly secret: Secret
   /** Undefined: all reports. */
   readonly reports?: readonly ReportName[]
-}
-
-export interface NotifyConfig {
-  readonly receivers: readonly ReceiverConfig[]
-  readonly lagMs: number
-  readonly failures: number
-}
-
-export interface Config {
-  readonly requestsPerDay?: number | undefined
-  readonly service: ServiceConfig
-  /** Absolute path of the file. For a lake: the path next to which staging, queue and socket are created. */
-  readonly warehouse: string
-  readonly lake?: LakeConfig
-  readonly published: string
-  readonly publishBy: 'blocks' | 'whole'
-  readonly staging: string
-  /** The directory of DuckDB's extensions. It is always set if a setting needs an extension. */
-  readonly extensions?: string
-  readonly serve?: ServeConfig
-  readonly queue: string
-  readonly console: ConsoleConfig
-  /** The tables of schema `tidemark` keep runs and windows for this time. Older windows are merged. */
-  readonly historyMs: number
-  /** A rejected row stays listed for this time after the service last sent it. */
-  readonly rejectedKeepMs: number
-  /** The key for hashed columns. It is always set if a report has such a column. */
-  readonly hashKey?: Secret
-  readonly notify?: NotifyConfig
-  readonly currencies: readonly string[]
-  readonly reports: Readonly<Record<ReportName, ReportConfig>>
-  readonly limits: Limits
-  readonly source: {
-    readonly file?: string
-    readonly env: readonly string[]
-    readonly misspellings?: readonly Misspelling[]
-    /** Returns the settings that differ now from those at the start. Example: `['reports.events.every']`. */
-    readonly editedKeys: () => Promise<readonly string[]>
-  }
 }
 
 export interface ConfigSources {

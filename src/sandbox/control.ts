@@ -10,39 +10,32 @@ import type { World, WorldChange } from './world.ts'
 const PORTION_MS = 50
 const PORTION_CHANGES_MAX = 5_000
 
+export type Pace = ReturnType<typeof openPace>
+
 /** Changes the world at a pace, which is 0 until `set` is called. */
-export class Pace {
-  readonly #clock: Clock
-  readonly #world: World
-  perSecond = 0
-  #pending = 0
-  #lastMs = 0
-  #cancel: (() => void) | undefined
-
-  constructor(clock: Clock, world: World) {
-    this.#clock = clock
-    this.#world = world
-  }
-
-  set(perSecond: number): void {
-    this.#cancel?.()
-    this.perSecond = perSecond
-    this.#pending = 0
-    this.#lastMs = this.#clock.monotonicMs()
-    this.#cancel = perSecond > 0 ? this.#schedule() : undefined
-  }
-
-  #schedule(): () => void {
-    return this.#clock.after(PORTION_MS, () => {
-      const nowMs = this.#clock.monotonicMs()
-      this.#pending += ((nowMs - this.#lastMs) / 1_000) * this.perSecond
-      this.#lastMs = nowMs
-      const due = Math.min(Math.floor(this.#pending), PORTION_CHANGES_MAX)
-      this.#pending %= 1
-      for (let i = 0; i < due; i += 1) this.#world.tick()
-      this.#cancel = this.#schedule()
+export function openPace(clock: Clock, world: World) {
+  let [pending, lastMs] = [0, 0]
+  let cancel: (() => void) | undefined
+  const schedule = (): (() => void) =>
+    clock.after(PORTION_MS, () => {
+      const nowMs = clock.monotonicMs()
+      pending += ((nowMs - lastMs) / 1_000) * pace.perSecond
+      lastMs = nowMs
+      for (let due = Math.min(Math.floor(pending), PORTION_CHANGES_MAX); due > 0; due -= 1) world.tick()
+      pending %= 1
+      cancel = schedule()
     })
+  const pace = {
+    perSecond: 0,
+    set: (perSecond: number): void => {
+      cancel?.()
+      pace.perSecond = perSecond
+      pending = 0
+      lastMs = clock.monotonicMs()
+      cancel = perSecond > 0 ? schedule() : undefined
+    },
   }
+  return pace
 }
 
 export function answerControl(parts: Parts, pace: Pace, { call, text }: { call: string; text: string }): Answer {

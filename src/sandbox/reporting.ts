@@ -13,10 +13,9 @@ import {
   reportOfEntity,
   type WorldReport,
 } from './reports/index.ts'
-import { select } from './selection.ts'
-import type { RawFields, Row, TrailEntry } from './table.ts'
-import { formatTicks } from './ticks.ts'
-import type { ReportRequest } from './validate.ts'
+import type { RawFields, Row, Table, TrailEntry } from './table.ts'
+import { formatTicks, parseTicks } from './ticks.ts'
+import type { ReportRequest, Value } from './validate.ts'
 
 interface RoutedRequest extends ReportRequest {
   /** The number in the path of the enquiry audit. */
@@ -137,4 +136,54 @@ const DAMAGES: readonly ((key: string, second: string, third: string) => RawFiel
 function damageOf({ table }: Row, number: number): RawFields {
   const [second = '', third = ''] = table.fields.slice(1)
   return DAMAGES[number % DAMAGES.length]?.(table.definition.key, second, third) ?? {}
+}
+
+type Test = (row: Row) => boolean
+
+const NO_FILTER = new Set(['pageNumber', 'pageSize', 'targetCurrencyCode', 'currencyCode', 'includeDeleted'])
+
+/** Returns the rows that match the window, the deletion flag, and the other filters (spec §4). */
+function select(table: Table, values: ReportRequest['values']): readonly Row[] {
+  const withDeleted = values.get('includeDeleted') === true
+  const tests = [windowTest(values), ...[...values].map(([name, wanted]) => filterTest(table, name, wanted))]
+  const wanted = tests.filter((test) => test !== undefined)
+  return table.rows.filter((row) => (withDeleted || !row.deleted) && wanted.every((test) => test(row)))
+}
+
+/** A row matches if `modified` or `aggregate` is within the window (spec §4). Without a window, there is no test. */
+function windowTest(values: ReportRequest['values']): Test | undefined {
+  const [since, until] = [values.get('modifiedSince'), values.get('modifiedUntil')]
+  if (since === undefined && until === undefined) return undefined
+  const [from, to] = [Number(since ?? -Number.MAX_VALUE), Number(until ?? Number.MAX_VALUE)]
+  return ({ modified, aggregate }) => [modified, aggregate].some((at) => at >= from && at <= to)
+}
+
+function filterTest(table: Table, name: string, wanted: Value): Test | undefined {
+  const { key, comparesWith = {} } = table.definition
+  const field = comparesWith[name] ?? name
+  if (NO_FILTER.has(name) || name.startsWith('modified')) return undefined
+  switch (name) {
+    case key:
+      return (row) => row.key === wanted || (typeof wanted === 'bigint' && row.value(key) === wanted)
+    case 'createdSince':
+      return ({ created }) => created >= Number(wanted)
+    case 'createdUntil':
+      return ({ created }) => created <= Number(wanted)
+    case 'startDate':
+      return (row) => ticksOfField(row, field) >= Number(wanted)
+    case 'endDate':
+      return (row) => ticksOfField(row, field) <= Number(wanted)
+    case 'onlyDefaultBudget':
+      return wanted === true ? (row) => row.value(field) === true : undefined
+    default:
+      return (row) => matchesFilter(row.value(field), wanted)
+  }
+}
+
+const ticksOfField = (row: Row, field: string): number => parseTicks(String(row.value(field))) ?? Number.NaN
+
+function matchesFilter(value: unknown, wanted: Value): boolean {
+  if (Array.isArray(wanted)) return wanted.includes(value)
+  if (typeof wanted !== 'string') return value === wanted
+  return typeof value === 'string' && value.toLowerCase() === wanted.toLowerCase()
 }

@@ -7,7 +7,7 @@ import { SyncError } from '../errors.ts'
 import { MICROS_PER_SECOND, type Instant } from '../instant.ts'
 import { onAbort } from '../signals.ts'
 import { Auth } from './auth.ts'
-import { answerControl, Pace } from './control.ts'
+import { answerControl, openPace, type Pace } from './control.ts'
 import { type FaultName, Faults } from './faults.ts'
 import { DEMO_CLIENT, type Parts, settingsFrom, type SandboxOptions, type Settings } from './options.ts'
 import { RequestLog } from './requestLog.ts'
@@ -44,7 +44,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const closing = new AbortController()
   const parts = assemble(settings, closing.signal)
   const { world, requests, faults } = parts
-  const pace = new Pace(settings.clock, world)
+  const pace = openPace(settings.clock, world)
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, handler(parts, pace))
   const url = await listen(server, settings.port)
   pace.set(settings.changesPerSecond)

@@ -1,5 +1,5 @@
 /** Describes the requests of 24 hours and the effect of a budget, for `status`, `check` and the console. */
-import type { Config } from '../config/config.ts'
+import type { BudgetSettings } from '../plan/requestBudget.ts'
 import { counted, duration, grouped } from '../words.ts'
 import type { Standing } from './standing.ts'
 
@@ -13,7 +13,7 @@ interface BudgetText {
 /** Returns undefined for a file without counts of requests, because an older version of Tidemark wrote it. */
 export function budgetText(
   standings: readonly Standing[],
-  budget: Pick<Config, 'requestsPerDay'>,
+  budget: Pick<BudgetSettings, 'requestsPerDay'>,
   settings: Readonly<Record<string, { readonly every: string }>>,
 ): BudgetText | undefined {
   const figures = standings.flatMap(({ requests }) => requests ?? [])

@@ -1,6 +1,7 @@
 /** The dependencies of a run: client, warehouse, clock and others. The caller (or a simulation) opens them. */
 import { z } from 'zod'
 import { Report } from '../../schema/index.ts'
+import type { BudgetSettings } from '../plan/requestBudget.ts'
 import type { Declaration } from '../../schema/report.ts'
 import type { Priority, ReportingClient } from '../client/reporting.ts'
 import type { Clock } from '../clock.ts'
@@ -33,7 +34,8 @@ export interface SyncContext extends WalkContext {
 }
 
 export interface SyncSettings
-  extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs' | 'requestsPerDay'> {
+  extends Pick<Config, 'reports' | 'currencies' | 'limits' | 'staging' | 'rejectedKeepMs'>,
+    Pick<BudgetSettings, 'requestsPerDay'> {
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string

@@ -122,7 +122,7 @@ export class Machine {
       clock,
       settings: {
         reports: reportConfigs(scenario, { settings, asking }),
-        currencies: asking.currencies,
+        currencies: [...asking.currencies],
         limits: {
           loadRowsMax: settings.loadRowsMax,
           loadBytesMax: 1_000_000,

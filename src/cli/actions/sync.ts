@@ -15,9 +15,8 @@ import {
   timeText,
   zeroColumns,
 } from '../layout.ts'
-import { offCureLines } from '../offCures.ts'
 import type { Action } from '../shell.ts'
-import { latenessText } from '../standingText.ts'
+import { latenessText, offCureLines } from '../standingText.ts'
 import { performAndPrint } from '../surroundings.ts'
 
 export const sync: Action = async (shell, options, names) => {
