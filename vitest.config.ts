@@ -36,6 +36,7 @@ export default defineConfig({
       lake('lake', { include: ['test/lake/**/*.test.ts'] }),
       lake('lake-sqlite', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'sqlite' } }),
       lake('lake-postgres', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'postgres' } }),
+      lake('lake-storage', { include: [WHOLE_RUNS], env: { TIDEMARK_TEST_LAKE: 'storage' } }),
       {
         extends: true,
         test: {

@@ -54,6 +54,8 @@ const CODES = {
   EXTENSION_MISSING: { retry: 'never', usage: true },
   SERVE_FAILED: { retry: 'transient' },
   LAKE_BUSY: { retry: 'transient' },
+  STORAGE_REFUSED: { retry: 'never' },
+  STORAGE_UNREACHABLE: { retry: 'transient' },
   // queue store
   QUEUE_UNREACHABLE: { retry: 'transient' },
   QUEUE_UNFIT: { retry: 'never' },

@@ -43,6 +43,11 @@ export class Secret {
   }
 }
 
+/** The access to an object storage. The keys are ID and secret of an access key, and perhaps a session token. */
+export interface StorageAccess<Key = Secret> extends Readonly<Record<'endpoint' | 'region' | 'urlStyle', string>> {
+  readonly keys: readonly Key[]
+}
+
 /** Returns the spellings in text, JSON, URLs, HTML and Base64, the longest spelling first. */
 export function spellingsOf(value: string): string[] {
   if (value === '') return []

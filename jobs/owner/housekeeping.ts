@@ -76,8 +76,9 @@ export class Housekeeping {
     const before = minusMs(context.clock.now(), historyMs)
     const books = await context.warehouse.trimBooks(before)
     const runLogs = (await this.#parts.runLogs?.trim(before)) ?? 0
-    const removed = { jobs, staged: staged.length, runLogs, ...books }
-    log.info(removed, 'removed old jobs, staged files, run logs and book entries')
+    const orphans = await context.warehouse.removeOrphans()
+    const removed = { jobs, staged: staged.length, runLogs, orphans, ...books }
+    log.info(removed, 'removed old jobs, staged files, run logs, book entries and files of aborted loads')
     return removed
   }
 }

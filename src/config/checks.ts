@@ -96,11 +96,16 @@ export const warehouseProblem: Check = (text) => {
   return fileProblem(text)
 }
 
-/** Rejects addresses such as `s3://…`, because Tidemark was never tested with them. */
-export const directoryProblem: Check = (text) =>
-  ADDRESS.test(text)
-    ? 'must be a directory: object storage was never tried; mount it, or keep the files on a disk'
+/** Matches `s3://BUCKET/PATH` without characters that DuckDB or an address would treat in another way. */
+export const isStorage = (text = ''): boolean => /^s3:\/\/[a-z0-9][a-z0-9.-]+[a-z0-9](?:\/[\w!.'()-]+)*\/?$/.test(text)
+
+export const lakeDataProblem: Check = (text) =>
+  ADDRESS.test(text) && !isStorage(text)
+    ? 'must be a directory, or s3://BUCKET/PATH; each part of the path has only letters, digits and .-_'
     : undefined
+
+export const endpointProblem: Check = (text) =>
+  /^https?:\/\/[\w.:[\]-]+\/?$/.test(text) ? undefined : 'must be an address such as https://minio.example.com:9000'
 
 const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 

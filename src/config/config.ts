@@ -7,7 +7,7 @@ import { loadOwnReports } from './ownReports.ts'
 import { configInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
 import { PathList, rawConfig, type RawConfig } from './raw.ts'
 import { type Config, resolve } from './resolve.ts'
-import { readClientSecret, readHashKey, readReceivers } from './secrets.ts'
+import { readClientSecret, readHashKey, readReceivers, readStorageKeys } from './secrets.ts'
 import type { ConfigSources } from './shape.ts'
 import { readSources } from './sources.ts'
 import { parseYaml } from './yamlFile.ts'
@@ -44,12 +44,13 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const places = { sources, whereOf, problems }
   const clientSecret = await readClientSecret(merged.value, places)
   const hashKey = raw && (await readHashKey(raw, places))
+  const storageKeys = raw ? await readStorageKeys(raw, places) : []
   const receivers = raw ? await readReceivers(raw, places) : []
   if (raw === undefined || clientSecret === undefined || problems.length > 0)
     throw configInvalid(problems, file === undefined ? folder : undefined)
   const settings = { ...(merged.value as object), ...variablesInEffect(env) }
   const editedKeys = async () => differingKeys(settings, (await readConfig(given)).settings)
-  return { config: resolve(raw, { sources, clientSecret, hashKey, receivers, editedKeys }), settings }
+  return { config: resolve(raw, { sources, clientSecret, hashKey, storageKeys, receivers, editedKeys }), settings }
 }
 
 /** Problems of environment variables are sorted last. */

@@ -1,6 +1,6 @@
 /** Makes the checks that the schema cannot make: required settings, and settings that exclude each other. */
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../schema/index.ts'
-import { lakeAddress, serveAddress } from './checks.ts'
+import { isStorage, lakeAddress, serveAddress } from './checks.ts'
 import { type Environment, REPORTS, reportsInEnvironment, SERVE_TOKEN, variableOf } from './environment.ts'
 import { pathText, valueAt, type Finding } from './problems.ts'
 import type { RawConfig } from './raw.ts'
@@ -55,13 +55,16 @@ function* servingProblems(raw: RawConfig, env: Environment): Generator<Finding> 
 }
 
 function* lakeProblems(raw: RawConfig): Generator<Finding> {
+  for (const key of ['lake_endpoint', 'lake_region', 'lake_url_style'] as const)
+    if (raw[key] !== undefined && !isStorage(raw.lake_data))
+      yield problemOf(key, 'is for object storage: set lake_data to s3://BUCKET/PATH, or take it away')
   const lake = lakeAddress(raw.warehouse)
   if (lake === undefined) {
     if (raw.lake_data !== undefined) yield problemOf('lake_data', 'is for a lake (warehouse: ducklake:…)')
     return
   }
-  const scanner = lake.catalogue === 'sqlite' ? 'sqlite_scanner' : 'postgres_scanner'
-  if (raw.extensions === undefined) yield problemOf('warehouse', needsExtensions(`ducklake and ${scanner}`))
+  const names = `${isStorage(raw.lake_data) ? 'httpfs, ' : ''}ducklake and ${lake.catalogue}_scanner`
+  if (raw.extensions === undefined) yield problemOf('warehouse', needsExtensions(names))
   if (lake.catalogue === 'postgres' && raw.lake_data === undefined)
     yield problemOf('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files')
   if (raw.serve !== undefined) yield problemOf('serve', 'serves a published copy; readers attach a lake themselves')

@@ -17,6 +17,8 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_WAREHOUSE', path: ['warehouse'] },
   { name: 'TIDEMARK_PUBLISHED', path: ['published'] },
   { name: 'TIDEMARK_LAKE_DATA', path: ['lake_data'] },
+  { name: 'TIDEMARK_LAKE_ENDPOINT', path: ['lake_endpoint'] },
+  { name: 'TIDEMARK_LAKE_REGION', path: ['lake_region'] },
   { name: 'TIDEMARK_SERVE', path: ['serve'] },
   { name: 'TIDEMARK_EXTENSIONS', path: ['extensions'] },
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },
@@ -45,6 +47,8 @@ export const variables: readonly Variable[] = [
 /** These variables correspond to no setting in the file. */
 export const CLIENT_SECRET = 'REPORTING_CLIENT_SECRET'
 export const HASH_KEY = 'TIDEMARK_HASH_KEY'
+/** The access to the storage of `lake_data`, with the names that other programs for S3 use. */
+export const STORAGE_KEYS = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'] as const
 export const NOTIFY_SECRET = 'TIDEMARK_NOTIFY_SECRET'
 /** Matches the variables of receivers that have a name. Example: `TIDEMARK_NOTIFY_PIPELINE_SECRET_FILE`. */
 const isReceiverSecret = (name: string): boolean => /^TIDEMARK_NOTIFY_[A-Z0-9_]+_SECRET(?:_FILE)?$/.test(name)
@@ -114,16 +118,8 @@ export function differingKeys(before: unknown, now: unknown, path: Path = []): r
   return [...keys].flatMap((key) => differingKeys(before[key], now[key], [...path, key]))
 }
 
-const NAMES: readonly string[] = [
-  ...variables.map(({ name }) => name),
-  CLIENT_SECRET,
-  HASH_KEY,
-  NOTIFY_SECRET,
-  CONSOLE_TOKEN,
-  CONSOLE_VIEW_TOKEN,
-  SERVE_TOKEN,
-  REPORTS,
-]
+const MORE = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, CONSOLE_TOKEN, CONSOLE_VIEW_TOKEN, SERVE_TOKEN, REPORTS]
+const NAMES: readonly string[] = [...variables.map(({ name }) => name), ...MORE]
 
 /** Returns Tidemark's variables that are set. */
 export const variablesInEffect = (env: Environment): Environment =>

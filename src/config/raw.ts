@@ -4,10 +4,11 @@ import { Report, reportNames, reports } from '../../schema/index.ts'
 import {
   baseUrlProblem,
   currencyProblem,
-  directoryProblem,
+  endpointProblem,
   fileProblem,
   historyProblem,
   lagProblem,
+  lakeDataProblem,
   proxyProblem,
   queryTimeProblem,
   queueProblem,
@@ -181,9 +182,15 @@ export const rawConfig = () =>
         'The DuckDB file that Tidemark writes, or a lake: ducklake:sqlite:FILE, ducklake:postgres:CONNECTION (TIDEMARK_WAREHOUSE)',
       ).default('./data/warehouse.duckdb'),
       lake_data: checked(
-        directoryProblem,
-        "Directory of a lake's Parquet files; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
+        lakeDataProblem,
+        "Directory of a lake's Parquet files, or s3://BUCKET/PATH; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
       ).optional(),
+      lake_endpoint: checked(
+        endpointProblem,
+        'Address of the S3-compatible storage of lake_data; Amazon S3 when left out (TIDEMARK_LAKE_ENDPOINT)',
+      ).optional(),
+      lake_region: text('Region of that storage; us-east-1 when left out (TIDEMARK_LAKE_REGION)').optional(),
+      lake_url_style: z.enum(['path', 'vhost']).optional().describe('Place of the bucket: in the path, or in the host'),
       published: checked(
         fileProblem,
         'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',

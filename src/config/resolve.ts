@@ -22,6 +22,7 @@ export interface ResolveContext {
   readonly sources: Sources
   readonly clientSecret: Secret
   readonly hashKey: Secret | undefined
+  readonly storageKeys: readonly Secret[]
   readonly receivers: readonly ReceiverConfig[]
   /** Returns the settings that differ now from those at the start. Example: `['reports.events.every']`. */
   readonly editedKeys: () => Promise<readonly string[]>
@@ -38,7 +39,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
   const { requests_per_second: requestsPerSecond, requests_per_day: requestsPerDay } = raw.service
   const { lag, failures } = raw.notify
   const { warehouse, published } = filesOf(raw, folder)
-  const lake = lakeOf(raw, folder)
+  const lake = lakeOf(raw, folder, given.storageKeys)
   const address = serveAddress(raw.serve ?? '')
   const onlyReports = reportsInEnvironment(env)
   const misspelt = misspellings(env)
@@ -101,13 +102,16 @@ export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder:
   return { warehouse, published: path.resolve(folder, published) }
 }
 
-function lakeOf(raw: RawConfig, folder: string) {
+function lakeOf(raw: RawConfig, folder: string, keys: readonly Secret[]) {
   const lake = lakeAddress(raw.warehouse)
   if (lake === undefined) return undefined
   const at = lake.catalogue === 'sqlite' ? path.resolve(folder, lake.at) : lake.at
-  const data = path.resolve(folder, raw.lake_data ?? `${at}.files`)
+  const { lake_data: place = `${at}.files`, lake_region: region = 'us-east-1' } = raw
+  const data = keys.length === 0 ? path.resolve(folder, place) : place.replace(/\/$/, '')
+  const urlStyle = raw.lake_url_style ?? (raw.lake_endpoint === undefined ? 'vhost' : 'path')
+  const storage = { endpoint: raw.lake_endpoint ?? 'https://s3.amazonaws.com', region, urlStyle, keys }
   const extensions = raw.extensions === undefined ? undefined : path.resolve(folder, raw.extensions)
-  return { ...lake, at, data: `${data}/`, extensions }
+  return { ...lake, at, data: `${data}/`, extensions, ...(keys.length > 0 && { storage }) }
 }
 
 type RegisteredReport = (typeof reports)[number]

@@ -1,8 +1,8 @@
 /** Reads the secrets from environment variables or from files. `tidemark.yaml` never contains a secret. */
 import path from 'node:path'
 import { Secret } from '../secret.ts'
-import { type Check, hashKeyProblem, RECEIVER_SECRETS } from './checks.ts'
-import { CLIENT_SECRET, HASH_KEY, receiverSecretVariable } from './environment.ts'
+import { type Check, hashKeyProblem, isStorage, RECEIVER_SECRETS } from './checks.ts'
+import { CLIENT_SECRET, HASH_KEY, receiverSecretVariable, STORAGE_KEYS } from './environment.ts'
 import { pathText, valueAt, type Path, type Problem, type WhereOf } from './problems.ts'
 import type { RawConfig } from './raw.ts'
 import type { ReceiverConfig } from './shape.ts'
@@ -41,6 +41,17 @@ export function readHashKey(raw: RawConfig, from: SecretSources): Promise<Secret
   const place = { variable: HASH_KEY, path: ['hash_key_file'] }
   const missing = (cure: string) => column && { where: from.whereOf(column), problem: `hash needs a key: ${cure}` }
   return readSecret({ name: 'hash key', ...place, check: hashKeyProblem, missing }, raw, from)
+}
+
+/** Reads the access key for `lake_data` in object storage. Reports a problem if it is incomplete. */
+export async function readStorageKeys(raw: RawConfig, from: SecretSources): Promise<readonly Secret[]> {
+  const keys = (isStorage(raw.lake_data) ? STORAGE_KEYS : []).map((variable) => {
+    const problem = `lake_data needs an access key: set ${variable} or ${variable}_FILE`
+    const missing = () => (variable === 'AWS_SESSION_TOKEN' ? undefined : { where: variable, problem })
+    // No setting names a file with one of these keys.
+    return readSecret({ name: variable, variable, path: [], check: () => undefined, missing }, raw, from)
+  })
+  return (await Promise.all(keys)).filter((key) => key !== undefined)
 }
 
 /** Reads the receivers of notices and data with their secrets. Reports a problem for each incomplete receiver. */

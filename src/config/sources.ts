@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
-import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET } from './environment.ts'
+import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET, STORAGE_KEYS } from './environment.ts'
 import { configInvalid } from './problems.ts'
 import type { ConfigSources } from './shape.ts'
 
@@ -52,7 +52,7 @@ function secretIn(text: string | FileError): string | undefined {
   return secret.trim() === '' ? undefined : secret
 }
 
-const SECRETS = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET]
+const SECRETS: readonly string[] = [CLIENT_SECRET, HASH_KEY, NOTIFY_SECRET, ...STORAGE_KEYS]
 
 function withDotEnv(env: NodeJS.ProcessEnv, dotEnv: string | FileError): Environment {
   const real = present(env)

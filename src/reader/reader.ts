@@ -77,7 +77,9 @@ async function start({ published, lake, limits }: ReaderConfig, result: string |
       () => true,
       () => false,
     ))
-  const source = lake ?? (isLinked ? own : file)
+  // A message cannot contain a `Secret`, so it contains the keys as text.
+  const keys = lake?.storage?.keys.map((key) => key.reveal()) ?? []
+  const source = lake ? { ...lake, storage: lake.storage && { ...lake.storage, keys } } : isLinked ? own : file
   try {
     await process.ask({ do: 'open', source, result, memory, disk, threads }, { limitMs })
     return process

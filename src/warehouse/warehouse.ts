@@ -58,7 +58,8 @@ import {
 import { rejectedRows, type Dismissal, dismissRejected, rejectingLoads, withheldRows } from './load/rejectedRows.ts'
 import { endReset, RESET, resetReport, type ResetEnd, type ResetRequest } from './load/reset.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
-import { attachLake, type LakePlace, openLake } from './database/lake.ts'
+import { attachLake, LAKE, type LakePlace, openLake } from './database/lake.ts'
+import { claimFolder, removeOrphans } from './database/storage.ts'
 import { discoveredColumns } from './tables/tables.ts'
 import { withMemory, withThreads } from './database/loadResources.ts'
 
@@ -104,6 +105,7 @@ interface OpenFile {
   readonly numberMark: string
   readonly publishBy: PublishBy
   readonly spill: ReturnType<typeof spillFolderOf> | undefined
+  readonly storage: LakePlace['storage']
   /** Throws WAREHOUSE_MISSING if the file was removed or replaced. Undefined for a lake and for `:memory:`. */
   readonly checkPlace: (() => Promise<void>) | undefined
 }
@@ -158,8 +160,9 @@ export class Warehouse implements AsyncDisposable {
         if (isAlone) await stopDeadRuns(sql)
         return numberMarkOf(sql)
       })
+      if (lake?.storage !== undefined) await claimFolder(database, lake.data, numberMark)
       const checkPlace = isAlone && path !== ':memory:' ? await watchFile(path) : undefined
-      return new Warehouse({ database, numberMark, publishBy, spill, checkPlace })
+      return new Warehouse({ database, numberMark, publishBy, spill, storage: lake?.storage, checkPlace })
     } catch (error) {
       await database.close()
       await spill?.remove()
@@ -333,6 +336,11 @@ export class Warehouse implements AsyncDisposable {
 
   trimBooks(before: Instant): Promise<TrimResult> {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
+  }
+
+  /** Deletes files of aborted loads from object storage. A directory can have Parquet files of other programs. */
+  async removeOrphans(): Promise<number> {
+    return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }
 
   interrupt(): void {

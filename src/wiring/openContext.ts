@@ -106,7 +106,8 @@ function logClientEvent(log: Log, event: ClientEvent): void {
 }
 
 /** Masks the secrets of the configuration in later log lines. */
-export function guardSecrets({ service, console, hashKey, notify }: Config, log: GuardedLog): void {
+export function guardSecrets({ service, console, hashKey, notify, lake }: Config, log: GuardedLog): void {
+  for (const key of lake?.storage?.keys.slice(1) ?? []) log.guard(key)
   for (const { secret } of notify?.receivers ?? []) log.guard(secret)
   if (hashKey !== undefined) log.guard(hashKey)
   log.guard(service.clientSecret)

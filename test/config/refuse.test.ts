@@ -214,7 +214,10 @@ describe('other settings', () => {
       'queue must be embedded: each worker that loads into a lake has a queue of its own',
     ],
     ['lake_data: ./files', 'lake_data is for a lake (warehouse: ducklake:…)'],
-    ['{ lake_data: "s3://bucket" }', expect.stringContaining('lake_data must be a directory')],
+    ['{ lake_data: "gs://bucket" }', expect.stringContaining('lake_data must be a directory, or s3://BUCKET/PATH')],
+    ['{ lake_data: "s3://bucket/a*b" }', expect.stringContaining('lake_data must be a directory, or s3://BUCKET/PATH')],
+    ['lake_endpoint: https://minio/path', expect.stringContaining('lake_endpoint must be an address such as')],
+    ['lake_region: eu-west-1', expect.stringContaining('lake_region is for object storage: set lake_data')],
     ['serve: quack://127.0.0.1:9494', expect.stringContaining("serve needs DuckDB's quack and httpfs: set extensions")],
     ['serve: http://127.0.0.1:9494', 'serve must be quack://HOST:PORT, such as quack://127.0.0.1:9494'],
     ['serve: quack://127.0.0.1:99999', 'serve must be quack://HOST:PORT, such as quack://127.0.0.1:9494'],
@@ -236,5 +239,14 @@ describe('other settings', () => {
   ])('refuses %s', async (yaml, problem) => {
     const problems = await problemsOf({ yaml })
     expect(problems.map((each) => each.replace('tidemark.yaml:1 ', ''))).toEqual([problem])
+  })
+
+  it('asks for the access key of a lake in object storage, and for httpfs', async () => {
+    const yaml = '{ warehouse: "ducklake:sqlite:lake.db", lake_data: "s3://bucket/lake" }'
+    expect(await problemsOf({ yaml })).toEqual([
+      expect.stringContaining("warehouse needs DuckDB's httpfs, ducklake and sqlite_scanner"),
+      'AWS_ACCESS_KEY_ID lake_data needs an access key: set AWS_ACCESS_KEY_ID or AWS_ACCESS_KEY_ID_FILE',
+      'AWS_SECRET_ACCESS_KEY lake_data needs an access key: set AWS_SECRET_ACCESS_KEY or AWS_SECRET_ACCESS_KEY_FILE',
+    ])
   })
 })

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { jsonSchema, loadConfig } from '../../src/config/config.ts'
 import * as environment from '../../src/config/environment.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { STORAGE_ENV } from '../support/objectStorage.ts'
 import { aFolder, REQUIRED_ENV } from '../config/folder.ts'
 import { documents, markdownOf, type Markdown } from './markdown.ts'
 import { ROOT } from './source.ts'
@@ -43,7 +44,7 @@ describe('configuration in documents', () => {
     const refused: string[] = []
     for (const { place, text } of blocks.filter(({ kind }) => kind === 'yaml tidemark')) {
       await using folder = await aFolder({ 'tidemark.yaml': text })
-      await loadConfig({ env: REQUIRED_ENV, cwd: folder.path }).catch((error: unknown) =>
+      await loadConfig({ env: { ...REQUIRED_ENV, ...STORAGE_ENV }, cwd: folder.path }).catch((error: unknown) =>
         refused.push(`${place}: ${String(error)}`),
       )
     }

@@ -10,11 +10,13 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import { ROOT } from '../rules/source.ts'
 import { installing } from './apt.ts'
 import { findPostgres } from './postgresServer.ts'
+import { needStorage } from './objectStorage.ts'
 
 const EXTENSIONS = ['ducklake', 'httpfs', 'postgres_scanner', 'quack', 'sqlite_scanner']
 
 export default async function setup(): Promise<void> {
   installMissing()
+  needStorage()
   const given = process.env['TIDEMARK_EXTENSIONS']
   const folder = given === undefined ? await fetched() : resolve(given)
   const missing = EXTENSIONS.filter((name) => !existsSync(join(folder, `${name}.duckdb_extension`)))

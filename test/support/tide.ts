@@ -17,7 +17,7 @@ import { syncAll } from '../../src/sync/syncAll.ts'
 import type { AroundStatement } from '../../src/warehouse/database/duckdb.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { type ForwardClock, forwardClock } from './forwardClock.ts'
-import { warehouseSettings } from './lakes.ts'
+import { warehouseEnv, warehouseSettings } from './lakes.ts'
 import { copyWarehouse } from './templates.ts'
 
 export interface TideOptions {
@@ -126,5 +126,5 @@ async function configFor(folder: string, url: string, { settings = {}, env = {} 
     ...settings,
   }
   await writeFile(join(folder, 'tidemark.yaml'), JSON.stringify(yaml))
-  return loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret', ...env } })
+  return loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: 'demo-secret', ...warehouseEnv(), ...env } })
 }

@@ -32,14 +32,14 @@ const SETTINGS = {
   reports: { audit_entries: { entities: [{ entity_id: ENTITY_IDS.events, follows: 'events' }] } },
 }
 
-interface Stage {
+export interface Stage {
   readonly sandbox: Sandbox
   readonly warehouse: Warehouse
   readonly config: Place['config']
 }
 
 /** Rows of the service that the mark says are here, and that are not here in that version. */
-async function aheadOfData(stage: Stage, report: WorldReport): Promise<string[]> {
+export async function aheadOfData(stage: Stage, report: WorldReport): Promise<string[]> {
   const { world } = stage.sandbox
   const mark = await markOf(stage, report, reportOf(report).currency === undefined ? '' : 'EUR')
   if (mark === undefined) return []

@@ -9,7 +9,7 @@ import { grouped } from '../layout.ts'
 import { openNewest, openPublished, openWarehouseToRead } from '../../wiring/published.ts'
 import { runLogsOf } from '../../runLogs.ts'
 import { spillPrefix } from '../../warehouse/database/warehouseFile.ts'
-import { lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
+import { checkStorage, lakeName, type LakePlace } from '../../warehouse/database/lake.ts'
 import { fail, type Finding, ok, warn, skip } from './finding.ts'
 
 export function checkConfiguration({ source, service }: Config): Finding {
@@ -48,6 +48,7 @@ export async function checkWarehouse(config: Config): Promise<Finding> {
 /** A lake that does not exist is only a warning, because the first sync creates it. */
 async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   try {
+    await checkStorage(lake, { memory: config.limits.queryMemory })
     return ok('warehouse', `${lakeName(lake)}, files in ${lake.data}, layout ${await layoutOf(config)}`)
   } catch (thrown) {
     const error = asSyncError(thrown)

@@ -1,6 +1,7 @@
 /** Converts DuckDB's errors to Tidemark's. DuckDB has no error codes, so this file compares the texts of messages. */
 import { asSyncError, type ErrorCode, filesExhausted, isOutOfFiles, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
+import { STORAGE_FAULT, storageError } from './storage.ts'
 
 export const OUT_OF_MEMORY = /Out of Memory Error|Allocation failure|bad_alloc/i
 
@@ -14,6 +15,7 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (isOutOfFiles(thrown)) return filesExhausted(thrown)
+  if (STORAGE_FAULT.test(message)) return storageError(message, thrown)
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
   if (CATALOGUE_LOST.test(message)) {

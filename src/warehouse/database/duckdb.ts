@@ -20,6 +20,7 @@ import { arrayOf, type Cell, jsonCell, objectOf, textCell, timeCell } from './ce
 import { databaseError, OUT_OF_MEMORY, repeatConflicts } from './databaseError.ts'
 import { Facts } from './facts.ts'
 import { COMPACTIONS_MIN, type FileOptions, settings } from './settings.ts'
+import { STORAGE_FAULT } from './storage.ts'
 import { name, type Sql, type SqlRow, type SqlValue, text } from './sql.ts'
 import { takeTurn } from './turn.ts'
 
@@ -365,7 +366,8 @@ function queryError(thrown: unknown): SyncError {
   if (thrown instanceof SyncError) return thrown
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (message.startsWith('INTERRUPT')) return databaseError(thrown, '')
-  if (isOutOfFiles(thrown) || /No space left on device|ENOSPC/.test(message)) return databaseError(thrown, 'the result')
+  if (isOutOfFiles(thrown) || /No space left on device|ENOSPC/.test(message) || STORAGE_FAULT.test(message))
+    return databaseError(thrown, 'the result')
   return new SyncError('QUERY_FAILED', message, {
     cure: OUT_OF_MEMORY.test(message)
       ? `Raise ${/max_temp_directory_size/.test(message) ? 'limits.query_disk' : 'limits.query_memory'}, for instance to 4GB, or ask for fewer columns or rows at once.`

@@ -1,25 +1,25 @@
 /** Opens a lake as the warehouse. DuckLake's own retries are off, because they could commit outdated rows. */
+import { randomUUID } from 'node:crypto'
 import { SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
-import { type Extension, loadExtensions } from './extensions.ts'
-import { text } from './sql.ts'
+import { loadExtensions } from './extensions.ts'
+import { type Sql, text } from './sql.ts'
+import { allowStorage, PERMISSIONS } from './storage.ts'
+import type { Secret, StorageAccess } from '../../secret.ts'
 
 export interface LakePlace {
   readonly catalogue: 'sqlite' | 'postgres'
   readonly at: string
   readonly data: string
+  /** Set only if `data` is in an object storage: `s3://bucket/path/`. */
+  readonly storage?: StorageAccess<Secret | string> | undefined
   readonly extensions: string | undefined
 }
 
-const LAKE = 'lake'
+export const LAKE = 'lake'
 const OPEN_TRIES_MAX = 20
 const OPEN_WAIT_MS = 100
-
-const SCANNERS: Readonly<Record<LakePlace['catalogue'], Extension>> = {
-  sqlite: 'sqlite_scanner',
-  postgres: 'postgres_scanner',
-}
 
 /** Returns the name of the lake for messages, without the password of a connection string. */
 export const lakeName = ({ catalogue, at }: LakePlace): string =>
@@ -39,7 +39,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
     turnsOf: place.catalogue === 'postgres' ? LAKE : undefined,
   })
   try {
-    await loadExtensions(database, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
+    await prepare(database, place)
     await database.run('SET ducklake_max_retry_count = 0')
     await attachWithRetries(database, place, readOnly)
     await database.run(`USE ${LAKE}`)
@@ -50,9 +50,29 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   }
 }
 
-export async function attachLake(sql: Pick<Database, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
-  await loadExtensions(sql, place.extensions, [SCANNERS[place.catalogue], 'ducklake'])
+export async function attachLake(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
+  await prepare(sql, place)
   await sql.run(attachSql(place, as, true))
+}
+
+/** Writes, reads and deletes a small file in the lake's object storage. Throws STORAGE_REFUSED, STORAGE_UNREACHABLE. */
+export async function checkStorage(place: LakePlace, options: DatabaseOptions): Promise<void> {
+  if (place.storage === undefined) return
+  await using sql = await Database.open(':memory:', options)
+  await prepare(sql, place)
+  const folder = `${place.data}check-${randomUUID()}/`
+  await sql.run(`ATTACH 'ducklake::memory:' AS trial (DATA_PATH ${text(folder)})`)
+  await sql.run(`COPY (SELECT 1 AS one) TO ${text(`${folder}trial.parquet`)}; FROM ${text(`${folder}trial.parquet`)}`)
+  // DuckDB has no statement that deletes a file. But DuckLake deletes files that a catalogue does not name.
+  await sql.run(`CALL ducklake_delete_orphaned_files('trial', cleanup_all => true)`)
+  if ((await sql.rows(`FROM glob(${text(`${folder}*`)})`)).length > 0)
+    throw new SyncError('STORAGE_REFUSED', `a file in ${folder} can't be deleted`, { cure: PERMISSIONS })
+}
+
+async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promise<void> {
+  const { catalogue, data, storage, extensions } = place
+  await loadExtensions(sql, extensions, [`${catalogue}_scanner`, 'ducklake', ...(storage ? (['httpfs'] as const) : [])])
+  if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
 /** With SQLite's write-ahead log, readers do not block the commit of a writer. */
