@@ -1,6 +1,6 @@
 /**
- * A lake whose object storage is slow or disappears, and loaders that are killed: nothing is lost, nothing is doubled, no
- * mark is ahead, and the retention of a worker deletes the files of killed loads.
+ * A lake whose object storage is slow or disappears, and loaders that are killed. Nothing is lost, nothing is doubled, and
+ * no mark is ahead. The retention of a worker deletes the files of killed loads.
  */
 import { Writable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
@@ -35,7 +35,7 @@ const SEED = 20_261_126
 
 startServers()
 
-/** Equal seeds give equal numbers. */
+/** Returns the same numbers for the same seed. */
 function* numbers(seed: number): Generator<number, never> {
   let state = seed >>> 0
   for (;;) {

@@ -43,7 +43,7 @@ export interface StorageWorld extends World {
   lake(settings: Readonly<Record<string, string>>): Promise<void>
 }
 
-/** A folder with a lake that keeps its files in the storage, each below a path of its own. */
+/** Returns a folder with a lake that keeps its files in the storage, each below a path of its own. */
 export async function aStorageWorld(catalogue: Catalogue = 'sqlite'): Promise<StorageWorld> {
   const world = await aWorld({ sandbox: { rows: 60 }, env: STORAGE_ENV })
   const at = catalogue === 'sqlite' ? join(world.folder, 'lake.sqlite') : await postgres.newDatabase()
@@ -87,7 +87,7 @@ export const opened = async (world: World): Promise<Warehouse> => {
 
 export const REPORTS = ['events', 'enquiries', 'merf_submissions'] as const
 
-/** Asserts that the lake has each row of the service once and no other, and that no row is newer than its mark. */
+/** Checks that the lake has each row of the service once and no other, and that no row is newer than its mark. */
 export async function isWhole(world: World): Promise<void> {
   await using warehouse = await opened(world)
   const stage = { sandbox: world.sandbox, warehouse, config: await configOf(world) }
@@ -95,7 +95,7 @@ export async function isWhole(world: World): Promise<void> {
   for (const report of REPORTS) expect(await doubled(warehouse, report), report).toBe(0)
 }
 
-/** Asserts that no row is stored twice, and that each mark is behind the rows that are missing. */
+/** Checks that no row is stored twice, and that each mark is behind the rows that are missing. */
 export async function isOrderly(world: World): Promise<void> {
   await using warehouse = await opened(world)
   const stage = { sandbox: world.sandbox, warehouse, config: await configOf(world) }
