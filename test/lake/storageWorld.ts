@@ -87,7 +87,7 @@ export const opened = async (world: World): Promise<Warehouse> => {
 
 export const REPORTS = ['events', 'enquiries', 'merf_submissions'] as const
 
-/** Checks that the lake has each row of the service once and no other, and that no row is newer than its mark. */
+/** Throws unless the lake has each row of the service once and no other, and that no row is newer than its mark. */
 export async function isWhole(world: World): Promise<void> {
   await using warehouse = await opened(world)
   const stage = { sandbox: world.sandbox, warehouse, config: await configOf(world) }
@@ -95,7 +95,7 @@ export async function isWhole(world: World): Promise<void> {
   for (const report of REPORTS) expect(await doubled(warehouse, report), report).toBe(0)
 }
 
-/** Checks that no row is stored twice, and that each mark is behind the rows that are missing. */
+/** Throws if a row is stored twice, or if a mark is ahead of a row that is missing. */
 export async function isOrderly(world: World): Promise<void> {
   await using warehouse = await opened(world)
   const stage = { sandbox: world.sandbox, warehouse, config: await configOf(world) }
