@@ -1,25 +1,30 @@
 /** Commits one load: after staging, one transaction writes rows, rejected rows, columns, windows, run and marks. */
 import { assert, SyncError } from '../../errors.ts'
-import { tableOf } from '../../../schema/tables.ts'
+import { type ReportTable, tableOf } from '../../../schema/tables.ts'
+import { changesFor, type ColumnChange, type ColumnContext, type SeenField } from '../../plan/columns.ts'
+import { has, NESTED } from '../../plan/kinds.ts'
 import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
 import { recordRequests } from '../books/requests.ts'
 import type { Database } from '../database/duckdb.ts'
-import type { Sql } from '../database/sql.ts'
+import { type Sql, name, names } from '../database/sql.ts'
 import { compactionsFor } from '../database/settings.ts'
 import { historyOf } from '../tables/versions.ts'
+import { applyChanges, childColumns, discoveredColumns, recordChanges, reportColumns } from '../tables/tables.ts'
+import { mergeEntries } from './auditEntries.ts'
 import { recordChangedRecords } from './changedRecords.ts'
-import { makeColumns, planColumns } from './columnPlan.ts'
-import { type LoadInput, type LoadPlace, type LoadResult, NO_RULES } from './loadInput.ts'
-import type { Loading, Reading, StagedRows } from './loading.ts'
-import { insertNew, mayBeAllNew, NotAllNew } from './newRows.ts'
+import { mergeChildren } from './children.ts'
+import { CHILD_DELETED_FIELD } from './items.ts'
+import { type LoadCounts, type LoadInput, type LoadPlace, type LoadResult, NO_COUNTS, NO_RULES } from './loadInput.ts'
+import type { ColumnPlan, Loading, Reading, StagedRows, Writing } from './loading.ts'
+import { addCounts, insertRowsSql, merge } from './merge.ts'
+import { CREATE_FOUND_MISFITS, recordMisfits } from './misfits.ts'
 import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
 import { updateRejectedRows } from './rejectedRows.ts'
-import { throwAsLoadRefused, stage } from './stage.ts'
+import { mergeInOrder } from './rowVersion.ts'
+import { readRows, stage, throwAsLoadRefused } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
-import { writeRows } from './writeRows.ts'
-import { discoveredColumns } from '../tables/tables.ts'
 
 /** Commits one load, without staging if all rows are new. Throws LOAD_REFUSED, FENCED and errors of the database. */
 export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResult> {
@@ -34,7 +39,9 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   if (rows.isSplit) await database.run('SET enable_caching_operators = false')
   try {
     if (await mayBeAllNew(database, reading)) {
-      const loaded = await commit(place, loading, { allNew: reading }).catch(ignoreNotAllNew)
+      const loaded = await commit(place, loading, { allNew: reading }).catch((error: unknown) => {
+        if (error !== NOT_ALL_NEW) throw error
+      })
       if (loaded !== undefined) return loaded
     }
     const staged = await stage(database, reading).catch(throwAsLoadRefused(reading))
@@ -45,22 +52,14 @@ export async function load(place: LoadPlace, input: LoadInput): Promise<LoadResu
   }
 }
 
-function ignoreNotAllNew(error: unknown): undefined {
-  if (!(error instanceof NotAllNew)) throw error
-}
-
 /** These statements free the memory of a load's temporary tables at once. */
 const DROP_TEMPORARY = ['staged', 'newest', 'child_items', 'held', 'refusals', 'found_misfits']
   .map((table) => `DROP TABLE IF EXISTS temp.main.${table};`)
   .join(' ')
 
-interface LoadRows {
-  /** Set if all rows are probably new. The load then inserts them from their file without staging. */
-  readonly allNew?: Reading
-  readonly staged?: StagedRows
-}
+type LoadRows = { readonly allNew?: Reading; readonly staged?: StagedRows }
 
-/** Writes and commits the load in one transaction. Throws `NotAllNew` if a row of `allNew` is not new. */
+/** Writes and commits the load in one transaction. Throws `NOT_ALL_NEW` if a row of `allNew` is not new. */
 async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadRows): Promise<LoadResult> {
   const { database, begun } = place
   const { input, report } = load
@@ -77,7 +76,9 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
     if (input.requests) await recordRequests(sql, input.requests, input.serviceNow ?? input.now)
     if (input.completes) await completeWindow(sql, input.completes, loadId)
     if (input.kind === 'reconcile') await recordReconcileStep(sql, writing, { ...input.reconcile, ...merged })
-    const late = input.lateMs === undefined ? merged.late : lateRowsOfCount(merged.inserted, input.lateMs)
+    const { inserted } = merged
+    const ofCount = { late: inserted, latenessMs: inserted > 0 ? input.lateMs : undefined }
+    const late = input.lateMs === undefined ? merged.late : ofCount
     const counts = { rows: input.segment?.rows ?? 0, rejected: staged?.rejected ?? 0 }
     const figures = { ...merged, ...counts, late, loadId }
     await recordLoad(sql, writing, { ...figures, begun })
@@ -87,11 +88,6 @@ async function commit(place: LoadPlace, load: Loading, { allNew, staged }: LoadR
   assert(kept !== undefined, `load ${result.loadId} was committed but is not there`)
   return result
 }
-
-const lateRowsOfCount = (inserted: number, lateMs: number): LoadResult['late'] => ({
-  late: inserted,
-  latenessMs: inserted > 0 ? lateMs : undefined,
-})
 
 const TRIES_MAX = 10
 
@@ -122,3 +118,106 @@ export async function loadIntoLake(
 
 const layoutOf = (discovered: Awaited<ReturnType<typeof discoveredColumns>>): string =>
   JSON.stringify([...discovered].toSorted(([a], [b]) => a.localeCompare(b)))
+
+function planColumns(
+  { discovered: stored }: Pick<LoadPlace, 'discovered'>,
+  table: ReportTable,
+  { report, segment, rules: { contract } = NO_RULES }: LoadInput,
+): ColumnPlan {
+  const after = new Map(stored)
+  const columnChanges: { table: string; changes: ColumnChange[] }[] = []
+  const plan = (name: string, fields: readonly SeenField[], given: Pick<ColumnContext, 'taken' | 'nested'>): void => {
+    const columns = stored.get(name) ?? []
+    const changes = changesFor(fields, { ...given, columns, contract })
+    if (changes.length === 0) return
+    columnChanges.push({ table: name, changes })
+    const byField = new Map(columns.map((column) => [column.field, column]))
+    for (const change of changes) if ('column' in change) byField.set(change.column.field, change.column)
+    after.set(name, [...byField.values()])
+  }
+  if (segment !== undefined) {
+    const documented = new Set(Object.entries(report.fields).flatMap(([field, { also = [] }]) => [field, ...also]))
+    const own = segment.catalog.fields.filter((field) => !documented.has(field.name) && field.elements === undefined)
+    plan(table.name, own, { taken: reportColumns(table).map((column) => column.name), nested: 'extra' })
+    for (const child of table.children) {
+      const elements = segment.catalog.field(child.field)?.elements?.fields ?? []
+      const fields = elements.filter((field) => field.name !== CHILD_DELETED_FIELD || has(field.kinds, NESTED))
+      plan(child.name, fields, { taken: childColumns(table).map((column) => column.name), nested: 'column' })
+    }
+  }
+  const discovered = (name: string) => after.get(name) ?? []
+  const tableColumns = [...table.asked, ...table.fields, ...discovered(table.name)].map((column) => column.name)
+  return { columnChanges, discovered, tableColumns }
+}
+
+async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<LoadResult['changes']> {
+  const made: LoadResult['changes'][number][] = []
+  for (const { table, changes } of load.columnChanges) {
+    const place = { report: load.report.name, loadId, table }
+    await applyChanges(sql, place, changes)
+    made.push(...(await recordChanges(sql, place, changes)).map((change) => ({ table, change })))
+  }
+  return made
+}
+
+/** This error rolls the load back. */
+const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
+
+/** Returns true if all rows are probably new, because no row has items and all rows of earlier loads were new. */
+async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
+  const { report, segment } = load
+  if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false
+  const others = await sql.rows(
+    'SELECT 1 FROM tidemark.loads WHERE report = $1 AND (rows <> inserted OR rejected > 0 OR misfits > 0) LIMIT 1',
+    [report.name],
+  )
+  return others.length === 0
+}
+
+/** Any other load compares or counts rows, such as rows without a deletion flag, so it stages them first. */
+function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading): boolean {
+  const { kind, previousRead, gone = [], followers = [] } = input
+  if (kind === 'audit' || kind === 'reconcile' || kind === 'retry' || previousRead !== undefined) return false
+  if (gone.length > 0 || followers.length > 0) return false
+  return flag === undefined || segment.catalog.shapes.every((shape) => shape.includes(flag))
+}
+
+/** Inserts the load's rows without staging, in half the time. Throws `NOT_ALL_NEW`. */
+async function insertNew(sql: Sql, load: Reading & { readonly loadId: number }): Promise<LoadCounts> {
+  const { table, segment, loadId } = load
+  const target = `main.${name(table.name)}`
+  const key = `(${names(table.key)})`
+  const insert = async () => {
+    const { columns, sql: rows } = await readRows(sql, load)
+    const fitting = `(${rows}) s WHERE s."~reason" IS NULL AND s."~misfits" IS NULL`
+    // `onlyWrites` was true, so no key is gone, and the table `gone_keys` does not exist.
+    const noneGone = { ...load, input: { ...load.input, gone: undefined } }
+    await sql.rowsInOrder(insertRowsSql(noneGone, { columns, rows: fitting }))
+    return sql.rows<{ keys: number; held: number; deleted: number }>(`
+      SELECT count(DISTINCT ${key}) AS keys, count(*) FILTER (is_deleted) AS deleted, (
+        SELECT count(*) FROM ${target} WHERE _load_id IS DISTINCT FROM ${loadId}
+          AND ${key} IN (SELECT ${key} FROM ${target} WHERE _load_id = ${loadId})) AS held
+      FROM ${target} WHERE _load_id = ${loadId}`)
+  }
+  const [found] = await insert().catch(throwAsLoadRefused(load))
+  // If a key is repeated, or a key does not fit its column, there are fewer keys than rows.
+  if (found === undefined || found.keys !== segment.rows || found.held > 0) throw NOT_ALL_NEW
+  return { ...NO_COUNTS, inserted: segment.rows, deleted: found.deleted }
+}
+
+/** Writes the staged rows. Without staged rows, only deletes the entries of audit windows. */
+async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
+  const { staged } = load
+  const { entryWindows } = load.input
+  if (staged === undefined)
+    return entryWindows === undefined ? NO_COUNTS : { ...NO_COUNTS, ...(await mergeEntries(sql, load, entryWindows)) }
+  const all = await mergeInOrder(sql, staged, async (rows) => {
+    const some = { ...load, staged: { ...staged, rows } }
+    await sql.run(CREATE_FOUND_MISFITS)
+    const merged = entryWindows === undefined ? await merge(sql, some) : await mergeEntries(sql, some, entryWindows)
+    const isAnyWritten = merged.inserted + merged.updated > 0
+    const childrenWritten = isAnyWritten ? await mergeChildren(sql, some, merged.updated > 0) : 0
+    return { ...merged, childrenWritten, misfits: await recordMisfits(sql, some) }
+  })
+  return all.reduce(addCounts)
+}
