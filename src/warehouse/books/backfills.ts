@@ -6,7 +6,7 @@ import type { Span } from '../../plan/spans.ts'
 import type { RunCounts } from '../../plan/runCounts.ts'
 import { recordRun, type RunRecord } from './books.ts'
 import type { Database } from '../database/duckdb.ts'
-import { type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
+import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
 /**
@@ -209,8 +209,9 @@ export class BackfillBooks {
   }
 }
 
-async function figuresOf(sql: Pick<Sql, 'rows'>, backfillId: string): Promise<BackfillFigures> {
-  const [figures] = await sql.rows<BackfillFigures>(
+const figuresOf = (sql: Pick<Sql, 'rows'>, backfillId: string): Promise<BackfillFigures> =>
+  onlyRow<BackfillFigures>(
+    sql,
     `SELECT w.*, l.* FROM (
        SELECT count(*) AS windows, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
          coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
@@ -220,5 +221,3 @@ async function figuresOf(sql: Pick<Sql, 'rows'>, backfillId: string): Promise<Ba
        FROM tidemark.loads WHERE run_id = $1) l`,
     [backfillId],
   )
-  return figures as BackfillFigures
-}

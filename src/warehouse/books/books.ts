@@ -7,7 +7,7 @@ import type { LastWindow } from '../../plan/lateness.ts'
 import type { MarkName } from '../../plan/marks.ts'
 import { IS_READ_UP_TO } from './bookFigures.ts'
 import { forgetCoverage, cover } from './coverage.ts'
-import { countOf, orNull, type Sql, text, time } from '../database/sql.ts'
+import { countOf, onlyRow, orNull, type Sql, text, time } from '../database/sql.ts'
 import { renameReservedColumns } from '../tables/tables.ts'
 import { reportsWithHistory, switchHistory } from '../tables/versions.ts'
 
@@ -62,10 +62,8 @@ export async function lastWindowOf(sql: Sql, report: string, scope: string): Pro
   return { mark: row?.mark, until: load?.until ?? undefined, begunAt: load?.begunAt ?? row?.updatedAt }
 }
 
-export async function nextLoadId(sql: Sql): Promise<number> {
-  const [row] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')
-  return row?.id ?? 1
-}
+export const nextLoadId = async (sql: Sql): Promise<number> =>
+  (await onlyRow<{ id: number }>(sql, 'SELECT coalesce(max(load_id), 0) + 1 AS id FROM tidemark.loads')).id
 
 interface WindowsToClose {
   readonly report: Declaration

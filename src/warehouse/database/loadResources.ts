@@ -1,6 +1,7 @@
 /** Limits the threads and the memory that DuckDB uses for one load. */
 import { SyncError } from '../../errors.ts'
 import type { Database } from './duckdb.ts'
+import { onlyRow } from './sql.ts'
 
 /** A larger load leaves one thread free, because the run reads the rows of the next load meanwhile. */
 const LARGE_LOAD_BYTES_MIN = 16 * 1024 * 1024
@@ -11,7 +12,7 @@ const SMALL_LOAD_BYTES_MAX = 256 * 1024
 export async function withThreads<T>(database: Database, bytes: number, work: () => Promise<T>): Promise<T> {
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
   if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()
-  const threads = await threadsOf(database)
+  const threads = await settingOf<number>(database, 'threads')
   const change = { setting: 'threads', usual: threads, now: isSmall ? 1 : threads - 1 }
   return threads === 1 ? work() : withSetting(database, change, work)
 }
@@ -43,7 +44,7 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     // This recursion ends, because `raiseLimit` raises the limit only once for the same number of stored rows.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
-    const usual = await threadsOf(database)
+    const usual = await settingOf<number>(database, 'threads')
     // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
     if (usual === 1) return forLongRows(error)
     return withSetting(database, { setting: 'threads', usual, now: 1 }, () => work().catch(forLongRows))
@@ -69,9 +70,9 @@ async function withLongRows<T>(
   const vector = Math.min(bytes, ROWS_OF_A_VECTOR * rowBytesMax)
   const wanted = Math.ceil((COPIES_OF_A_ROW * rowBytesMax + COPIES_OF_A_VECTOR * vector) / MIB)
   if (!isMemoryError(failure) || wanted < INCREASE_MIB_MIN) throw failure
-  const [set] = await database.rows<{ memory: string }>(`SELECT current_setting('memory_limit') AS memory`)
-  const limit = Math.ceil(inMib(set?.memory) + Math.min(wanted, LONG_ROWS_MIB_MAX))
-  const change = { setting: 'memory_limit', usual: `'${set?.memory.replace(' ', '')}'`, now: `'${limit}MiB'` }
+  const usual = await settingOf<string>(database, 'memory_limit')
+  const limit = Math.ceil(inMib(usual) + Math.min(wanted, LONG_ROWS_MIB_MAX))
+  const change = { setting: 'memory_limit', usual: `'${usual.replace(' ', '')}'`, now: `'${limit}MiB'` }
   return withSetting(database, change, work)
 }
 
@@ -79,12 +80,12 @@ const addedMib = new WeakMap<Database, number>()
 
 /** Raises the memory limit until the database is closed. Returns false if the increase would be too small to help. */
 async function raiseLimit(database: Database): Promise<boolean> {
-  const [now] = await database.rows<{ memory: string; rows: number }>(`
-    SELECT current_setting('memory_limit') AS memory, (
-      SELECT coalesce(sum(estimated_size), 0)::BIGINT FROM duckdb_tables()
-      WHERE database_name = current_database() AND NOT temporary) AS rows`)
-  const limit = inMib(now?.memory)
-  const wanted = Math.ceil(((now?.rows ?? 0) * BYTES_A_ROW) / MIB)
+  const { rows } = await onlyRow<{ rows: number }>(
+    database,
+    'SELECT coalesce(sum(estimated_size), 0)::BIGINT AS rows FROM duckdb_tables() WHERE database_name = current_database() AND NOT temporary',
+  )
+  const limit = inMib(await settingOf<string>(database, 'memory_limit'))
+  const wanted = Math.ceil((rows * BYTES_A_ROW) / MIB)
   const more = wanted - (addedMib.get(database) ?? 0)
   if (Number.isNaN(limit) || more < INCREASE_MIB_MIN) return false
   addedMib.set(database, wanted)
@@ -92,15 +93,13 @@ async function raiseLimit(database: Database): Promise<boolean> {
   return true
 }
 
-function inMib(memory = ''): number {
+function inMib(memory: string): number {
   const [amount = '', unit = ''] = memory.split(' ')
   return Number(amount) * (MIB_OF[unit] ?? Number.NaN)
 }
 
-async function threadsOf(database: Database): Promise<number> {
-  const [set] = await database.rows<{ threads: number }>(`SELECT current_setting('threads') AS threads`)
-  return set?.threads ?? 1
-}
+const settingOf = async <T>(database: Database, setting: string): Promise<T> =>
+  (await onlyRow<{ value: T }>(database, `SELECT current_setting('${setting}') AS value`)).value
 
 async function withSetting<T>(
   database: Database,

@@ -11,11 +11,13 @@ export interface Sql {
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
+/** Returns the row of a query that always has one row, such as a query of totals. */
+export const onlyRow = async <T>(sql: Pick<Sql, 'rows'>, query: string, values?: readonly SqlValue[]): Promise<T> =>
+  (await sql.rows<T>(query, values))[0] as T
+
 /** Returns the number of rows of a FROM clause. Example: `countOf(sql, 'tidemark.loads WHERE rejected > 0')`. */
-export async function countOf(sql: Pick<Sql, 'rows'>, from: string): Promise<number> {
-  const [counted] = await sql.rows<{ rows: number }>(`SELECT count(*) AS rows FROM ${from}`)
-  return counted?.rows ?? 0
-}
+export const countOf = async (sql: Pick<Sql, 'rows'>, from: string): Promise<number> =>
+  (await onlyRow<{ rows: number }>(sql, `SELECT count(*) AS rows FROM ${from}`)).rows
 
 export type WithNulls<T> = { readonly [Column in keyof T]: T[Column] | null }
 

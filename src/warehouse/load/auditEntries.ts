@@ -1,6 +1,6 @@
 /** Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. */
 import type { ReportTable } from '../../../schema/tables.ts'
-import { type Sql, name, names, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
 import { recordReplaced } from '../tables/versions.ts'
 import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { Writing } from './loading.ts'
@@ -27,11 +27,8 @@ export async function mergeEntries(sql: Sql, load: Writing, windows: readonly En
           row_number() OVER (PARTITION BY ${recordColumns(table)}, "~row_hash" ORDER BY "~ordinal") AS nth
         FROM staged) n ON ${sameRecord('h', 'n')} AND n.row_hash = h.row_hash AND n.nth = h.nth`)
   }
-  const leaves = 'FROM held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
-  const [counts = { gone: 0, unchanged: 0 }] = await sql.rows<{ gone: number; unchanged: number }>(
-    `SELECT (SELECT count(*) ${leaves}) AS gone, (SELECT count(*) FROM stay) AS unchanged`,
-  )
-  const { gone, unchanged } = counts
+  const leaves = 'held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
+  const [gone, unchanged] = [await countOf(sql, leaves), await countOf(sql, 'stay')]
   const inserted = (staged?.rows ?? 0) - unchanged
   if (staged !== undefined && inserted > 0) {
     const columns = [...staged.columns, { name: 'entry_number', value: '', carried: 'true' }]
@@ -39,9 +36,9 @@ export async function mergeEntries(sql: Sql, load: Writing, windows: readonly En
     await sql.run(insertRowsSql(load, { columns, rows }))
   }
   if (gone > 0) {
-    const rows = `SELECT tid, ${time(input.serviceNow ?? input.now)} AS until ${leaves}`
+    const rows = `SELECT tid, ${time(input.serviceNow ?? input.now)} AS until FROM ${leaves}`
     await recordReplaced(sql, load.history, { table: table.name, key: table.key, loadId, rows })
-    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid ${leaves})`)
+    await sql.run(`DELETE FROM ${target} WHERE rowid IN (SELECT tid FROM ${leaves})`)
   }
   return { inserted, updated: 0, unchanged, deleted: gone }
 }

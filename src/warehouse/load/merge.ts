@@ -3,7 +3,7 @@ import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import { latenessMs } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
-import { type Sql, name, names, text, time } from '../database/sql.ts'
+import { onlyRow, type Sql, name, names, text, time } from '../database/sql.ts'
 import { castOf, memberOf } from './casts.ts'
 import { Kind } from '../../plan/kinds.ts'
 import { recordReplaced } from '../tables/versions.ts'
@@ -32,12 +32,10 @@ export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
   const target = `main.${name(table.name)}`
   if (load.input.gone !== undefined) await sql.run(goneKeysSql(table, load.input.gone))
   await sql.run(createWinSql(load, target))
-  const [counts = { wins: 0, updated: 0, deleted: 0 }] = await sql.rows<{
-    wins: number
-    updated: number
-    deleted: number
-  }>('SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win')
-  const { wins, updated, deleted } = counts
+  const { wins, updated, deleted } = await onlyRow<Record<'wins' | 'updated' | 'deleted', number>>(
+    sql,
+    'SELECT count(*) AS wins, count(replaced) AS updated, count(*) FILTER (deleted) AS deleted FROM win',
+  )
   if (wins === 0) return { inserted: 0, updated: 0, unchanged: staged.rows, deleted: 0 }
   const late = await countLate(sql, load, target)
   const replaced = updated === 0 ? undefined : { target, extra: await extraSql(sql, load, target) }
@@ -219,10 +217,10 @@ async function countLate(sql: Sql, load: Merging, target: string): Promise<Merge
   const sent = stampSql(report, 's', columnNames(staged.columns))
   if (previousRead === undefined || sent === undefined) return undefined
   const before = stampSql(report, 't', tableColumns) ?? 'NULL::TIMESTAMPTZ'
-  const [found] = await sql.rows<{ late: number; earliest: Instant | null }>(`
+  const found = `
     SELECT count(*) AS late, epoch_us(min(${sent})) AS earliest
     FROM win w JOIN staged s ON s.rowid = w.sid LEFT JOIN ${target} t ON t.rowid = w.replaced
-    WHERE ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true)`)
-  if (found === undefined || found.earliest === null) return { late: 0, latenessMs: undefined }
-  return { late: found.late, latenessMs: latenessMs(found.earliest, previousRead) }
+    WHERE ${sent} <= ${time(previousRead.until)} AND coalesce(${before} < ${sent}, true)`
+  const { late, earliest } = await onlyRow<{ late: number; earliest: Instant | null }>(sql, found)
+  return { late, latenessMs: earliest === null ? undefined : latenessMs(earliest, previousRead) }
 }

@@ -4,7 +4,7 @@ import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
-import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { keySql } from './rejectedRows.ts'
 import { recordReplaced, historyOf } from '../tables/versions.ts'
 import type { MergeCounts, ReconcileProgress } from './loadInput.ts'
@@ -144,11 +144,8 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
     UPDATE tidemark.reconciles SET ended_at = ${time(ending.now)}, rows = ${rows}, absent = ${absent}, deleted = ${deleted}
     WHERE reconcile_id = ${text(reconcileId)}`)
   await markAbsent(sql, ending, deleted)
-  const [found = { missed: 0, differed: 0 }] = await sql.rows<Pick<ReconcileResult, 'missed' | 'differed'>>(
-    'SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = $1',
-    [reconcileId],
-  )
-  return { rows, absent, deleted, ...found }
+  const found = `SELECT missed, differed FROM tidemark.reconciles WHERE reconcile_id = ${text(reconcileId)}`
+  return { rows, absent, deleted, ...(await onlyRow<Pick<ReconcileResult, 'missed' | 'differed'>>(sql, found)) }
 }
 
 /**
@@ -167,15 +164,11 @@ export async function findAbsent(
     SELECT t.rowid AS tid, ${key} AS key, ${key} IN (SELECT key FROM tidemark.absences
       WHERE ${placeSql(place)} AND coalesce(again_from <= ${startedAt}, true)) AS again
     FROM ${heldSql(place)} AND t._observed_at < ${startedAt} AND ${isAbsent}`)
-  const [counts = { absent: 0, deleted: 0, held: 0 }] = await sql.rows<{
-    absent: number
-    deleted: number
-    held: number
-  }>(`
-    SELECT count(*) FILTER (NOT again) AS absent, count(*) FILTER (again) AS deleted,
-      (SELECT count(*) FROM ${heldSql(place)}) AS held
-    FROM absent`)
-  return counts
+  return {
+    absent: await countOf(sql, 'absent WHERE NOT again'),
+    deleted: await countOf(sql, 'absent WHERE again'),
+    held: await countOf(sql, heldSql(place)),
+  }
 }
 
 /** If requests have filters, returns `false`, because a row that a filter excludes looks like a deleted row. */

@@ -1,7 +1,7 @@
 /** Compares the rows that the service returned for a window with the readers' copy, by key and by a hash of values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql, name, text, time } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
 /** A `Deviation` lists at most this number of keys. Other rows are only counted. */
@@ -47,10 +47,11 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const inScope = (alias: string) => (scope === '' ? 'true' : `${alias}.target_currency = ${text(scope)}`)
   const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
   const deviation = async (query: string): Promise<Deviation> => {
-    const [found] = await sql.rows<{ rows: number; keys: string | null }>(
+    const { rows, keys } = await onlyRow<{ rows: number; keys: string | null }>(
+      sql,
       `SELECT count(*) AS rows, to_json(list(key)[1:${KEYS_NAMED_MAX}])::VARCHAR AS keys FROM (${query} ORDER BY 1)`,
     )
-    return { rows: found?.rows ?? 0, keys: JSON.parse(found?.keys ?? '[]') as string[] }
+    return { rows, keys: JSON.parse(keys ?? '[]') as string[] }
   }
   const keyOf = (alias: string) =>
     `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`

@@ -14,7 +14,7 @@ import { removeTemporaryFiles, replaceFile } from '../../files.ts'
 import { makeFolder } from '../../folders.ts'
 import { MINUTE_MS } from '../../instant.ts'
 import { Database } from '../database/duckdb.ts'
-import { name } from '../database/sql.ts'
+import { name, onlyRow } from '../database/sql.ts'
 import { commentForReaders } from './publishComments.ts'
 
 const COPY_PROGRAM = fileURLToPath(new URL('./copyFile.js', import.meta.url))
@@ -87,14 +87,14 @@ async function behindLinks(path: string): Promise<string> {
 }
 
 /** Returns a text that changes with each load, run, state of a report, new column and dismissed row. */
-export async function stateOf(database: Database): Promise<string> {
-  const [state] = await database.rows<{ state: string }>(`
-    SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
-      (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states),
-      (SELECT epoch_us(max(changed_at)) FROM tidemark.schema_changes),
-      (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`)
-  return state?.state ?? ''
-}
+export const stateOf = async (database: Database): Promise<string> =>
+  (await onlyRow<{ state: string }>(database, STATE)).state
+
+const STATE = `
+  SELECT concat_ws('/', (SELECT max(load_id) FROM tidemark.loads), (SELECT count(ended_at) || '@' || max(epoch_us(ended_at)) FROM tidemark.runs),
+    (SELECT md5(string_agg(concat_ws('|', report, enabled, off_reason, paused_reason), ',' ORDER BY report)) FROM tidemark.report_states),
+    (SELECT epoch_us(max(changed_at)) FROM tidemark.schema_changes),
+    (SELECT count(dismissed_at) || '@' || max(epoch_us(dismissed_at)) FROM tidemark.rejected_rows)) AS state`
 
 async function stateOfFile(path: string): Promise<string | undefined> {
   try {
