@@ -24,32 +24,17 @@ export const DIGITS_MAX = 16
 export function writeDigits(out: Buffer, at: number, value: number): number {
   let digits = 1
   for (let power = 10; power <= value; power *= 10) digits += 1
-  let rest = value
-  let i = at + digits - 1
-  // JavaScript divides numbers of more than 31 bits slowly, so such a number is split into two smaller ones.
-  if (rest > 0x7fffffff) {
-    const upper = Math.floor(rest / 1e8)
-    let lower = rest - upper * 1e8
-    for (const end = i - 8; i > end; i -= 1) {
-      const tenth = (lower / 10) | 0
-      out[i] = ZERO + (lower - tenth * 10)
-      lower = tenth
-    }
-    rest = upper
-  }
-  for (; i >= at; i -= 1) {
-    const tenth = (rest / 10) | 0
-    out[i] = ZERO + (rest - tenth * 10)
-    rest = tenth
-  }
-  return at + digits
+  return writePadded(out, at, value, digits)
 }
 
-export function writePadded(out: Buffer, at: number, value: number): void {
+/** Writes `value` with leading zeros at `at` and returns the position after it. */
+export function writePadded(out: Buffer, at: number, value: number, digits = ORDINAL_DIGITS): number {
   let rest = value
-  for (let i = at + ORDINAL_DIGITS - 1; i >= at; i -= 1) {
+  for (let i = at + digits - 1; i >= at; i -= 1) {
+    // Bit operations are much faster than `Math.floor`, but only correct up to 31 bits.
     const tenth = rest > 0x7fffffff ? Math.floor(rest / 10) : (rest / 10) | 0
     out[i] = ZERO + (rest - tenth * 10)
     rest = tenth
   }
+  return at + digits
 }

@@ -57,25 +57,21 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  readonly #reservedNames: readonly string[]
-  readonly #stagedNames: Set<string>
+  /** Staged lines begin with the two reserved fields. */
+  readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>
   #nodes = 0
 
-  constructor(collections: Iterable<string> = [], reservedNames: Iterable<string> = []) {
+  constructor(collections: Iterable<string> = []) {
     this.#collections = new Set(collections)
-    this.#reservedNames = [...reservedNames]
-    this.#stagedNames = new Set(this.#reservedNames)
   }
 
   /** Restores a catalogue from the result of `toText`. A scan must not use it, because it has no trie. */
-  static from(text: CatalogText, collections: Iterable<string>, reservedNames: Iterable<string>): ObjectCatalog {
-    const catalog = new ObjectCatalog(collections, reservedNames)
-    for (const { elements, ...field } of text.fields) {
-      const restored = elements && ObjectCatalog.from(elements, [], [])
-      Object.assign(catalog.#fieldNamed(field.name), field, { elements: restored })
-    }
+  static from(text: CatalogText): ObjectCatalog {
+    const catalog = new ObjectCatalog()
+    for (const { elements, ...field } of text.fields)
+      Object.assign(catalog.#fieldNamed(field.name), field, { elements: elements && ObjectCatalog.from(elements) })
     catalog.shapes.push(...text.shapes)
     return catalog
   }
@@ -86,10 +82,6 @@ export class ObjectCatalog {
       return elements === undefined ? field : { ...field, elements: elements.toText() }
     })
     return { fields, shapes: this.shapes }
-  }
-
-  snapshot(): ObjectCatalog {
-    return ObjectCatalog.from(this.toText(), this.#collections, this.#reservedNames)
   }
 
   field(name: string): CatalogField | undefined {
@@ -170,9 +162,4 @@ function repeated(from: TrieNode, field: CatalogField): string | undefined {
   return from.repeatedField
 }
 
-const RESERVED = [ORDINAL_FIELD, SHAPE_FIELD]
-
-export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report), RESERVED)
-
-export const catalogFrom = (report: Declaration, text: CatalogText): ObjectCatalog =>
-  ObjectCatalog.from(text, collectionFields(report), RESERVED)
+export const catalogOf = (report: Declaration): ObjectCatalog => new ObjectCatalog(collectionFields(report))

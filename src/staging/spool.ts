@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { SyncError } from '../errors.ts'
 import { folderRefused, PRIVATE_FILE, PRIVATE_FOLDER } from '../folders.ts'
 import type { Instant } from '../instant.ts'
-import type { ObjectCatalog } from './catalog.ts'
+import { ObjectCatalog } from './catalog.ts'
 import type { CollectionPage, ItemIds } from './childLines.ts'
 import type { ScannedPage } from './scanPage.ts'
 
@@ -220,7 +220,14 @@ export class Spool implements AsyncDisposable {
     const collections = others.filter((collection) => collection.rows > 0)
     const { pages, rejected } = open
     // A load needs a catalogue that does not change, so the segment gets a copy.
-    this.#full.push({ ...rows, rowBytesMax, collections, pages, rejected, catalog: this.#catalog.snapshot() })
+    this.#full.push({
+      ...rows,
+      rowBytesMax,
+      collections,
+      pages,
+      rejected,
+      catalog: ObjectCatalog.from(this.#catalog.toText()),
+    })
   }
 }
 

@@ -34,7 +34,8 @@ import { openContext, openWarehouse } from '../../src/wiring/openContext.ts'
 import { openNewest, openPublished } from '../../src/wiring/published.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
 import { copyWarehouse } from '../support/templates.ts'
-import { aFolder, catalogOf, NOON, pageBytes } from '../support/warehouse.ts'
+import { catalogOf } from '../../src/staging/catalog.ts'
+import { aFolder, NOON, pageBytes } from '../support/warehouse.ts'
 
 const { TMPDIR } = process.env
 const NODE = process.execPath

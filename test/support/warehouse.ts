@@ -6,10 +6,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Declaration } from '../../schema/index.ts'
-import { collectionFields, wireKey } from '../../schema/tables.ts'
+import { wireKey } from '../../schema/tables.ts'
 import { type Instant, parseInstant } from '../../src/instant.ts'
-import { ORDINAL_FIELD, SHAPE_FIELD } from '../../src/plan/stagedNames.ts'
-import { ObjectCatalog } from '../../src/staging/catalog.ts'
+import { catalogOf } from '../../src/staging/catalog.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { type Segment, Spool, type StagedPage } from '../../src/staging/spool.ts'
 import type { ClosedWindow } from '../../src/warehouse/books/books.ts'
@@ -101,9 +100,6 @@ export function pageBytes(report: Pick<Declaration, 'answer'>, rows: Rows): Buff
   if (report.answer === 'array') return Buffer.from(items)
   return Buffer.from(`{"items":${items},"pageNumber":1,"pageSize":500,"totalCount":1}`)
 }
-
-export const catalogOf = (report: Declaration): ObjectCatalog =>
-  new ObjectCatalog(collectionFields(report), [ORDINAL_FIELD, SHAPE_FIELD])
 
 let spools = 0
 

@@ -5,7 +5,8 @@ import { reportOf } from '../../schema/index.ts'
 import { wireKey } from '../../schema/tables.ts'
 import { scanPage } from '../../src/staging/scanPage.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
-import { aFolder, catalogOf, loadRows, NOON, pageBytes, segmentOf, texts } from '../support/warehouse.ts'
+import { catalogOf } from '../../src/staging/catalog.ts'
+import { aFolder, loadRows, NOON, pageBytes, segmentOf, texts } from '../support/warehouse.ts'
 
 const events = reportOf('events')
 const rowWith = (rate: string): string => `[{"eventId":1,"exactRate":${rate}}]`

@@ -10,7 +10,7 @@ import { assert, SyncError } from '../../errors.ts'
 import { PRIVATE_FILE, PRIVATE_FOLDER } from '../../folders.ts'
 import type { Instant } from '../../instant.ts'
 import { isSameProfile, joinProfiles, type PagingProfile } from '../../plan/pagingProfile.ts'
-import { catalogFrom, type CatalogText } from '../../staging/catalog.ts'
+import { type CatalogText, ObjectCatalog } from '../../staging/catalog.ts'
 import { checkSegment, filesOf, type Segment, stagedMissing } from '../../staging/spool.ts'
 import type { ClosedWindow } from '../../warehouse/books/books.ts'
 import type { Fence } from '../../warehouse/books/fences.ts'
@@ -183,7 +183,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
   const { ask, loads, rows, pages } = pulled
   const { backfillId, number, fence } = ask
   const report = reportOf(ask.report)
-  const catalog = catalogFrom(report, pulled.catalog)
+  const catalog = ObjectCatalog.from(pulled.catalog)
   const inFolder = <F extends { readonly file: string }>(each: F): F => ({
     ...each,
     file: join(folder, basename(each.file)),
