@@ -95,25 +95,19 @@ export class TokenCache {
   }
 
   async #awaitRefresh(signal: AbortSignal): Promise<Token> {
-    const refresh = (this.#refresh ??= this.#start())
+    const ending = new AbortController()
+    const refresh = (this.#refresh ??= { token: this.#renew(ending.signal), ending, waiting: 0 })
     refresh.waiting += 1
     try {
       return await raced(refresh.token, signal)
     } finally {
       refresh.waiting -= 1
-      if (refresh.waiting === 0) this.#end(refresh)
+      if (refresh.waiting === 0) {
+        // If the token request has already ended, this cancellation has no effect.
+        refresh.ending.abort(cancelled('nobody waits for this token'))
+        if (this.#refresh === refresh) this.#refresh = undefined
+      }
     }
-  }
-
-  #start(): Refresh {
-    const ending = new AbortController()
-    return { token: this.#renew(ending.signal), ending, waiting: 0 }
-  }
-
-  /** Cancels a token request that no caller waits for. A request that has already ended is only forgotten. */
-  #end(refresh: Refresh): void {
-    refresh.ending.abort(cancelled('nobody waits for this token'))
-    if (this.#refresh === refresh) this.#refresh = undefined
   }
 
   async #renew(signal: AbortSignal): Promise<Token> {

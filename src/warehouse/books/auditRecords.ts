@@ -11,14 +11,12 @@ export interface AuditedRecord {
 export async function recordAudited(sql: Sql, report: string, asked: readonly AuditedRecord[]): Promise<void> {
   if (asked.length === 0) return
   const values = asked.map(({ scope, at }) => `(${text(scope)}, ${time(at)})`).join(', ')
+  const scopes = asked.map(({ scope }) => text(scope)).join(', ')
   await sql.run(`
-    CREATE OR REPLACE TEMP TABLE asked AS
-    SELECT a.scope, a.asked_at, coalesce(f.ask_after, a.asked_at) AS ask_after
-    FROM (VALUES ${values}) a(scope, asked_at)
-    LEFT JOIN tidemark.followed f ON f.report = ${text(report)} AND f.scope = a.scope;
-    DELETE FROM tidemark.followed WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked);
-    INSERT INTO tidemark.followed SELECT ${text(report)}, scope, ask_after, asked_at FROM asked;
-    DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM asked)`)
+    MERGE INTO tidemark.followed f USING (VALUES ${values}) a(scope, asked_at) ON f.report = ${text(report)} AND f.scope = a.scope
+    WHEN MATCHED THEN UPDATE SET asked_at = a.asked_at
+    WHEN NOT MATCHED THEN INSERT VALUES (${text(report)}, a.scope, a.asked_at, a.asked_at);
+    DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (${scopes})`)
 }
 
 export interface SkippedRecord {

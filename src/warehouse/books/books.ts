@@ -146,12 +146,10 @@ export async function recordReportStates(sql: Sql, states: readonly ReportStateR
   })
   const given = `(VALUES ${rows.join(', ')}) n(report, enabled, deletes, off_reason, scopes)`
   await sql.run(`
-    UPDATE tidemark.report_states s SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
-    FROM ${given} WHERE n.report = s.report
-      AND (s.enabled <> n.enabled OR s.deletes <> n.deletes OR s.off_reason IS DISTINCT FROM n.off_reason
-        OR s.scopes IS DISTINCT FROM n.scopes);
-    INSERT INTO tidemark.report_states (report, enabled, deletes, off_reason, scopes)
-    SELECT * FROM ${given} WHERE n.report NOT IN (SELECT report FROM tidemark.report_states)`)
+    MERGE INTO tidemark.report_states s USING ${given} ON n.report = s.report
+    WHEN MATCHED AND (s.enabled, s.deletes, s.off_reason, s.scopes) IS DISTINCT FROM (n.enabled, n.deletes, n.off_reason, n.scopes)
+      THEN UPDATE SET enabled = n.enabled, deletes = n.deletes, off_reason = n.off_reason, scopes = n.scopes
+    WHEN NOT MATCHED THEN INSERT (report, enabled, deletes, off_reason, scopes) VALUES (n.report, n.enabled, n.deletes, n.off_reason, n.scopes)`)
   const kept = await reportsWithHistory(sql)
   for (const { report, history } of states) {
     if (history === undefined || history.on === kept.has(report)) continue

@@ -1,22 +1,20 @@
 /** Removes old rows from the bookkeeping tables, except rows that other rows or the state of a report need. */
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql, time } from '../database/sql.ts'
+import { onlyRow, type Sql, time } from '../database/sql.ts'
 import { trimFeed } from './changeFeed.ts'
 import { isLake } from '../tables/tables.ts'
 
-export interface TrimResult {
-  readonly runs: number
-  readonly windows: number
-  readonly loads: number
-}
+export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
+
+const COUNTS = `SELECT (SELECT count(*) FROM tidemark.runs) AS runs, (SELECT count(*) FROM tidemark.windows) AS windows,
+  (SELECT count(*) FROM tidemark.loads) AS loads`
 
 /**
  * Removes old runs, loads and orders, and merges adjacent old windows into one. Returns how many rows were removed.
  * Call this in a transaction.
  */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
-  const counted = (table: string) => countOf(sql, `tidemark.${table}`)
-  const [runs, windows, loads] = [await counted('runs'), await counted('windows'), await counted('loads')]
+  const { runs, windows, loads } = await onlyRow<TrimResult>(sql, COUNTS)
   const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`
   await sql.run(`
     DELETE FROM tidemark.runs WHERE ended_at < ${time(before)} AND run_id NOT IN (
@@ -30,11 +28,8 @@ export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> 
   await mergeWindows(sql, before)
   await trimFeed(sql, time(before))
   await removeLoads(sql, before)
-  return {
-    runs: runs - (await counted('runs')),
-    windows: windows - (await counted('windows')),
-    loads: loads - (await counted('loads')),
-  }
+  const left = await onlyRow<TrimResult>(sql, COUNTS)
+  return { runs: runs - left.runs, windows: windows - left.windows, loads: loads - left.loads }
 }
 
 /** Merges old windows that overlap or share an instant into one window. The covered time stays the same. */

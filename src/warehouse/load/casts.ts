@@ -8,13 +8,7 @@ export function castOf(value: string, type: DuckType, kinds: Kinds): string {
   const fits = alwaysFits(type, kinds & ~NESTED)
   switch (type) {
     case 'BIGINT':
-      return fits
-        ? `try_cast(${value} AS BIGINT)`
-        : withPlainNumber(
-            value,
-            (n) =>
-              `CASE WHEN regexp_full_match(${n}, '-?[0-9]+([.]0*)?') THEN try_cast(split_part(${n}, '.', 1) AS BIGINT) END`,
-          )
+      return fits ? `try_cast(${value} AS BIGINT)` : withPlainNumber(value, integerOf)
     case 'DECIMAL(38,9)':
       return fits ? decimalOf(value) : withPlainNumber(value, decimalOf)
     case 'DOUBLE':
@@ -47,6 +41,9 @@ export const computeOnce = (value: string, as: string, body: (computed: string) 
 /** Returns the SQL of `body` for the number without an exponent. Example: for `+1e2`, `body` receives `100`. */
 const withPlainNumber = (value: string, body: (plain: string) => string): string =>
   computeOnce(`regexp_replace(${trimmed(value)}, '^[+]', '')`, 'n', (n) => computeOnce(plainNumberOf(n), 'p', body))
+
+const integerOf = (n: string): string =>
+  `CASE WHEN regexp_full_match(${n}, '-?[0-9]+([.]0*)?') THEN try_cast(split_part(${n}, '.', 1) AS BIGINT) END`
 
 function plainNumberOf(n: string): string {
   const [whole, fraction] = [1, 2].map((part) => `split_part(regexp_extract(${n}, '^-?([^eE]*)', 1), '.', ${part})`)
@@ -82,29 +79,20 @@ const timeWithLeapSecond = (t: string): string => `CASE
   WHEN regexp_matches(${t}, '^[-0-9]{10}[T ][0-9]{2}:[0-9]{2}:60') THEN try_cast(regexp_replace(${t}, ':60', ':59') AS TIMESTAMPTZ) + INTERVAL 1 SECOND
   WHEN regexp_matches(${t}, '^[0-9]{4}-[0-9]{2}-[0-9]{2}') THEN try_cast(${t} AS TIMESTAMPTZ) END`
 
-export function alwaysFits(type: DuckType, kinds: Kinds): boolean {
-  switch (type) {
-    case 'BIGINT':
-      return only(kinds, Kind.null | Kind.integer | Kind.marked | Kind.long)
-    case 'DECIMAL(38,9)':
-      return only(
-        kinds,
-        Kind.null | Kind.integer | Kind.decimal | Kind.whole | Kind.bigInteger | Kind.marked | Kind.long,
-      )
-    case 'DOUBLE':
-      return only(kinds, Kind.null | Kind.integer | Kind.decimal | Kind.whole | Kind.exponent | Kind.marked)
-    case 'BOOLEAN':
-      return only(kinds, Kind.null | Kind.boolean)
-    case 'TIMESTAMPTZ':
-      return only(kinds, Kind.null | Kind.dateTime)
-    case 'VARCHAR':
-      return !has(kinds, NESTED)
-    case 'JSON':
-      return true
-    default:
-      return only(kinds, Kind.null)
-  }
+const WHOLE_OR_MARKED = Kind.integer | Kind.marked
+
+/** The kinds of which every value fits the type. */
+const FITTING: Partial<Record<DuckType, Kinds>> = {
+  BIGINT: WHOLE_OR_MARKED | Kind.long,
+  'DECIMAL(38,9)': WHOLE_OR_MARKED | Kind.decimal | Kind.whole | Kind.bigInteger | Kind.long,
+  DOUBLE: WHOLE_OR_MARKED | Kind.decimal | Kind.whole | Kind.exponent,
+  BOOLEAN: Kind.boolean,
+  TIMESTAMPTZ: Kind.dateTime,
+  VARCHAR: ~NESTED,
+  JSON: ~0,
 }
+
+export const alwaysFits = (type: DuckType, kinds: Kinds): boolean => only(kinds, Kind.null | (FITTING[type] ?? 0))
 
 /** Returns the SQL condition that a scalar does not fit the type. An empty text becomes NULL, but is no misfit. */
 export const misfits = (value: string, type: DuckType, kinds: Kinds): string =>

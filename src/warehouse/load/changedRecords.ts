@@ -22,15 +22,12 @@ export async function recordChangedRecords(sql: Sql, { input, report, staged }: 
   for (const follower of input.followers ?? []) {
     const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`
     await sql.run(`
-      CREATE OR REPLACE TEMP TABLE touched AS
-      SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
-        max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM win WHERE is_changed)) AS changed
-      FROM staged s WHERE ${isRead} GROUP BY ALL;
-      CREATE OR REPLACE TEMP TABLE noted AS
-      SELECT n.scope, f.asked_at, greatest(n.ask_after, f.ask_after,
-        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END) AS ask_after
-      FROM touched n LEFT JOIN tidemark.followed f ON f.report = ${text(follower.report)} AND f.scope = n.scope;
-      DELETE FROM tidemark.followed WHERE report = ${text(follower.report)} AND scope IN (SELECT scope FROM touched);
-      INSERT INTO tidemark.followed SELECT ${text(follower.report)}, scope, ask_after, asked_at FROM noted`)
+      MERGE INTO tidemark.followed f USING (
+        SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
+          max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM win WHERE is_changed)) AS changed
+        FROM staged s WHERE ${isRead} GROUP BY ALL) n ON f.report = ${text(follower.report)} AND f.scope = n.scope
+      WHEN MATCHED THEN UPDATE SET ask_after = greatest(n.ask_after, f.ask_after,
+        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END)
+      WHEN NOT MATCHED THEN INSERT VALUES (${text(follower.report)}, n.scope, n.ask_after, NULL)`)
   }
 }

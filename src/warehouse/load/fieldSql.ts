@@ -70,18 +70,10 @@ export class FieldSql {
     })
   }
 
-  get mayMisfit(): boolean {
-    return this.#misfits().length > 0
-  }
-
-  misfits(): string {
-    const found = this.#misfits()
-    return found.length === 0 ? 'NULL' : `nullif(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL), [])`
-  }
-
-  #misfits(): string[] {
+  /** Returns SQL for the list of a row's misfits, or undefined if all values of these kinds fit. */
+  misfits(): string | undefined {
     const { table, report } = this.#load
-    return this.#catalog.fields.flatMap((field) => {
+    const found = this.#catalog.fields.flatMap((field) => {
       const type = this.#typeOf(field)
       if (type === undefined || alwaysFits(type, field.kinds)) return []
       const documented = table.fields.filter(({ sources }) => sources.includes(field.name))
@@ -91,6 +83,7 @@ export class FieldSql {
       if (columns.some((column) => table.key.includes(column))) return []
       return columns.map((column) => misfitSql(this.#isMisfit(field, type), { column, type, value: this.#sent(field) }))
     })
+    return found.length === 0 ? undefined : `nullif(list_filter([${found.join(', ')}], lambda x: x IS NOT NULL), [])`
   }
 
   #isMisfit(field: CatalogField, type: DuckType): string {

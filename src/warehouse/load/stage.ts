@@ -21,6 +21,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
   const { table, segment, files, rules } = load
   const reading = new FieldSql(load)
   const columns = reading.columns()
+  const misfits = reading.misfits()
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
     const items = segment.collections.find((each) => each.field === child.field)
@@ -37,7 +38,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
       ${rules.excludePayload ? 'NULL::JSON' : reading.extra()} AS "~extra",
       ${reading.rowHash(shapeHash(segment.catalog.shapes))} AS "~row_hash",
       ${reading.rejectReason()} AS "~reason",
-      ${reading.misfits()} AS "~misfits"
+      ${misfits ?? 'NULL'} AS "~misfits"
     FROM read_json([${files.map(text).join(', ')}], format = 'newline_delimited', columns = ${reading.readerColumns()},
       maximum_object_size = ${Math.max(OBJECT_BYTES_MIN, segment.rowBytesMax + 1024)}) r
     JOIN staged_pages p ON p.page = r."#" // ${ROWS_A_PAGE}`
@@ -45,7 +46,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
     const found = segment.catalog.field(field)
     return found === undefined ? 'false' : reading.carried([found])
   }
-  return { columns, collections, sql: rows, mayMisfit: reading.mayMisfit, carries }
+  return { columns, collections, sql: rows, mayMisfit: misfits !== undefined, carries }
 }
 
 /** Fills the temporary table `staged`. If rows are rejected, also fills the temporary table `refused`. */
