@@ -3,16 +3,17 @@ import { assert, SyncError } from '../../errors.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import { changesFor, type ColumnChange, type ColumnContext, type SeenField } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
+import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
+import { recordAudited } from '../books/auditRecords.ts'
 import { completeWindow } from '../books/backfills.ts'
 import { closeWindows, nextLoadId } from '../books/books.ts'
 import { recordRequests } from '../books/requests.ts'
 import type { Database } from '../database/duckdb.ts'
-import { type Sql, name, names } from '../database/sql.ts'
+import { type Sql, name, names, text } from '../database/sql.ts'
 import { compactionsFor } from '../database/settings.ts'
 import { historyOf } from '../tables/versions.ts'
 import { applyChanges, childColumns, discoveredColumns, recordChanges, reportColumns } from '../tables/tables.ts'
 import { mergeEntries } from './auditEntries.ts'
-import { recordChangedRecords } from './changedRecords.ts'
 import { mergeChildren } from './children.ts'
 import { CHILD_DELETED_FIELD } from './items.ts'
 import { type LoadCounts, type LoadInput, type LoadPlace, type LoadResult, NO_COUNTS, NO_RULES } from './loadInput.ts'
@@ -22,7 +23,7 @@ import { CREATE_FOUND_MISFITS, recordMisfits } from './misfits.ts'
 import { recordReconcileStep } from './reconcile.ts'
 import { recordLoad } from './recordLoad.ts'
 import { updateRejectedRows } from './rejectedRows.ts'
-import { mergeInOrder } from './rowVersion.ts'
+import { mergeInOrder, versionOf } from './rowVersion.ts'
 import { readRows, stage, throwAsLoadRefused } from './stage.ts'
 import { splitRows } from './rowFiles.ts'
 
@@ -220,4 +221,31 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
     return { ...merged, childrenWritten, misfits: await recordMisfits(sql, some) }
   })
   return all.reduce(addCounts)
+}
+
+/**
+ * Stores which rows the load has changed, because audit reports then read the audit trails of these rows. A trail contains
+ * the change if it is read at the time `ask_after` or later. A load of an audit report stores which trails were read.
+ */
+async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
+  if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)
+  if (staged === undefined) return
+  const columns = staged.columns.map((column) => column.name)
+  const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
+  // Most kinds of loads also request unchanged rows. Only rows that these loads have written (table `win`) are changed.
+  const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
+  const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
+  // `seen_at` is only seconds ago. If a trail was read later than `seen_at`, the service's clock was set back.
+  const isDueAgain = `n.changed OR f.asked_at > n.seen_at + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
+  for (const follower of input.followers ?? []) {
+    const settle = report.newerBy.length === 0 ? '' : ` + INTERVAL ${follower.settleMs} MILLISECONDS`
+    await sql.run(`
+      MERGE INTO tidemark.followed f USING (
+        SELECT ${text(follower.scopePrefix)} || s.${name(report.key[0] ?? '')} AS scope, max(${version})${settle} AS ask_after,
+          max(s."~observed_at") AS seen_at, bool_or(s.rowid IN (SELECT sid FROM win WHERE is_changed)) AS changed
+        FROM staged s WHERE ${isRead} GROUP BY ALL) n ON f.report = ${text(follower.report)} AND f.scope = n.scope
+      WHEN MATCHED THEN UPDATE SET ask_after = greatest(n.ask_after, f.ask_after,
+        CASE WHEN ${isDueAgain} THEN f.asked_at + INTERVAL 1 MICROSECOND END)
+      WHEN NOT MATCHED THEN INSERT VALUES (${text(follower.report)}, n.scope, n.ask_after, NULL)`)
+  }
 }

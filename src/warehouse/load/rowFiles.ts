@@ -8,29 +8,20 @@ const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
-export interface RowFiles extends AsyncDisposable {
-  readonly files: readonly string[]
-  readonly isSplit: boolean
-}
-
 /** Splits a segment's file if its rows are long, or else returns the file. The disposal removes the new files. */
-export async function splitRows({ file, rowBytesMax }: Segment): Promise<RowFiles> {
-  if (rowBytesMax <= ROW_BYTES_SPLIT)
-    return { files: [file], isSplit: false, [Symbol.asyncDispose]: () => Promise.resolve() }
-  const files: string[] = []
-  const remove = async () => {
-    for (const each of files) await rm(each, { force: true })
+export async function splitRows({ file, rowBytesMax }: Segment) {
+  await using written = new AsyncDisposableStack()
+  const parts: string[] = []
+  const next = () => {
+    const part = `${file}.part${parts.length}`
+    parts.push(part)
+    written.defer(() => rm(part, { force: true }))
+    return open(part, 'w')
   }
-  try {
-    await split(file, () => {
-      files.push(`${file}.part${files.length}`)
-      return open(files.at(-1) as string, 'w')
-    })
-  } catch (error) {
-    await remove()
-    throw error
-  }
-  return { files, isSplit: true, [Symbol.asyncDispose]: remove }
+  const isSplit = rowBytesMax > ROW_BYTES_SPLIT
+  if (isSplit) await split(file, next)
+  const kept = written.move()
+  return { files: isSplit ? parts : [file], isSplit, [Symbol.asyncDispose]: () => kept.disposeAsync() }
 }
 
 async function split(file: string, next: () => Promise<FileHandle>): Promise<void> {
