@@ -22,19 +22,26 @@ export const DIGITS_MAX = 16
 
 /** Writes `value` at `at` and returns the position after it. The caller must reserve `DIGITS_MAX` bytes. */
 export function writeDigits(out: Buffer, at: number, value: number): number {
-  let digits = 1
-  for (let power = 10; power <= value; power *= 10) digits += 1
-  return writePadded(out, at, value, digits)
+  let end = at + 1
+  for (let power = 10; power <= value; power *= 10) end += 1
+  writeBefore(out, end, value)
+  return end
 }
 
-/** Writes `value` with leading zeros at `at` and returns the position after it. */
-export function writePadded(out: Buffer, at: number, value: number, digits = ORDINAL_DIGITS): number {
+/** Writes `value` with leading zeros. */
+export function writePadded(out: Buffer, at: number, value: number): void {
+  out.fill(ZERO, at, at + ORDINAL_DIGITS)
+  writeBefore(out, at + ORDINAL_DIGITS, value)
+}
+
+function writeBefore(out: Buffer, end: number, value: number): void {
   let rest = value
-  for (let i = at + digits - 1; i >= at; i -= 1) {
-    // Bit operations are much faster than `Math.floor`, but only correct up to 31 bits.
+  let i = end
+  do {
+    // Bit operations are much faster than `Math.floor`, but are only correct up to 31 bits.
     const tenth = rest > 0x7fffffff ? Math.floor(rest / 10) : (rest / 10) | 0
+    i -= 1
     out[i] = ZERO + (rest - tenth * 10)
     rest = tenth
-  }
-  return at + digits
+  } while (rest > 0)
 }
