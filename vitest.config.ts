@@ -17,7 +17,9 @@ export default defineConfig({
     // The limits only end tests that hang, also on a machine that is ten times slower. No test asserts a duration.
     testTimeout: 300_000,
     hookTimeout: 300_000,
-    setupFiles: ['processorTime', 'drawnValues', 'registeredReports'].map((name) => `./test/support/${name}.ts`),
+    setupFiles: ['processorTime', 'compiled', 'drawnValues', 'registeredReports'].map(
+      (name) => `./test/support/${name}.ts`,
+    ),
     tags: [{ name: 'long', description: 'runs in `npm run test:long`, not in `npm test` (docs/TESTING.md)' }],
     reporters: ['default', './test/support/countReporter.ts', ...TIMES],
     projects: [

@@ -7,6 +7,9 @@ import { expect, it } from 'vitest'
 import { soak } from '../../tools/soak/soak.ts'
 import { brokenBounds } from '../../tools/soak/year/bounds.ts'
 import { soakYear, type YearRow } from '../../tools/soak/year/year.ts'
+import { repetitions } from '../support/repeats.ts'
+
+const TICKS = repetitions(100, 50)
 
 it('workers that are killed, frozen and cut off from Redis keep every promise', { timeout: 600_000 }, async () => {
   const ended = await soak({
@@ -27,7 +30,12 @@ it('workers that are killed, frozen and cut off from Redis keep every promise', 
 
 it('no table, job, file of logs or open handle of a worker grows for ever', { timeout: 900_000 }, async () => {
   const historyDays = 1
-  const { rows, failures } = await soakYear({ ticks: 100, sampleEvery: 20, historyDays, onSample: () => undefined })
+  const { rows, failures } = await soakYear({
+    ticks: TICKS,
+    sampleEvery: TICKS / 5,
+    historyDays,
+    onSample: () => undefined,
+  })
   expect([...failures.keys()]).toEqual([])
   expect(rows).toHaveLength(5)
   // Sizes of files and of memory become level only in a longer soak.

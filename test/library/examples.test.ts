@@ -7,6 +7,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts'
 import { run } from '../pack/support.ts'
 import { documents } from '../rules/markdown.ts'
 import { ROOT } from '../rules/source.ts'
+import { COMPILED } from '../support/compiled.ts'
 
 const examples = documents().flatMap(({ name, blocks }) =>
   ['README.md', 'docs/LIBRARY.md'].includes(name)
@@ -60,7 +61,13 @@ afterAll(async () => {
 const node = (file: string) =>
   run(process.execPath, [path.join(folder, file)], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], HOME: folder, ...sandbox.env, TIDEMARK_CURRENCIES: 'EUR' },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: folder,
+      NODE_COMPILE_CACHE: COMPILED,
+      ...sandbox.env,
+      TIDEMARK_CURRENCIES: 'EUR',
+    },
   })
 
 describe('the examples', () => {

@@ -1,6 +1,6 @@
 /**
- * What fails leaves nothing behind. Each attempt fails a thousand times (fifty times in `npm test`), and slow ones fail
- * a hundred times. Afterwards no file, no link, no folder, no open file and no child process is left. A worker repeats
+ * What fails leaves nothing behind. Each attempt fails a thousand times (twenty times in `npm test`), and slow ones fail
+ * a hundred times; with fewer seeds, less often (repeats.ts). Afterwards no file, no link, no folder, no open file and no child process is left. A worker repeats
  * some of these attempts for months.
  */
 import { once } from 'node:events'
@@ -33,6 +33,7 @@ import { copyInto } from '../../src/warehouse/publish/publish.ts'
 import { openContext, openWarehouse } from '../../src/wiring/openContext.ts'
 import { openNewest, openPublished } from '../../src/wiring/published.ts'
 import { REQUIRED_ENV } from '../config/folder.ts'
+import { repetitions } from '../support/repeats.ts'
 import { copyWarehouse } from '../support/templates.ts'
 import { catalogOf } from '../../src/staging/catalog.ts'
 import { aFolder, NOON, pageBytes } from '../support/warehouse.ts'
@@ -396,8 +397,8 @@ async function someCopies() {
   return { database, show: copyShower(database, { published: at('published.duckdb'), folder: at('links') }) }
 }
 
-it.each(CASES)('%s fails fifty times and leaves nothing', async (_, prepare) => {
-  expect(await leftBy(await prepare(), 50)).toEqual([])
+it.each(CASES)('%s fails twenty times and leaves nothing', async (_, prepare) => {
+  expect(await leftBy(await prepare(), 20)).toEqual([])
 })
 
 it.each(SLOW_CASES)('%s fails three times and leaves nothing', async (_, prepare) => {
@@ -405,11 +406,12 @@ it.each(SLOW_CASES)('%s fails three times and leaves nothing', async (_, prepare
 })
 
 /** Set TIDEMARK_TEST_FAILURES to 1000 to repeat the four slow cases as often, too. They then need half an hour. */
-const SLOW_TIMES = Number(process.env['TIDEMARK_TEST_FAILURES'] ?? 100)
+const SLOW_TIMES = Number(process.env['TIDEMARK_TEST_FAILURES'] ?? repetitions(100, 10))
+const TIMES = repetitions(1_000, 150)
 const LONG = { tags: 'long', timeout: 3_600_000 }
 
-it.each(CASES)('%s fails a thousand times and leaves nothing', LONG, async (_, prepare) => {
-  expect(await leftBy(await prepare(), 1_000)).toEqual([])
+it.each(CASES)(`%s fails ${TIMES} times and leaves nothing`, LONG, async (_, prepare) => {
+  expect(await leftBy(await prepare(), TIMES)).toEqual([])
 })
 
 it.each(SLOW_CASES)(`%s fails ${SLOW_TIMES} times and leaves nothing`, LONG, async (_, prepare) => {

@@ -107,7 +107,7 @@ describe('new data', () => {
     await run('events')
     await publish()
     await until(() => receiver.posted.length > 0, 'it was tried')
-    for (let times = 0; times < 12; times += 1) {
+    for (let times = 0; times < 4; times += 1) {
       change(desk)
       await run('events')
       await publish()
@@ -117,7 +117,7 @@ describe('new data', () => {
     receiver.answer(200)
     await until(() => receiver.data().length >= 2, 'all came')
     await end()
-    expect(receiver.data().map(({ loads }) => loads.count)).toEqual([1, 12])
+    expect(receiver.data().map(({ loads }) => loads.count)).toEqual([1, 4])
     expectEverything(receiver, await tide.warehouse.rows(LOADS))
   })
 

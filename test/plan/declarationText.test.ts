@@ -14,7 +14,7 @@ import { aPlace } from '../cli/support.ts'
 import { ROOT } from '../rules/source.ts'
 import { aWarehouse, loadRows } from '../support/warehouse.ts'
 
-const SAMPLES = 250
+const SAMPLES = 60
 
 const json = (value: unknown) => JSON.stringify(value)
 const digits = (max: number) => fc.stringMatching(new RegExp(`^[1-9][0-9]{0,${max - 1}}$`))

@@ -4,15 +4,14 @@
  * be repeated.
  */
 import { describe, expect, it } from 'vitest'
+import { HAS_ALL_SEEDS, SEEDS } from '../support/repeats.ts'
 import { CORPUS, type CorpusSeed } from './corpus.ts'
 import { failureText } from './failure.ts'
 import { simulate } from './simulate.ts'
 
 const SHORT_SEEDS = 50
-/** These ten take as long as the other 40 together. They run with the long corpus. */
+/** These ten take as long as the other 40 together. They run with the long corpus, all of them only with all seeds. */
 const SLOW_SEEDS: readonly number[] = [2, 12, 13, 14, 17, 22, 25, 28, 32, 36]
-/** `TIDEMARK_TEST_SEEDS` sets another number, for machines that have less time. */
-const SEEDS = Number(process.env['TIDEMARK_TEST_SEEDS'] ?? 500)
 /** Long test files in seeds/. */
 const SHARES = 5
 /** Seeds of the corpus that take less than two seconds each. */
@@ -29,8 +28,9 @@ async function pass(seed: number): Promise<void> {
 /** Runs the cheap seeds of the corpus. */
 export const runShortCorpus = (): void => runCorpus(({ seed }) => SHORT_CORPUS.includes(seed))
 
-/** Runs the other seeds of the corpus. Those up to `SEEDS` run in the shares. */
-export const runLongCorpus = (): void => runCorpus(({ seed }) => seed > SEEDS && !SHORT_CORPUS.includes(seed))
+/** Runs the other seeds of the corpus, the slow ones only with all seeds. Those up to `SEEDS` run in the shares. */
+export const runLongCorpus = (): void =>
+  runCorpus(({ seed, isSlow = false }) => seed > SEEDS && !SHORT_CORPUS.includes(seed) && (HAS_ALL_SEEDS || !isSlow))
 
 function runCorpus(isRun: (corpusSeed: CorpusSeed) => boolean): void {
   describe('the warehouse keeps its promises in the simulated world', () => {
@@ -52,7 +52,8 @@ export function repeatsItself(seed: number): void {
 
 export const runShortSeeds = (): void => runSeeds(1, SHORT_SEEDS + 1, (seed) => !SLOW_SEEDS.includes(seed))
 
-export const runSlowSeeds = (): void => runSeeds(1, SHORT_SEEDS + 1, (seed) => SLOW_SEEDS.includes(seed))
+export const runSlowSeeds = (): void =>
+  runSeeds(1, SHORT_SEEDS + 1, (seed) => SLOW_SEEDS.includes(seed) && (HAS_ALL_SEEDS || seed === SLOW_SEEDS[0]))
 
 /** Runs one share of the long seeds; `share` counts from 1. */
 export function runShare(share: number): void {

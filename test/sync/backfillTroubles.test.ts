@@ -28,6 +28,7 @@ import {
 } from '../../src/sync/backfill/handover.ts'
 import { identityOf, type SyncContext } from '../../src/sync/context.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { COMPILED } from '../support/compiled.ts'
 import { liveRows, markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import { at } from '../support/warehouse.ts'
@@ -245,6 +246,7 @@ function startProgram(folder: string, wanted: object) {
   const child = spawn(process.execPath, ['--no-warnings', PROGRAM], {
     env: {
       PATH,
+      NODE_COMPILE_CACHE: COMPILED,
       REPORTING_CLIENT_SECRET: 'demo-secret',
       TIDEMARK_TEST_FOLDER: folder,
       TIDEMARK_TEST_WANTED: JSON.stringify(wanted),

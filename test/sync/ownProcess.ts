@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Config, loadConfig } from '../../src/config/config.ts'
+import { COMPILED } from '../support/compiled.ts'
 
 const PROGRAM = fileURLToPath(new URL('programs/syncOnce.ts', import.meta.url))
 const SECRET = { REPORTING_CLIENT_SECRET: 'demo-secret' }
@@ -51,7 +52,7 @@ export function startSync({ folder }: Place, reports: readonly string[] = []): O
   const { PATH = '' } = process.env
   const wanted = reports.length === 0 ? {} : { TIDEMARK_TEST_REPORTS: reports.join(',') }
   const child = spawn(process.execPath, ['--no-warnings', PROGRAM], {
-    env: { PATH, ...SECRET, TIDEMARK_TEST_FOLDER: folder, ...wanted },
+    env: { PATH, NODE_COMPILE_CACHE: COMPILED, ...SECRET, TIDEMARK_TEST_FOLDER: folder, ...wanted },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

@@ -220,6 +220,6 @@ it('without space for the new blocks the error is DISK_FULL, and the last copy s
   }
 })
 
-it('a reader finds a sound copy after each of ten kills of the publisher', async () => {
-  await killPublishers(10)
+it('a reader finds a sound copy after each of six kills of the publisher', async () => {
+  await killPublishers(6)
 })
