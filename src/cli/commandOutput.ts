@@ -1,23 +1,18 @@
 /** Writes a command's log and progress to standard error, and its result to standard output. */
-import { createLog, type GuardedLog, type LogOptions } from '../log.ts'
+import { createLog, type LogOptions } from '../log.ts'
 import { logLevelOf } from '../wiring/workLog.ts'
 import { widthOf } from './layout.ts'
-import { lineProgress, liveProgress, loggedProgress, type ProgressView, silentProgress } from './progress.ts'
+import { lineProgress, liveProgress, loggedProgress, silentProgress } from './progress.ts'
 import type { CommandOptions, ExitCode, Shell } from './shell.ts'
 
 type OutputOptions = Pick<CommandOptions, 'json' | 'quiet'>
-
-export interface Outputs {
-  readonly log: GuardedLog
-  readonly view: ProgressView
-}
 
 /** Opens the log and the progress view. `keep` receives every log line, even if the line is not printed. */
 export function openOutputs(
   { err, clock, env }: Shell,
   { json = false, quiet = false }: OutputOptions,
   keep?: LogOptions['keep'],
-): Outputs {
+) {
   if (json) {
     const log = createLog({ level: logLevelOf(env, quiet ? 'error' : 'info'), keep })
     return { log, view: loggedProgress(createLog({ level: logLevelOf(env, quiet ? 'error' : 'info') }), clock) }

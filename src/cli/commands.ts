@@ -2,7 +2,6 @@
 import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { HOUR_MS } from '../instant.ts'
-import { CERTIFY } from './certifyEntry.ts'
 import type { SchemaOptions } from './actions/schema.ts'
 import {
   type CommandEntry,
@@ -16,8 +15,8 @@ import {
   wholeNumber,
 } from './commandEntry.ts'
 import { FORMATS } from './results.ts'
-import { SANDBOX } from './sandboxEntry.ts'
 import type { Done, Shell } from './shell.ts'
+import { CERTIFY, SANDBOX } from './trialEntries.ts'
 
 export function addCommands(program: Command, shell: Shell, done: Done): void {
   for (const { name, summary, argument, options = [], isConfigured = true, examples, action } of COMMANDS) {

@@ -70,19 +70,17 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
     const { not_counted_because: stopped, rejected } = standing
     const held = (rows: number | null, what: string) =>
-      rows === null || rows === 0 ? [] : [`${report}: ${counted(rows, 'row')} held ${what}`]
-    return [
-      ...(rejected === 0 ? [] : [rejectedText(report, rejected)]),
-      ...(skipped === null ? [] : [`${report}: skipped, and tried again by itself: ${skipped}`]),
-      ...(stopped === null
-        ? []
-        : [
-            `${report}: rows are not counted for a day, so late rows and deletions wait for a reconcile: ${line(stopped)}`,
-          ]),
-      ...latenessLines(standing, settings[report].overlapMs),
-      ...held(future, 'with a stamp in the future; no mark follows it'),
-      ...held(unstamped, 'without a stamp; no mark follows them'),
+      rows !== null && rows > 0 && `${counted(rows, 'row')} held ${what}`
+    const notes = [
+      rejected > 0 && rejectedText(report, rejected),
+      skipped !== null && `skipped, and tried again by itself: ${skipped}`,
+      stopped !== null &&
+        `rows are not counted for a day, so late rows and deletions wait for a reconcile: ${line(stopped)}`,
+      ...latenessTexts(standing, settings[report].overlapMs),
+      held(future, 'with a stamp in the future; no mark follows it'),
+      held(unstamped, 'without a stamp; no mark follows them'),
     ]
+    return notes.filter((note) => note !== false && note !== undefined).map((note) => `${report}: ${note}`)
   })
   const unmeasured = standings.filter(({ late_rows: late, last_run: lastRun }) => late === null && lastRun !== null)
   if (unmeasured.length === 0) return lines
@@ -90,7 +88,7 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
 }
 
 const rejectedText = (report: ReportName, rows: number): string =>
-  `${report}: ${counted(rows, 'row')} could not be stored; tidemark.rejected_rows has the reasons, "tidemark retry-rejected ${report}" tries again`
+  `${counted(rows, 'row')} could not be stored; tidemark.rejected_rows has the reasons, "tidemark retry-rejected ${report}" tries again`
 
 const GAPS_SHOWN = 3
 
@@ -140,12 +138,11 @@ export const missedText = ({ reconcile_missed: missed }: Standing): string | und
     ? undefined
     : `the last reconcile read ${counted(missed, 'row')} that no earlier run had found`
 
-function latenessLines(standing: Standing, overlapMs: number): string[] {
+function latenessTexts(standing: Standing, overlapMs: number): (string | undefined)[] {
   const { report, late_rows: rows, largest_lateness_seconds: seconds, advised_overlap: advised } = standing
   const missed = missedText(standing)
-  const lines = missed === undefined ? [] : [`${report}: ${missed}`]
-  if (rows === null || rows === 0 || seconds === null) return lines
+  if (rows === null || rows === 0 || seconds === null) return [missed]
   const enough = `the overlap of ${settingDuration(overlapMs)} is enough`
   const cure = advised === null ? enough : overlapAdvice(report, advised)
-  return [...lines, `${report}: ${counted(rows, 'row')} came late; ${latenessText(report, seconds * 1_000)}; ${cure}`]
+  return [missed, `${counted(rows, 'row')} came late; ${latenessText(report, seconds * 1_000)}; ${cure}`]
 }

@@ -77,15 +77,10 @@ export const fileProblem: Check = (text) => {
 /** Matches an address such as `s3://bucket`, but not a Windows drive such as `C:`. */
 const ADDRESS = /^[a-z][a-z0-9+]+:/i
 
-export interface LakeAddress {
-  readonly catalogue: 'sqlite' | 'postgres'
-  /** The path of the SQLite file, or the connection string of PostgreSQL, which can contain a password. */
-  readonly at: string
-}
-
-export function lakeAddress(text: string): LakeAddress | undefined {
+/** `at` is the path of the SQLite file, or the connection string of PostgreSQL, which can contain a password. */
+export function lakeAddress(text: string) {
   const [, catalogue, at = ''] = /^ducklake:(sqlite|postgres):(.+)$/s.exec(text) ?? []
-  return catalogue === 'sqlite' || catalogue === 'postgres' ? { catalogue, at } : undefined
+  return catalogue === 'sqlite' || catalogue === 'postgres' ? ({ catalogue, at } as const) : undefined
 }
 
 export const warehouseProblem: Check = (text) => {
@@ -112,13 +107,7 @@ const SERVE = /^quack:\/\/(\[[0-9a-f:.]+\]|[a-z0-9.-]+):(\d{1,5})$/i
 export const serveProblem: Check = (text) =>
   serveAddress(text) === undefined ? 'must be quack://HOST:PORT, such as quack://127.0.0.1:9494' : undefined
 
-export interface ServeAddress {
-  readonly host: string
-  readonly port: number
-  readonly isLoopback: boolean
-}
-
-export function serveAddress(text: string): ServeAddress | undefined {
+export function serveAddress(text: string) {
   const [, host = '', port = ''] = SERVE.exec(text) ?? []
   const number = Number(port)
   return number < 1 || number > 65_535 ? undefined : { host, port: number, isLoopback: isLoopback(host) }

@@ -8,14 +8,13 @@ import { configInvalid, type Finding, type Path, type Problem, valueAt } from '.
 import { PathList, rawConfig, type RawConfig } from './raw.ts'
 import { type Config, resolve } from './resolve.ts'
 import { readClientSecret, readHashKey, readReceivers, readStorageKeys } from './secrets.ts'
-import type { ConfigSources } from './shape.ts'
-import { readSources } from './sources.ts'
+import { type ConfigSources, readSources } from './sources.ts'
 import { parseYaml } from './yamlFile.ts'
 
 export type { Problem } from './problems.ts'
 export { jsonSchema, type Limits } from './raw.ts'
-export type { Config, NotifyConfig } from './resolve.ts'
-export type * from './shape.ts'
+export type { Config, NotifyConfig, OffReason, ReportConfig, Rhythm } from './resolve.ts'
+export type { ReceiverConfig } from './secrets.ts'
 
 /** Throws CONFIG_INVALID with all problems. */
 export const loadConfig = async (given: ConfigSources): Promise<Config> => frozen((await readConfig(given)).config)

@@ -68,19 +68,14 @@ export type Environment = Readonly<Record<string, string>>
 export const variableOf = (path: Path): string | undefined =>
   variables.find((variable) => variable.path.join('.') === path.join('.'))?.name
 
-export interface MergedSettings {
-  readonly value: unknown
-  /** Returns the variable that has set the value at `path`. For an item of a list, returns the variable of the list. */
-  variableAt(path: Path): string | undefined
-}
-
 /** Returns the file's settings. A set environment variable replaces the value of its setting. */
-export function withEnvironment(fileValue: unknown, env: Environment): MergedSettings {
+export function withEnvironment(fileValue: unknown, env: Environment) {
   const applied = variables.filter(({ name }) => env[name] !== undefined)
   const value = applied.reduce<unknown>(
     (whole, variable) => withValueAt(whole, variable.path, valueOf(variable, env)),
     fileValue ?? {},
   )
+  /** Returns the variable that has set the value at `path`. For an item of a list, returns the variable of the list. */
   const variableAt = (path: Path) =>
     applied.find((variable) => variable.path.every((step, index) => path[index] === step))?.name
   return { value, variableAt }
@@ -125,14 +120,8 @@ const NAMES: readonly string[] = [...variables.map(({ name }) => name), ...MORE]
 export const variablesInEffect = (env: Environment): Environment =>
   Object.fromEntries(Object.entries(env).filter(([name]) => NAMES.includes(name) || isReceiverSecret(name)))
 
-/** A variable that Tidemark does not read. Example: `{ name: 'TIDEMARK_EVRY', meant: 'TIDEMARK_EVERY' }`. */
-export interface Misspelling {
-  readonly name: string
-  readonly meant: string
-}
-
 /** Returns variables that are probably misspelt: their names are similar to a variable of Tidemark. */
-export function misspellings(env: Environment): readonly Misspelling[] {
+export function misspellings(env: Environment) {
   const known = [...NAMES, ...OTHERS]
   return Object.keys(env).flatMap((name) => {
     const prefix = /^(?:TIDEMARK|REPORTING)_/.exec(name)?.[0]

@@ -12,10 +12,10 @@ import {
   SERVE_TOKEN,
 } from './environment.ts'
 import { limitsOf, type RawConfig } from './raw.ts'
-import type { ReceiverConfig, ReportConfig, OffReason, Rhythm } from './shape.ts'
 import { parseDuration } from './units.ts'
 import { parseInstant, type Instant } from '../instant.ts'
 import type { RawReport } from './reportSection.ts'
+import type { ReceiverConfig } from './secrets.ts'
 import type { Sources } from './sources.ts'
 
 export interface ResolveContext {
@@ -116,11 +116,15 @@ function lakeOf(raw: RawConfig, folder: string, keys: readonly Secret[]) {
 
 type RegisteredReport = (typeof reports)[number]
 
-function resolveReport(
-  report: RegisteredReport,
-  raw: RawConfig,
-  onlyReports: readonly string[] | undefined,
-): ReportConfig {
+export type OffReason =
+  | 'enabled: false'
+  | 'not in TIDEMARK_REPORTS'
+  | 'no currencies are configured'
+  | 'no entities are configured'
+
+export type ReportConfig = Readonly<ReturnType<typeof resolveReport>>
+
+function resolveReport(report: RegisteredReport, raw: RawConfig, onlyReports: readonly string[] | undefined) {
   const own: RawReport = raw.reports[report.name] ?? { enabled: true }
   const { name, expand, created }: Declaration & RegisteredReport = report
   const offReason = offReasonOf(report, own, { currencies: raw.currencies, onlyReports })
@@ -129,21 +133,27 @@ function resolveReport(
     enabled: offReason === undefined,
     ...(offReason && { offReason }),
     ...rhythmOf(own.every ?? raw.defaults.every),
-    requestsPerDay: own.requests_per_day,
+    ...(own.requests_per_day !== undefined && { requestsPerDay: own.requests_per_day }),
     timeZone: own.time_zone ?? raw.defaults.time_zone,
+    // How often a worker compares the whole report with the service. Without it, only on request.
     ...reconcileOf(report, own.reconcile_every ?? raw.defaults.reconcile_every),
+    /** Minimum time (ms) between comparisons of the service's total with stored rows. 0: each run. Undefined: never. */
     deletesEveryMs: parseDuration(own.deletes_every ?? raw.defaults.deletes_every),
     pageSize: own.page_size ?? raw.defaults.page_size,
     overlapMs: parseDuration(own.overlap ?? raw.defaults.overlap) ?? 0,
     settleMs: parseDuration(own.settle ?? raw.defaults.settle) ?? 0,
     start: parseInstant(own.start ?? raw.defaults.start) as Instant,
     // The order of the flags in the file must not change requests. So they get the order of the declaration.
-    expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true),
+    expand: Object.keys(expand).filter((flag) => own.expand?.includes(flag) ?? true) as readonly string[],
     filters: withoutEmpty(own.filters ?? {}),
+    /** Where a new field is stored: `evolve` adds a column, `freeze` uses `_extra`, `reject` rejects the row. */
     contract: own.schema_contract ?? raw.defaults.schema_contract,
     keepsHistory: own.history ?? false,
+    /** `columns` maps `column` or `collection.column` to its rule. */
     privacy: { columns: own.columns ?? {}, excludePayload: own.exclude_payload ?? false },
+    /** True if runs also request rows by creation time: a filter by modification time can miss unedited rows. */
     askCreated: created !== undefined && (own.ask_created ?? true),
+    /** The kinds of audited records. Example: `{ entityId: 3, follows: 'events' }` audits the changed rows of `events`. */
     entities: (own.entities ?? []).map((entity) => ({ entityId: entity.entity_id, follows: entity.follows })),
   }
 }
@@ -151,6 +161,12 @@ function resolveReport(
 /** Removes empty filters: an empty filter means all values (spec §4, rule 3), like no filter. */
 const withoutEmpty = (filters: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(filters).filter(([, value]) => !(Array.isArray(value) && value.length === 0)))
+
+export interface Rhythm {
+  /** A duration such as `5m`, or a cron line. */
+  readonly every: string
+  readonly everyMs?: number
+}
 
 function rhythmOf(every: string): Rhythm {
   const everyMs = parseDuration(every)

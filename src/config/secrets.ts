@@ -1,12 +1,25 @@
 /** Reads the secrets from environment variables or from files. `tidemark.yaml` never contains a secret. */
 import path from 'node:path'
+import type { ReportName } from '../../schema/index.ts'
 import { Secret } from '../secret.ts'
 import { type Check, hashKeyProblem, isStorage, RECEIVER_SECRETS } from './checks.ts'
 import { CLIENT_SECRET, HASH_KEY, receiverSecretVariable, STORAGE_KEYS } from './environment.ts'
 import { pathText, valueAt, type Path, type Problem, type WhereOf } from './problems.ts'
 import type { RawConfig } from './raw.ts'
-import type { ReceiverConfig } from './shape.ts'
 import { readSecretFile, type Sources } from './sources.ts'
+
+export interface ReceiverConfig {
+  /** The setting, as messages name it. Example: `notify.data.pipeline`. */
+  readonly name: string
+  readonly takes: 'notices' | 'data'
+  readonly format: keyof typeof RECEIVER_SECRETS
+  /** Only the host is printed or logged, because path and query can be secret. Undefined for Slack: see `secret`. */
+  readonly webhook?: URL
+  /** The signing key, the address of a Slack webhook, or the integration key of PagerDuty. */
+  readonly secret: Secret
+  /** Undefined: all reports. */
+  readonly reports?: readonly ReportName[]
+}
 
 interface SecretSetting {
   readonly name: string

@@ -5,9 +5,14 @@ import { parseEnv } from 'node:util'
 import { Secret } from '../secret.ts'
 import { CLIENT_SECRET, type Environment, HASH_KEY, NOTIFY_SECRET, STORAGE_KEYS } from './environment.ts'
 import { configInvalid } from './problems.ts'
-import type { ConfigSources } from './shape.ts'
 
 const FILE_NAME = 'tidemark.yaml'
+
+export interface ConfigSources {
+  readonly file?: string
+  readonly env: NodeJS.ProcessEnv
+  readonly cwd: string
+}
 
 export interface Sources {
   /** If undefined, environment variables must set all required settings. */

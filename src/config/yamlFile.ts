@@ -3,14 +3,7 @@ import { isMap, isNode, LineCounter, parseDocument, type YAMLError } from 'yaml'
 import { attempt } from '../errors.ts'
 import type { Path } from './problems.ts'
 
-export interface YamlFile {
-  readonly value: unknown
-  /** Returns the line number (from 1) of the key at `path`. For a missing key, returns its nearest parent's line. */
-  lineOf(path: Path): number
-  readonly malformed: readonly { readonly line: number; readonly problem: string }[]
-}
-
-export function parseYaml(text: string): YamlFile {
+export function parseYaml(text: string) {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, intAsBigInt: true })
   const malformed = [...document.errors, ...document.warnings].map((error) => ({
@@ -21,6 +14,7 @@ export function parseYaml(text: string): YamlFile {
   // The limit protects the memory, because a short file can become huge through aliases (`*name`).
   const value = attempt(() => plain(document.toJS({ maxAliasCount: 100 })), ALIASES)
   if (value === ALIASES) return { value: undefined, lineOf: () => 1, malformed: [{ line: 1, problem: ALIASES }] }
+  /** Returns the line number (from 1) of the key at `path`. For a missing key, returns its nearest parent's line. */
   const lineOf = (path: Path): number => {
     if (path.length === 0) return 1
     const [parent, last] = [path.slice(0, -1), path.at(-1)]

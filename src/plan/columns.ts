@@ -88,12 +88,9 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
 const takenNames = ({ taken, columns }: Pick<ColumnContext, 'taken' | 'columns'>): Set<string> =>
   new Set([...RESERVED, ...taken, ...columns.map((column) => column.name)].map((each) => each.toLowerCase()))
 
-export interface ColumnRename {
-  readonly from: string
-  readonly column: DiscoveredColumn
-}
+export type ColumnRename = ReturnType<typeof renamesFor>[number]
 
-export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>): ColumnRename[] {
+export function renamesFor(known: Pick<ColumnContext, 'taken' | 'columns'>) {
   const taken = takenNames(known)
   return known.columns
     .filter((column) => VERSION_NAMES.includes(column.name))

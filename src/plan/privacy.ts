@@ -71,21 +71,17 @@ export function privacyText(rules: PrivacyRules, keyPrint: string | undefined): 
   return JSON.stringify([active, rules.excludePayload, hashes ? (keyPrint ?? '') : ''])
 }
 
-export interface NewlyPrivate {
-  readonly columns: readonly string[]
-  /** The names in `columns` that are hashed. The type of these columns becomes text. */
-  readonly hashed: readonly string[]
-  readonly payload: boolean
-}
+export type NewlyPrivate = ReturnType<typeof newlyPrivate>
 
 /** Returns the columns whose rule or hash key is new or changed since `before`. Their stored values must be deleted. */
-export function newlyPrivate(before: string | undefined, after: string | undefined): NewlyPrivate {
+export function newlyPrivate(before: string | undefined, after: string | undefined) {
   const [old, oldPayload, oldKey] = parsed(before)
   const [active, payload, key] = parsed(after)
   const oldRules = new Map(old)
   const isOther = ([name, rule]: readonly [string, ActiveRule]): boolean =>
     oldRules.get(name) !== rule || (rule === 'hash' && key !== oldKey)
   const changed = active.filter(isOther)
+  // The type of these columns becomes text.
   const hashed = changed.filter(([, rule]) => rule === 'hash').map(([name]) => name)
   return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }
 }

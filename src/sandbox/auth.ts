@@ -18,12 +18,6 @@ interface Bearer {
   uses: number
 }
 
-/** The client of the token, if the token is valid, and the response to a request that is not admitted. */
-interface Admission {
-  readonly client?: SandboxClient
-  readonly refusal?: Answer
-}
-
 const TOKEN_REQUEST = {
   parameters: { clientId: 'string', clientSecret: 'string', scopes: 'string' },
   required: ['clientId', 'clientSecret'],
@@ -65,7 +59,10 @@ export class Auth {
   }
 
   /** Responds 401 to an invalid token or a missing scope, and 403 to a forbidden report (spec §5). */
-  admit(authorization: string | undefined, endpoint: NamedEndpoint): Admission {
+  admit(
+    authorization: string | undefined,
+    endpoint: NamedEndpoint,
+  ): { readonly client?: SandboxClient; readonly refusal?: Answer } {
     const { faults } = this.#parts
     const refusal = faults.answer(endpoint.report, {
       '401-once': () => unauthorised('The token was revoked.'),

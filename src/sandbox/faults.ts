@@ -50,18 +50,12 @@ export const faultNames = Object.entries(RULES).map(([name, [does, argument]]) =
 
 export type FaultPlace = ReportName | 'token'
 
-export interface Fault {
-  readonly name: FaultName
-  readonly text: string
-  readonly place: FaultPlace | undefined
-  readonly argument: string
-  left: number
-}
+type Fault = ReturnType<typeof parseFault>
 
 const FAULT_TEXT = /^(?<name>[a-z0-9-]+)(?:\*(?<count>\d+))?(?:@(?<place>[a-z_]+))?(?::(?<argument>.+))?$/
 
 /** Throws USAGE_INVALID for an unknown name, report or argument, because the fault would have no effect. */
-export function parseFault(text: string): Fault {
+export function parseFault(text: string) {
   const groups = FAULT_TEXT.exec(text.trim())?.groups ?? {}
   const { name = '', count, place, argument } = groups
   if (!Object.hasOwn(RULES, name)) {

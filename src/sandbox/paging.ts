@@ -5,16 +5,7 @@ import type { Settings } from './options.ts'
 import type { ReportName } from './reports/index.ts'
 import type { Value } from './validate.ts'
 
-export interface Page {
-  readonly start: number
-  readonly count: number
-  readonly pageNumber: number
-  readonly pageSize: number
-  readonly totalCount: number
-  readonly isPartial: boolean
-  /** True if the page begins after the last row. With the fault `cap`, also if it ends after the last allowed row. */
-  readonly isBeyond: boolean
-}
+export type Page = ReturnType<typeof pageOf>
 
 export interface PageRequest {
   readonly values: ReadonlyMap<string, Value>
@@ -23,7 +14,7 @@ export interface PageRequest {
   readonly report: ReportName
 }
 
-export function pageOf({ values, total, limits, report }: PageRequest, faults: Faults): Page {
+export function pageOf({ values, total, limits, report }: PageRequest, faults: Faults) {
   const first = faults.take('from-zero', report) === undefined ? 1 : 0
   const number = Number(values.get('pageNumber') ?? first) - first + 1
   const wantedSize = Math.min(Number(values.get('pageSize') ?? limits.pageSizeDefault), limits.pageSizeMax)
@@ -45,6 +36,7 @@ export function pageOf({ values, total, limits, report }: PageRequest, faults: F
     pageSize: Math.min(wantedSize, clamp),
     totalCount: Math.max(0, total + (faults.takeNumber('total-lies', report) ?? 0)),
     isPartial: total > size,
+    /** True if the page begins after the last row. With the fault `cap`, also if it ends after the last allowed row. */
     isBeyond: (start > 0 && start >= total) || start + count > cap,
   }
 }

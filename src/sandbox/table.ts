@@ -36,14 +36,7 @@ const BULK_PERCENT = 3
 const WHOLE_SECOND_PERCENT = 10
 const CHILD_EDIT_PERCENT = 40
 
-export interface RowHistory {
-  readonly created: Ticks
-  readonly modified: Ticks
-  /** For events, the last change of the event or its child records (spec §2). In other reports, `modified` again. */
-  readonly aggregate: Ticks
-  readonly deleted: boolean
-  readonly earlierEdits: readonly Ticks[]
-}
+type RowHistory = ReturnType<typeof historyOf>
 
 const COUNTS = [0, 1, 1, 2, 2, 3, 4, 5]
 /** Each row reserves this many item numbers per collection. The number of an item is its `id`. */
@@ -228,7 +221,7 @@ export class Row implements RowSource {
 const compare = (a: number, b: number): number => (a === b ? 0 : a < b ? -1 : 1)
 
 /** Computes a row's history before the sandbox's start from the seed alone. So audit entries always agree with rows. */
-function historyOf(number: number, rows: number, { report, definition, settings }: Table): RowHistory {
+function historyOf(number: number, rows: number, { report, definition, settings }: Table) {
   const { keepsDeleted = false } = definition
   const { seed, historyEnd: end } = settings
   const own = (seed ^ hashOf(report) ^ 0x5bd1e995) | 0
@@ -249,6 +242,7 @@ function historyOf(number: number, rows: number, { report, definition, settings 
   return {
     created,
     modified,
+    /** For events, the last change of the event or its child records (spec §2). In other reports, `modified` again. */
     aggregate: report === 'events' && chance(CHILD_EDIT_PERCENT, 5) ? between(modified, 6) : modified,
     deleted: keepsDeleted && chance(DELETED_PERCENT, 7),
     earlierEdits: Array.from(

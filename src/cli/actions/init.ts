@@ -65,13 +65,12 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
   })
 }
 
-interface Tested {
-  readonly answers: Answers
-  readonly findings: readonly Finding[]
-}
-
 /** Tests the settings. The user can correct a refused secret. Returns undefined if the user wants no files. */
-async function tryOut(shell: Shell, answers: Answers, options: InitOptions): Promise<Tested | undefined> {
+async function tryOut(
+  shell: Shell,
+  answers: Answers,
+  options: InitOptions,
+): Promise<{ readonly answers: Answers; readonly findings: readonly Finding[] } | undefined> {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
   if (options.try === false) return { answers, findings: [] }

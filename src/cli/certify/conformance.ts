@@ -1,16 +1,15 @@
 /** Runs a declaration against a sandbox that serves it with generated rows, and returns a finding for each claim. */
 import { randomUUID } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type ReportName, reportOf, reports } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import { type Clock, systemClock } from '../../clock.ts'
+import { systemClock } from '../../clock.ts'
 import { loadConfig } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import { MINUTE_MS, plusMs } from '../../instant.ts'
 import { createLog } from '../../log.ts'
-import { DEMO_CLIENT } from '../../sandbox/options.ts'
 import { type Sandbox, startSandbox, type WorldReport } from '../../sandbox/server.ts'
 import type { SyncContext } from '../../sync/context.ts'
 import { reconcileRun } from '../../sync/reconcile.ts'
@@ -22,8 +21,7 @@ import { differencesOf } from './compare.ts'
 
 /** Three pages, so that paging is part of each read. */
 const ROWS = 60
-const PAGE_SIZE = 25
-const CURRENCIES = ['EUR', 'USD']
+const SETTINGS = { TIDEMARK_PAGE_SIZE: '25', TIDEMARK_CURRENCIES: 'EUR,USD' }
 
 /** What the service does wrong while all rows are read again. Each fault ends by itself or is taken back. */
 const FAULTS: readonly (readonly [fault: string, claim: string])[] = [
@@ -41,17 +39,11 @@ interface Bench {
   readonly context: SyncContext
   readonly sandbox: Sandbox
   readonly report: ReportName & WorldReport
-  readonly clock: ForwardClock
+  readonly clock: ReturnType<typeof forwardClock>
 }
 
-interface ForwardClock extends Clock {
-  pass(ms: number): void
-}
-
-/** A claim returns undefined if it is true, and otherwise what differs. It returns `NOT_APPLICABLE` if it has no test. */
+/** The test returns undefined if the claim is true, and otherwise what differs. */
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
-
-const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'
 
 /** `served`: the declarations that the sandbox serves. A test serves another declaration than the one that it certifies. */
 export async function conformanceOf(
@@ -59,38 +51,33 @@ export async function conformanceOf(
   signal: AbortSignal,
   served: readonly Declaration[] = reports,
 ): Promise<Finding[]> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-certify-'))
-  await using opened = new AsyncDisposableStack()
-  opened.defer(() => rm(folder, { recursive: true, force: true }))
+  await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()
-  const sandbox = opened.use(await startSandbox({ rows: ROWS, declared: served, amounts: 'cents', clock }))
-  const service = { base_url: sandbox.url, client_id: DEMO_CLIENT.clientId }
-  const settings = { service, currencies: CURRENCIES, defaults: { page_size: PAGE_SIZE } }
-  await writeFile(path.join(folder, 'tidemark.yaml'), JSON.stringify(settings))
-  const config = await loadConfig({ cwd: folder, env: { REPORTING_CLIENT_SECRET: DEMO_CLIENT.clientSecret } })
-  const log = createLog({ level: 'silent' })
-  const { context } = opened.use(await openContext(config, { clock, signal, log }))
-  const bench: Bench = { context, sandbox, report: name as Bench['report'], clock }
+  await using sandbox = await startSandbox({ rows: ROWS, declared: served, amounts: 'cents', clock })
+  const config = await loadConfig({ cwd: folder.path, env: { ...sandbox.env, ...SETTINGS } })
+  await using opened = await openContext(config, { clock, signal, log: createLog({ level: 'silent' }) })
+  const bench: Bench = { context: opened.context, sandbox, report: name as Bench['report'], clock }
   const findings: Finding[] = []
   for (const claim of claimsOf(reportOf(name))) {
-    findings.push(
-      hasFailed(findings) ? skip(claim[0], 'not tried, because of the claim above') : await findingOf(bench, claim),
-    )
+    const isOver = hasFailed(findings)
+    findings.push(isOver ? skip(claim[0], 'not tried, because of the claim above') : await findingOf(bench, claim))
     signal.throwIfAborted()
   }
   return findings
 }
 
-async function findingOf(bench: Bench, [claim, test, cure]: Claim): Promise<Finding> {
+async function findingOf(bench: Bench, [check, test, cure]: Claim): Promise<Finding> {
   try {
     const found = await test(bench)
-    if (found === NO_DELETIONS) return skip(claim, found)
-    return found === undefined ? ok(claim, '') : { check: claim, verdict: 'fail', found, cure }
+    if (found === NO_DELETIONS) return skip(check, found)
+    return found === undefined ? ok(check, '') : { check, verdict: 'fail', found, cure }
   } catch (thrown) {
     bench.context.signal.throwIfAborted()
-    return fail(claim, asSyncError(thrown))
+    return fail(check, asSyncError(thrown))
   }
 }
+
+const NO_DELETIONS = 'the declaration has no deletions (deletes: none)'
 
 function claimsOf({ deletes }: Declaration): readonly Claim[] {
   const inRead = 'Compare fields, key and expand of the declaration with an answer of the service.'
@@ -208,9 +195,9 @@ async function difference({ context, sandbox, report }: Bench): Promise<string |
 }
 
 /** The clock of the sandbox and of the runs, which moves forward where a run would wait. */
-function forwardClock(): ForwardClock {
+function forwardClock() {
   let aheadMs = 0
   const now = () => plusMs(systemClock.now(), aheadMs)
   const monotonicMs = () => systemClock.monotonicMs() + aheadMs
-  return { ...systemClock, now, monotonicMs, pass: (ms) => void (aheadMs += ms) }
+  return { ...systemClock, now, monotonicMs, pass: (ms: number) => void (aheadMs += ms) }
 }

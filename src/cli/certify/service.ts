@@ -17,17 +17,7 @@ export const REQUESTS_MAX = 60
 /** At most this many pages are read in order, so that requests are left for the other questions. */
 const PAGES_IN_ORDER_MAX = 20
 
-interface Survey {
-  readonly pages: PageSource
-  readonly question: Question
-  readonly context: CheckContext
-  readonly clamp: number | undefined
-  readonly isIgnored: boolean
-  /** The pages in order, with the last request: an empty page or a refusal, if all pages were read. */
-  readonly read: readonly FetchedPage[]
-  readonly isWhole: boolean
-}
-
+type Survey = Awaited<ReturnType<typeof surveyOf>>
 type Answer = Omit<Finding, 'check'>
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
@@ -50,12 +40,13 @@ export async function examine(given: CheckContext, report: ReportName): Promise<
   })
 }
 
-async function surveyOf(context: CheckContext, report: ReportName): Promise<Survey> {
+async function surveyOf(context: CheckContext, report: ReportName) {
   const pages = pagesOf(context, report)
   const question = questionOf(pages.report, context)
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
   const isIgnored = first.page.rowCount > 1 && (await repeatsPages(pages, question))
+  // The pages in order, with the last request: an empty page or a refusal, if all pages were read.
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))

@@ -13,18 +13,12 @@ export interface InitSettings {
   readonly warehouse?: string
 }
 
-export interface Answers {
-  readonly baseUrl: string
-  readonly clientId: string
-  readonly secret: Secret | { readonly file: string }
-  readonly currencies: readonly string[]
-  readonly warehouse: string | undefined
-}
+export type Answers = Awaited<ReturnType<typeof answersOf>>
 
 const trimmed = (text: string | undefined): string | undefined => (text?.trim() === '' ? undefined : text?.trim())
 
 /** Throws USAGE_INVALID for a missing setting if there is no terminal. Throws CANCELLED after Ctrl-C. */
-export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings): Promise<Answers> {
+export async function answersOf({ env, cwd, isInteractive }: Shell, given: InitSettings) {
   const file = trimmed(env['REPORTING_CLIENT_SECRET_FILE'])
   // The secret is not trimmed, because a space can be part of it.
   const direct = trimmed(env['REPORTING_CLIENT_SECRET']) === undefined ? undefined : env['REPORTING_CLIENT_SECRET']
