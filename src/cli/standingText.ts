@@ -69,8 +69,6 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   const lines = standings.flatMap((standing) => {
     const { report, future_rows: future, unstamped_rows: unstamped, skipped_records: skipped } = standing
     const { not_counted_because: stopped, rejected } = standing
-    const held = (rows: number | null, what: string) =>
-      rows !== null && rows > 0 && `${counted(rows, 'row')} held ${what}`
     const notes = [
       rejected > 0 && rejectedText(report, rejected),
       skipped !== null && `skipped, and tried again by itself: ${skipped}`,
@@ -86,6 +84,8 @@ function stampLines(standings: readonly Standing[], settings: Config['reports'])
   if (unmeasured.length === 0) return lines
   return [...lines, `no run notices late rows of: ${unmeasured.map(({ report }) => report).join(', ')}`]
 }
+
+const held = (rows: number | null, what: string) => rows !== null && rows > 0 && `${counted(rows, 'row')} held ${what}`
 
 const rejectedText = (report: ReportName, rows: number): string =>
   `${counted(rows, 'row')} could not be stored; tidemark.rejected_rows has the reasons, "tidemark retry-rejected ${report}" tries again`
