@@ -16,6 +16,8 @@ export interface HousekeepingOptions {
   readonly log: Log
   readonly published: string
   readonly historyMs: number
+  /** Undefined if the warehouse is a file. */
+  readonly snapshotsMs?: number | undefined
   /** Called after each publication. `replaced` is false if there is no new copy. The function must not throw. */
   readonly onPublished?: ((done: { readonly replaced: boolean }) => Promise<void>) | undefined
   readonly runLogs?: Pick<RunLogs, 'trim'>
@@ -41,7 +43,7 @@ export class Housekeeping {
   async do(work: HousekeepingJob['work'], signal: AbortSignal): Promise<unknown> {
     const { clock, warehouse } = this.#parts.context
     if (work === 'checkpoint') return warehouse.checkpoint()
-    if (work === 'retention') return this.#retention()
+    if (work === 'retention') return this.#retention(signal)
     const restMs = this.#publishedMs + PUBLISH_REST * this.#publishTookMs - clock.monotonicMs()
     if (restMs > 0) await clock.sleep(restMs, signal)
     return this.publish()
@@ -65,8 +67,8 @@ export class Housekeeping {
     return result
   }
 
-  async #retention(): Promise<object> {
-    const { context, requests, log, historyMs } = this.#parts
+  async #retention(signal: AbortSignal): Promise<object> {
+    const { context, requests, log, historyMs, snapshotsMs } = this.#parts
     let jobs = 0
     for (const name of QUEUES) {
       for (const [state, keptMs] of Object.entries(JOBS_KEPT_MS) as ['completed' | 'failed', number][])
@@ -79,6 +81,8 @@ export class Housekeeping {
     const orphans = await context.warehouse.removeOrphans()
     const removed = { jobs, staged: staged.length, runLogs, orphans, ...books }
     log.info(removed, 'removed old jobs, staged files, run logs, book entries and files of aborted loads')
+    const upkeep = snapshotsMs && (await context.warehouse.upkeep({ clock: context.clock, snapshotsMs, signal }))
+    if (upkeep) log[upkeep.failed.length === 0 ? 'info' : 'warn'](upkeep, 'the upkeep of the lake has ended')
     return removed
   }
 }

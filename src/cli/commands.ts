@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from './commandEntry.ts'
 import { FORMATS } from './results.ts'
+import { LAKE } from './lakeEntry.ts'
 import type { Done, Shell } from './shell.ts'
 import { CERTIFY, SANDBOX } from './trialEntries.ts'
 
@@ -393,5 +394,6 @@ files that belong together. The next export writes only what changed; readers of
     examples: '  $ tidemark new-report --from answer.json --name orders --path /v1/Orders/GetOrders --out orders.ts',
     action: async () => (await import('./actions/newReport.ts')).newReport,
   },
+  { ...LAKE, action: async () => (await import('./actions/lake.ts')).lake },
   { ...SANDBOX, action: async () => (await import('./actions/sandbox.ts')).sandbox },
 ]

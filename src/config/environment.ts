@@ -19,6 +19,7 @@ export const variables: readonly Variable[] = [
   { name: 'TIDEMARK_LAKE_DATA', path: ['lake_data'] },
   { name: 'TIDEMARK_LAKE_ENDPOINT', path: ['lake_endpoint'] },
   { name: 'TIDEMARK_LAKE_REGION', path: ['lake_region'] },
+  { name: 'TIDEMARK_LAKE_SNAPSHOTS', path: ['lake_snapshots'] },
   { name: 'TIDEMARK_SERVE', path: ['serve'] },
   { name: 'TIDEMARK_EXTENSIONS', path: ['extensions'] },
   { name: 'TIDEMARK_QUEUE_URL', path: ['queue'] },

@@ -191,6 +191,7 @@ export const rawConfig = () =>
       ).optional(),
       lake_region: text('Region of that storage; us-east-1 when left out (TIDEMARK_LAKE_REGION)').optional(),
       lake_url_style: z.enum(['path', 'vhost']).optional().describe('Place of the bucket: in the path, or in the host'),
+      lake_snapshots: checked(historyProblem, 'Age limit of snapshots (TIDEMARK_LAKE_SNAPSHOTS)').default('7d'),
       published: checked(
         fileProblem,
         'The read-only copy; beside the warehouse when left out (TIDEMARK_PUBLISHED)',

@@ -111,7 +111,8 @@ function lakeOf(raw: RawConfig, folder: string, keys: readonly Secret[]) {
   const urlStyle = raw.lake_url_style ?? (raw.lake_endpoint === undefined ? 'vhost' : 'path')
   const storage = { endpoint: raw.lake_endpoint ?? 'https://s3.amazonaws.com', region, urlStyle, keys }
   const extensions = raw.extensions === undefined ? undefined : path.resolve(folder, raw.extensions)
-  return { ...lake, at, data: `${data}/`, extensions, ...(keys.length > 0 && { storage }) }
+  const snapshotsMs = parseDuration(raw.lake_snapshots) ?? 0
+  return { ...lake, at, data: `${data}/`, extensions, snapshotsMs, ...(keys.length > 0 && { storage }) }
 }
 
 type RegisteredReport = (typeof reports)[number]

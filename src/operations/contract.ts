@@ -8,6 +8,7 @@ import { Standing } from '../status/standing.ts'
 import type { BackfillOutcome } from '../sync/backfill/backfill.ts'
 import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import { Progress } from '../sync/context.ts'
+import type { LakeUpkeep } from '../warehouse/database/upkeep.ts'
 import type { RetypedColumn } from '../warehouse/load/retypeColumn.ts'
 import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
@@ -138,7 +139,12 @@ export const ANSWERS = {
   reset: Publication.extend({ reset: z.array(z.object({ report, rows: count })) }),
   retype: Publication.extend({ retyped: plain<RetypedColumn>() }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
-  status: Activity.extend({ standings: z.array(Standing), next: z.array(NextTick), console: z.string().optional() }),
+  status: Activity.extend({
+    standings: z.array(Standing),
+    next: z.array(NextTick),
+    console: z.string().optional(),
+    upkeep: plain<LakeUpkeep>().optional(),
+  }),
   activity: Activity,
 } as const satisfies Record<OperationName, z.ZodType>
 

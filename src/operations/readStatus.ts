@@ -1,7 +1,8 @@
 /** Reads the state of each report from the first source that responds: the worker, the warehouse, or the copy. */
 import { type Clock, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
-import { type Standing, standingsOf } from '../status/standing.ts'
+import { standingsOf } from '../status/standing.ts'
+import { lastUpkeep } from '../warehouse/database/upkeep.ts'
 import { openNewest } from '../wiring/published.ts'
 import type { AnswerOf } from './contract.ts'
 import { findWorker } from './worker.ts'
@@ -9,10 +10,12 @@ import { findWorker } from './worker.ts'
 /** During a long load the worker does not answer in this time. The published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
+type OwnStatus = Pick<AnswerOf<'status'>, 'standings' | 'upkeep'>
+
 export type Status =
   | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
-  | { readonly from: 'warehouse' | 'published'; readonly path: string; readonly standings: readonly Standing[] }
-  | { readonly from: null; readonly path: null; readonly standings: readonly [] }
+  | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & OwnStatus)
+  | ({ readonly from: null; readonly path: null } & OwnStatus)
 
 export async function readStatus(
   config: Config,
@@ -23,7 +26,8 @@ export async function readStatus(
   const newest = await openNewest(config)
   if (newest === undefined) return { from: null, path: null, standings: [] }
   await using database = newest.database
-  return { from: newest.file, path: database.path, standings: await standingsOf(database, config) }
+  const standings = await standingsOf(database, config)
+  return { from: newest.file, path: database.path, standings, upkeep: await lastUpkeep(database) }
 }
 
 async function askWorker(config: Config, clock: Clock, signal: AbortSignal): Promise<AnswerOf<'status'> | undefined> {

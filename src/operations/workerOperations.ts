@@ -21,6 +21,7 @@ import type { Caller, Engine } from './engine.ts'
 import { followRuns } from './followRuns.ts'
 import { carryOut } from './operations.ts'
 import type { BackfillJob } from '../../jobs/queue/queues.ts'
+import { lastUpkeep } from '../warehouse/database/upkeep.ts'
 import { nothingRun } from '../sync/reportOutcome.ts'
 
 export interface WorkerOperationsOptions {
@@ -47,8 +48,8 @@ export function workerOperations(parts: WorkerOperationsOptions): WorkerOperatio
     if (request.do !== 'status') return carryOut(engine, request, caller)
     const standings = await parts.standings()
     const next = ticksInBudget(await parts.requests.nextTicks(), standings)
-    const status: AnswerOf<'status'> = { standings, ...(await activityOf(parts)), next, console: parts.console() }
-    return status
+    const [activity, upkeep] = [await activityOf(parts), await lastUpkeep(parts.context.warehouse)]
+    return { standings, ...activity, next, console: parts.console(), upkeep } satisfies AnswerOf<'status'>
   }
   return {
     answer: async (request, caller) => {

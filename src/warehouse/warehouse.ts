@@ -60,6 +60,7 @@ import { endReset, RESET, resetReport, type ResetEnd, type ResetRequest } from '
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'
 import { attachLake, LAKE, type LakePlace, openLake } from './database/lake.ts'
 import { claimFolder, removeOrphans } from './database/storage.ts'
+import { keepLake, type LakeUpkeep, type UpkeepOptions } from './database/upkeep.ts'
 import { discoveredColumns } from './tables/tables.ts'
 import { withMemory, withThreads } from './database/loadResources.ts'
 
@@ -329,7 +330,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   checkpoint(): Promise<void> {
-    // The operator of a lake decides when its small files are merged.
+    // A lake has upkeep instead.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
@@ -341,6 +342,11 @@ export class Warehouse implements AsyncDisposable {
   /** Deletes files of aborted loads from object storage. A directory can have Parquet files of other programs. */
   async removeOrphans(): Promise<number> {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
+  }
+
+  /** Does one turn of a lake's upkeep. Loads run between its steps. Returns undefined if it is not due. */
+  upkeep(options: UpkeepOptions): Promise<LakeUpkeep | undefined> {
+    return keepLake((step) => this.#afterOtherLoads(() => this.#database.transaction(step)), options)
   }
 
   interrupt(): void {

@@ -50,7 +50,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   const runs = new Runs()
   const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
   const shared = { context: runContext, requests, log, runs, consumers }
-  const { published, historyMs } = config
+  const { published, historyMs, lake } = config
   const ending = new AbortController()
   const ended = Promise.withResolvers<void>()
   const end = () => ended.resolve()
@@ -63,7 +63,8 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
       if (replaced) await live?.onPublished()
       notifier?.setDue('data')
     }
-    const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs, onPublished })
+    const keeping = { published, historyMs, snapshotsMs: lake?.snapshotsMs }
+    const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
     const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
     await using _socket = await listenAt(socketPathOf(config.warehouse), operations)

@@ -6,6 +6,7 @@ import { formatInstant, fromMillis, type Instant, millisBetween } from '../../in
 import type { AnswerOf } from '../../operations/contract.ts'
 import type { Status } from '../../operations/readStatus.ts'
 import { budgetText } from '../../status/budgetText.ts'
+import { upkeepText } from '../../status/upkeepText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
 import { HEARTBEAT_AGE_MS_MAX, heartbeatAgeMs } from '../../worker/heartbeat.ts'
 import { print } from '../commandOutput.ts'
@@ -24,9 +25,10 @@ export const status: Action = async (shell, { config, json = false }) => {
   const problems = behind.map(({ receiver, why, cure }) => `${receiver} is ${why}\n  what to do: ${cure}\n`)
   const end = `${note}${problems.length === 0 ? '' : `\n${problems.join('')}`}`
   const { use, effect = [] } = budgetText(standings, config, config.reports) ?? {}
-  const requests = use === undefined ? '' : `\n${[use, ...effect].join('\n')}\n`
+  const lines = [use ?? [], ...effect, ...upkeepText(found.upkeep)].flat()
+  const figures = lines.length === 0 ? '' : `\n${lines.join('\n')}\n`
   const text = (width: number) =>
-    from === null ? end : `${standingsText(standings, config.reports, width)}${requests}\n${end}`
+    from === null ? end : `${standingsText(standings, config.reports, width)}${figures}\n${end}`
   return print(shell, { json }, { document, text })
 }
 

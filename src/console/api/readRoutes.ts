@@ -10,6 +10,7 @@ import { ChangeList, type Changes, ChangesQuery, type ChangesRequest } from '../
 import { Readiness, WaitQuery, type WaitRequest, waitRequestOf } from '../../operations/waitForReports.ts'
 import type { ReceiverBehind } from '../../status/receivers.ts'
 import { budgetText } from '../../status/budgetText.ts'
+import { upkeepText } from '../../status/upkeepText.ts'
 import { type Standing, ticksInBudget } from '../../status/standing.ts'
 import { type Clock, within } from '../../clock.ts'
 import { SyncError } from '../../errors.ts'
@@ -19,6 +20,7 @@ import { attentionOf, settingsAttention } from '../attention.ts'
 import { backfillsOf, marksOver, recentRows, rejectedOf, runOfId, runsOf } from '../bookQueries.ts'
 import type { AllSettings, ConsoleBackend } from '../backend.ts'
 import { pauses } from '../../warehouse/books/books.ts'
+import { lastUpkeep } from '../../warehouse/database/upkeep.ts'
 import { toRunningRun } from '../outcomes.ts'
 import { type Api, answers, clientLeft, limitedTo } from './api.ts'
 import { Backfill, Jobs, Overview, RejectedQuery, RejectedRow, ReportDetail, RunDetail, RunQuery } from './schemas.ts'
@@ -140,7 +142,7 @@ async function overview(options: ReadOptions, activityNow: () => Promise<Activit
     })),
     attention: [...(await attentionNow(options, standings)), ...(await settingsAttention(options.editedKeys))],
     receivers_behind: [...(await options.receiversBehind())],
-    requests: [use ?? [], ...effect].flat(),
+    figures: [use ?? [], ...effect, ...upkeepText(await lastUpkeep(backend.books))].flat(),
     running: activity.running.map(toRunningRun),
     waiting: [...activity.waiting],
     queues: { ...activity.queues },

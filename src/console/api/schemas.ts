@@ -49,7 +49,7 @@ export const Overview = z.object({
   ),
   attention: z.array(Attention).describe('What needs attention, worst first'),
   receivers_behind: z.array(ReceiverBehind).describe('Receivers of messages that did not accept the last one'),
-  requests: z.array(z.string()).describe('The requests of 24 hours, and the effect of a budget'),
+  figures: z.array(z.string()).describe('Requests of 24 hours, the effect of a budget, the last upkeep of a lake'),
   running: z.array(RunningRun),
   waiting: z.array(z.object({ id: z.string(), report: z.string(), kind: z.string() })),
   queues: z.record(z.string(), Depth),

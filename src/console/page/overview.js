@@ -15,7 +15,7 @@ export const title = () => 'Overview'
 export const load = () => read('/api/overview')
 
 /** @param {Overview} overview */
-export const draw = ({ attention, receivers_behind: behind, reports, requests, running, owner }) => [
+export const draw = ({ attention, receivers_behind: behind, reports, figures, running, owner }) => [
   verdict(attention, reports),
   !owner && html`<article>Another process owns the warehouse. This is the published copy as of its last run.</article>`,
   attention.length > 0 &&
@@ -24,7 +24,7 @@ export const draw = ({ attention, receivers_behind: behind, reports, requests, r
     section('behind-title', 'Receivers that are behind', html`<div class="grid needs">${behind.map(receiver)}</div>`),
   runningSection(owner ? state.live.running : running),
   section('reports-title', 'Reports', reportTable(reports, running)),
-  requests.map((line) => html`<p class="faint">${line}</p>`),
+  figures.map((line) => html`<p class="faint">${line}</p>`),
 ]
 
 /** @param {readonly Attention[]} attention @param {Overview['reports']} reports */

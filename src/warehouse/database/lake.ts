@@ -40,7 +40,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
   })
   try {
     await prepare(database, place)
-    await database.run('SET ducklake_max_retry_count = 0')
+    await database.run(`SET ducklake_max_retry_count = 0; SET ducklake_target_file_size = '128MB'`)
     await attachWithRetries(database, place, readOnly)
     await database.run(`USE ${LAKE}`)
     return database

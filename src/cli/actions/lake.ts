@@ -1,0 +1,20 @@
+/** `tidemark lake upkeep`: does the upkeep of a lake now. */
+import { SyncError } from '../../errors.ts'
+import { upkeepText } from '../../status/upkeepText.ts'
+import { openWarehouse } from '../../wiring/openContext.ts'
+import { print } from '../commandOutput.ts'
+import type { Action, CommandOptions } from '../shell.ts'
+
+export const lake: Action<CommandOptions, string> = async (shell, { config, ...options }, what) => {
+  const cure = 'Run "tidemark lake upkeep", and only if warehouse is a lake (ducklake:…).'
+  if (config.lake === undefined || what !== 'upkeep')
+    throw new SyncError('USAGE_INVALID', `"tidemark lake ${what}" is not possible here`, { cure })
+  await using warehouse = await openWarehouse(config)
+  const { clock, stop } = shell
+  const document = await warehouse.upkeep({ ...config.lake, clock, signal: stop.signal, isOrdered: true })
+  const isBusy = 'another process does the upkeep now'
+  if (document === undefined)
+    throw new SyncError('LAKE_BUSY', isBusy, { cure: '"tidemark status" shows when it ends.' })
+  const text = () => `${upkeepText(document).join('\n')}\n`
+  return print(shell, options, { failed: document.failed.length > 0, document, text })
+}

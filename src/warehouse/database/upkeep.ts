@@ -1,0 +1,159 @@
+/** Upkeep bounds the files, snapshots and catalogue rows of a lake. Each step is a transaction of its own. */
+import type { Clock } from '../../clock.ts'
+import { asSyncError } from '../../errors.ts'
+import { DAY_MS, formatInstant, type Instant, minusMs, MINUTE_MS } from '../../instant.ts'
+import { LAKE } from './lake.ts'
+import { type Sql, text, time } from './sql.ts'
+
+/** Small loads stay in the catalogue until a table has this number of rows there. */
+const INLINED_ROWS_MAX = 500
+const SMALL_FILE_BYTES = 32 * 2 ** 20
+const SMALL_FILES_MAX = 10
+/** A file is rewritten if at least this part of its rows is deleted, or if its table has many small files. */
+const DELETED_PART_MAX = 0.5
+/** Limits of one turn, the first two for each table. The next turn continues. */
+const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
+const MERGED_FILES_MAX = 10
+const EXPIRED_SNAPSHOTS_MAX = 5_000
+const REMOVED_FILES_MAX = 1_000
+const TURN_MS_MAX = 10 * MINUTE_MS
+/** A turn that began less than this time ago counts for all workers. A killed worker records no end of its turn. */
+const TURN_EVERY_MS = 50 * MINUTE_MS
+/** Statements can read files for this time after no snapshot needs them any more. */
+const UNUSED_KEPT_MS = DAY_MS
+
+type Figures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
+
+export interface LakeUpkeep {
+  readonly began_at: string
+  /** Null while the turn runs, and if its worker was killed. */
+  readonly ended_at: string | null
+  readonly before: Figures
+  readonly after: Figures | null
+  /** The number of steps that the next turn does: a limit stopped them, or they failed. No load is affected. */
+  readonly left: number
+  readonly failed: readonly string[]
+}
+
+export interface UpkeepOptions {
+  readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
+  readonly snapshotsMs: number
+  readonly signal: AbortSignal
+  /** Begins although another turn has ended less than `TURN_EVERY_MS` ago. */
+  readonly isOrdered?: boolean
+}
+
+/** Does one turn. Returns undefined if another worker does it, or has just done it. Throws only if it cannot begin. */
+export async function keepLake(
+  transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
+  { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,
+): Promise<LakeUpkeep | undefined> {
+  const [beganMs, now] = [clock.monotonicMs(), clock.now()]
+  const turn = await transact(async (sql) => {
+    const last = await lastUpkeep(sql)
+    const isRecent = last !== undefined && last.began_at > formatInstant(minusMs(now, TURN_EVERY_MS))
+    if (isRecent && !(isOrdered && last.ended_at !== null)) return undefined
+    const begun = { began_at: formatInstant(now), ended_at: null, after: null, left: 0, failed: [] }
+    return record(sql, { ...begun, before: await figuresOf(sql) })
+  })
+  if (turn === undefined) return undefined
+  const ofTables = await transact(stepsOfTables)
+  const steps = [expiry(minusMs(now, snapshotsMs)), removal(minusMs(now, UNUSED_KEPT_MS)), ...ofTables]
+  const failed: string[] = []
+  let left = steps.length
+  for (const [name, query] of steps) {
+    if (signal.aborted || clock.monotonicMs() - beganMs > TURN_MS_MAX) break
+    const error = await transact(async (sql) => {
+      const [found] = await sql.rows<{ args: string | null }>(query)
+      if (found?.args != null) await sql.run(`CALL ducklake_${name}('${LAKE}', ${found.args})`)
+    }).then(() => undefined, asSyncError)
+    if (error === undefined) left -= 1
+    else failed.push(`${error.code}: ${error.message}`)
+  }
+  const end = { left, failed, ended_at: formatInstant(clock.now()) }
+  return transact(async (sql) => record(sql, { ...turn, ...end, after: await figuresOf(sql) }))
+}
+
+/** Returns the last turn, or undefined if there was none. */
+export async function lastUpkeep(sql: Pick<Sql, 'rows'>): Promise<LakeUpkeep | undefined> {
+  const [last] = await sql.rows<{ value: string }>(`SELECT value FROM tidemark.settings WHERE name = 'lake_upkeep'`)
+  return last && (JSON.parse(last.value) as LakeUpkeep)
+}
+
+async function record(sql: Sql, turn: LakeUpkeep): Promise<LakeUpkeep> {
+  await sql.run(`DELETE FROM tidemark.settings WHERE name = 'lake_upkeep'`)
+  await sql.run(`INSERT INTO tidemark.settings VALUES ('lake_upkeep', $1)`, [JSON.stringify(turn)])
+  return turn
+}
+
+const CATALOGUE = `__ducklake_metadata_${LAKE}`
+const IN = `${CATALOGUE}.ducklake_`
+
+/** Returns SQL for the number of inlined rows of each table: `table_id`, `inlined`. */
+async function inlinedSql(sql: Sql): Promise<string> {
+  const tables = await sql.rows<{ count: string }>(`
+    SELECT format('SELECT {}, count(*) FROM ${CATALOGUE}.{}', table_id, table_name) AS count FROM ${IN}inlined_data_tables`)
+  return ['SELECT 0 AS table_id, 0 AS inlined', ...tables.map(({ count }) => count)].join(' UNION ALL ')
+}
+
+async function figuresOf(sql: Sql): Promise<Figures> {
+  const counted = (tables: string) => tables.replaceAll(/\w+/g, `(SELECT count(*) FROM ${IN}$&)`)
+  const files = counted('data_file + delete_file + files_scheduled_for_deletion')
+  const [figures] = await sql.rows<Figures>(`
+    SELECT ${files} AS files, (SELECT coalesce(sum(file_size_bytes), 0)::BIGINT FROM ${IN}data_file) AS bytes,
+      ${counted('snapshot')} AS snapshots, ${files} + ${counted('snapshot + snapshot_changes + file_column_stats')}
+        + (SELECT sum(inlined)::BIGINT FROM (${await inlinedSql(sql)})) AS catalogue_rows`)
+  return figures as Figures
+}
+
+/** A query for the arguments of a function of DuckLake. The step does nothing if the query returns NULL. */
+type Step = readonly [name: string, query: string]
+
+const args = (all: string): string => `SELECT ${text(all)} AS args`
+
+const expiry = (before: Instant): Step => [
+  'expire_snapshots',
+  `SELECT 'versions => [' || string_agg(snapshot_id, ', ') || ']' AS args FROM (
+    FROM ${LAKE}.snapshots() WHERE snapshot_time < ${time(before)} ORDER BY snapshot_id LIMIT ${EXPIRED_SNAPSHOTS_MAX})`,
+]
+
+const removal = (before: Instant): Step => [
+  'cleanup_old_files',
+  `SELECT format('older_than => ''{}''::TIMESTAMPTZ', max(since) + INTERVAL 1 MILLISECOND) AS args FROM (
+    SELECT least(${time(before)}, schedule_start::TIMESTAMPTZ) AS since FROM ${IN}files_scheduled_for_deletion
+    ORDER BY 1 LIMIT ${REMOVED_FILES_MAX})`,
+]
+
+/** SQL for the present files of tables, with the deleted part of their rows. */
+const FILES = `
+  SELECT table_id, file_size_bytes AS bytes, coalesce(d.rows, 0) / record_count AS deleted
+  FROM ${IN}data_file f LEFT JOIN (
+    SELECT data_file_id, sum(delete_count) AS rows FROM ${IN}delete_file WHERE end_snapshot IS NULL GROUP BY ALL
+  ) d USING (data_file_id) WHERE f.end_snapshot IS NULL`
+
+/** Returns the steps of the tables that need upkeep. Tables with many small files are first. */
+async function stepsOfTables(sql: Sql): Promise<Step[]> {
+  const tables = await sql.rows<Readonly<Record<'id' | 'small', number> & Record<'schema' | 'name', string>>>(`
+    WITH files AS (
+      SELECT table_id, count(*) FILTER (bytes < ${SMALL_FILE_BYTES}) AS small, max(deleted) AS deleted FROM (${FILES}) GROUP BY 1),
+    inlined AS (SELECT table_id, sum(inlined) AS inlined FROM (${await inlinedSql(sql)}) GROUP BY 1)
+    SELECT table_id AS id, s.schema_name AS schema, t.table_name AS name, coalesce(small, 0) AS small
+    FROM ${IN}table t JOIN ${IN}schema s USING (schema_id) LEFT JOIN files USING (table_id) LEFT JOIN inlined USING (table_id)
+    WHERE t.end_snapshot IS NULL AND s.end_snapshot IS NULL
+      AND (small >= ${SMALL_FILES_MAX} OR deleted >= ${DELETED_PART_MAX} OR inlined >= ${INLINED_ROWS_MAX})
+    ORDER BY small DESC`)
+  return tables.flatMap(({ id, small, ...table }): Step[] => {
+    const [name, schema] = [text(table.name), text(table.schema)]
+    // DuckLake never merges files with deleted rows. So the files with the largest deleted parts are rewritten before.
+    // The factor includes the file with exactly the smallest part, although the number is rounded.
+    const rewritten = `
+      SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
+        SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)
+      WHERE others < ${REWRITTEN_BYTES_MAX} AND deleted >= ${small >= SMALL_FILES_MAX ? 0 : DELETED_PART_MAX}`
+    return [
+      ['flush_inlined_data', args(`table_name => ${name}, schema_name => ${schema}`)],
+      ['rewrite_data_files', rewritten],
+      ['merge_adjacent_files', args(`${name}, schema => ${schema}, max_compacted_files => ${MERGED_FILES_MAX}`)],
+    ]
+  })
+}
