@@ -1,7 +1,7 @@
 /** Reads configuration file, `.env` and environment. Returns one frozen value or throws one error for all problems. */
 import { Secret } from '../secret.ts'
 import { clashingSettings, missingSettings } from './crossChecks.ts'
-import { differingKeys, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
+import { differingKeys, flatSettings, variablesInEffect, variableOf, withEnvironment } from './environment.ts'
 import { findingsOf } from './issues.ts'
 import { loadOwnReports } from './ownReports.ts'
 import { configInvalid, type Finding, type Path, type Problem, valueAt } from './problems.ts'
@@ -25,9 +25,11 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const yaml = parseYaml(sources.text)
   if (yaml.malformed.length > 0)
     throw configInvalid(yaml.malformed.map(({ line, problem }) => ({ where: `${fileLabel}:${line}`, problem })))
-  const merged = withEnvironment(yaml.value, env)
+  const merged = withEnvironment(flatSettings(yaml.value), env)
+  const to = typeof valueAt(yaml.value, ['warehouse']) === 'object' ? 'warehouse.' : 'lake_'
+  const lineOf = ([key, ...path]: Path) => yaml.lineOf([...`${key}`.replace(/^lake_/, to).split('.'), ...path])
   const whereOf = (path: Path): string =>
-    merged.variableAt(path) ?? ((file === undefined && variableOf(path)) || `${fileLabel}:${yaml.lineOf(path)}`)
+    merged.variableAt(path) ?? ((file === undefined && variableOf(path)) || `${fileLabel}:${lineOf(path)}`)
   const from = PathList.safeParse(valueAt(merged.value, ['reports_from'])).data ?? []
   const undeclared = await loadOwnReports([from].flat(), folder)
   if (undeclared.length > 0) throw configInvalid(undeclared)
@@ -37,7 +39,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
   const problems = [
     ...findingsOf(parsed.error)
       .map(problemOf)
-      .toSorted((a, b) => lineOf(a) - lineOf(b)),
+      .toSorted((a, b) => lineIn(a) - lineIn(b)),
     ...[...missingSettings(merged.value, env), ...(raw ? clashingSettings(raw, sources) : [])].map(problemOf),
   ]
   const places = { sources, whereOf, problems }
@@ -53,7 +55,7 @@ async function readConfig(given: ConfigSources): Promise<{ readonly config: Conf
 }
 
 /** Problems of environment variables are sorted last. */
-const lineOf = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
+const lineIn = ({ where }: Problem): number => Number(/:(\d+)$/.exec(where)?.[1] ?? Infinity)
 
 /** Freezes all values inside, too, except URLs and secrets, which cannot be frozen. */
 function frozen<T>(value: T): T {

@@ -107,6 +107,17 @@ function withValueAt(whole: unknown, path: readonly string[], value: unknown): u
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Converts a section such as `warehouse: { lake: postgres://…, data: s3://… }` to the settings `warehouse`, `lake_data`. */
+export function flatSettings(value: unknown): unknown {
+  if (!isMap(value) || !isMap(value['warehouse'])) return value
+  const { lake, ...others } = value['warehouse']
+  // If a setting is there in both forms, its name in the section is refused.
+  const nameOf = (key: string) => `${`lake_${key}` in value ? 'warehouse.' : 'lake_'}${key}`
+  const ofLake = Object.fromEntries(Object.entries(others).map(([key, set]) => [nameOf(key), set]))
+  const warehouse = typeof lake === 'string' && /^postgres(?:ql)?:/.test(lake) ? `ducklake:postgres:${lake}` : lake
+  return { ...value, ...ofLake, warehouse }
+}
+
 export function differingKeys(before: unknown, now: unknown, path: Path = []): readonly string[] {
   if (isDeepStrictEqual(before, now)) return []
   if (!isMap(before) || !isMap(now)) return [path.join('.')]

@@ -180,7 +180,9 @@ export const rawConfig = () =>
       warehouse: checked(
         warehouseProblem,
         'The DuckDB file that Tidemark writes, or a lake: ducklake:sqlite:FILE, ducklake:postgres:CONNECTION (TIDEMARK_WAREHOUSE)',
-      ).default('./data/warehouse.duckdb'),
+      )
+        .default('./data/warehouse.duckdb')
+        .meta({ type: ['string', 'object'] }),
       lake_data: checked(
         lakeDataProblem,
         "Directory of a lake's Parquet files, or s3://BUCKET/PATH; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",

@@ -114,6 +114,19 @@ describe('sources', () => {
     expect(formatInstant(events.start)).toBe('2024-02-29T00:00:00.000000Z')
   })
 
+  it('takes a lake in a section of the warehouse as it takes the single settings', async () => {
+    const more = ', extensions: ./duckdb'
+    const section =
+      'warehouse: { lake: "postgres://db/lake", data: "s3://bucket/lake", endpoint: "http://minio:9000", region: eu }'
+    const single =
+      'warehouse: "ducklake:postgres:postgres://db/lake", lake_data: "s3://bucket/lake", lake_endpoint: "http://minio:9000", lake_region: eu'
+    await using folder = await aFolder({ 'a.yaml': `{ ${section}${more} }`, 'b.yaml': `{ ${single}${more} }` })
+    const env = { ...REQUIRED_ENV, AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' }
+    const [a, b] = await Promise.all(['a.yaml', 'b.yaml'].map((file) => loadConfig({ file, env, cwd: folder.path })))
+    expect(a?.lake).toEqual(b?.lake)
+    expect(a?.lake).toMatchObject({ at: 'postgres://db/lake', data: 's3://bucket/lake/', storage: { region: 'eu' } })
+  })
+
   it('takes a section without keys, and a file without settings, as left out', async () => {
     const config = await configOf({ yaml: 'reports:\n  events:\n  # enabled: false\nlimits:\n' })
     expect(config.reports.events.enabled).toBe(true)

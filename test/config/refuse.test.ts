@@ -241,6 +241,17 @@ describe('other settings', () => {
     expect(problems.map((each) => each.replace('tidemark.yaml:1 ', ''))).toEqual([problem])
   })
 
+  it('names the line of a setting in a section of the warehouse', async () => {
+    const yaml =
+      'warehouse:\n  lake: postgres://db/lake\n  data: gs://bucket\n  endpoint: https://minio/path\nextensions: ./duckdb'
+    expect(await problemsOf({ yaml })).toEqual([
+      expect.stringMatching(/^tidemark.yaml:3 lake_data must be a directory, or s3/),
+      expect.stringMatching(/^tidemark.yaml:4 lake_endpoint must be an address/),
+    ])
+    const twice = '{ lake_data: ./b, warehouse: { lake: "postgres://db/lake", data: ./a }, extensions: ./duckdb }'
+    expect(await problemsOf({ yaml: twice })).toEqual([expect.stringContaining('warehouse.data is not a setting')])
+  })
+
   it('asks for the access key of a lake in object storage, and for httpfs', async () => {
     const yaml = '{ warehouse: "ducklake:sqlite:lake.db", lake_data: "s3://bucket/lake" }'
     expect(await problemsOf({ yaml })).toEqual([

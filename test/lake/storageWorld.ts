@@ -87,7 +87,7 @@ export const opened = async (world: World): Promise<Warehouse> => {
 
 export const REPORTS = ['events', 'enquiries', 'merf_submissions'] as const
 
-/** Throws unless the lake has each row of the service once and no other, and that no row is newer than its mark. */
+/** Throws unless the lake has each row of the service once, and no other row. */
 export async function isWhole(world: World): Promise<void> {
   await using warehouse = await opened(world)
   const stage = { sandbox: world.sandbox, warehouse, config: await configOf(world) }
