@@ -189,7 +189,7 @@ export const rawConfig = () =>
       ).optional(),
       lake_endpoint: checked(
         endpointProblem,
-        'Address of the S3-compatible storage of lake_data; Amazon S3 when left out (TIDEMARK_LAKE_ENDPOINT)',
+        'Storage of lake_data; else Amazon S3 (TIDEMARK_LAKE_ENDPOINT)',
       ).optional(),
       lake_region: text('Region of that storage; us-east-1 when left out (TIDEMARK_LAKE_REGION)').optional(),
       lake_url_style: z.enum(['path', 'vhost']).optional().describe('Place of the bucket: in the path, or in the host'),
