@@ -187,10 +187,7 @@ export const rawConfig = () =>
         lakeDataProblem,
         "Directory of a lake's Parquet files, or s3://BUCKET/PATH; beside the catalogue when left out, needed with PostgreSQL (TIDEMARK_LAKE_DATA)",
       ).optional(),
-      lake_endpoint: checked(
-        endpointProblem,
-        'Storage of lake_data; else Amazon S3 (TIDEMARK_LAKE_ENDPOINT)',
-      ).optional(),
+      lake_endpoint: checked(endpointProblem, 'Storage, if it is not Amazon S3 (TIDEMARK_LAKE_ENDPOINT)').optional(),
       lake_region: text('Region of that storage; us-east-1 when left out (TIDEMARK_LAKE_REGION)').optional(),
       lake_url_style: z.enum(['path', 'vhost']).optional().describe('Place of the bucket: in the path, or in the host'),
       lake_snapshots: checked(historyProblem, 'Age limit of snapshots (TIDEMARK_LAKE_SNAPSHOTS)').default('7d'),
