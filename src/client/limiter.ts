@@ -31,10 +31,7 @@ export interface Permit extends Disposable {
   overloaded(): void
 }
 
-interface Waiter {
-  grant(permit: Permit): void
-  refuse(reason: Error): void
-}
+type Waiter = PromiseWithResolvers<Permit>
 
 export class Limiter {
   readonly #rules: LimiterRules
@@ -77,12 +74,11 @@ export class Limiter {
     throwIfAborted(signal)
     const refusal = this.#refusal()
     if (refusal !== undefined) throw refusal
-    const { promise, resolve, reject } = Promise.withResolvers<Permit>()
-    const waiter: Waiter = { grant: resolve, refuse: reject }
+    const waiter: Waiter = Promise.withResolvers()
     using _ = onAbort(signal, () => this.#leave(waiter, reasonOf(signal)))
     this.#queue.add(waiter, priority)
     this.#serve()
-    return await promise
+    return await waiter.promise
   }
 
   /** Returns 0 without reading the store if it was read less than `SHARED_CHECK_EVERY_MS` ago. */
@@ -103,7 +99,7 @@ export class Limiter {
     this.#nextStartMs = Math.max(this.#nextStartMs, this.#pausedUntilMs)
     const refusal = this.#refusal()
     if (refusal === undefined) return
-    while (this.#queue.length > 0) this.#queue.next()?.refuse(refusal)
+    while (this.#queue.length > 0) this.#queue.next()?.reject(refusal)
     this.#cancelAlarm()
   }
 
@@ -119,7 +115,7 @@ export class Limiter {
       if (nowMs < this.#nextStartMs) return this.#wakeIn(this.#nextStartMs - nowMs)
       this.#nextStartMs = nowMs + this.#spacingMs
       this.#inFlight += 1
-      this.#queue.next()?.grant(this.#permit())
+      this.#queue.next()?.resolve(this.#permit())
     }
   }
 
@@ -143,15 +139,14 @@ export class Limiter {
 
   #leave(waiter: Waiter, reason: Error): void {
     if (!this.#queue.remove(waiter)) return
-    waiter.refuse(reason)
+    waiter.reject(reason)
     if (this.#queue.length === 0) this.#cancelAlarm()
   }
 
   /** Uses `sleep`, because a timer of `clock.after` does not keep the process running. */
   #wakeIn(ms: number): void {
     if (this.#alarm !== undefined) return
-    const alarm = new AbortController()
-    this.#alarm = alarm
+    const alarm = (this.#alarm = new AbortController())
     const wake = () => {
       if (this.#alarm !== alarm) return
       this.#alarm = undefined
@@ -161,9 +156,8 @@ export class Limiter {
   }
 
   #cancelAlarm(): void {
-    const alarm = this.#alarm
+    this.#alarm?.abort()
     this.#alarm = undefined
-    alarm?.abort()
   }
 }
 
@@ -229,7 +223,8 @@ export class AdaptiveConcurrency {
   #limit: number
   /** Below this limit, each success adds 1 to the limit. From this limit on, each success adds 1 / limit. */
   #slowGrowthFrom: number
-  #halvings = 0
+  /** The number of halvings so far. A request remembers the number at its start and passes it to `overloaded`. */
+  halvings = 0
   /** `#recentMs` is the average response time. `#usualMs` is the average while the limit is at most `STEADY_LIMIT`. */
   #recentMs: number | undefined
   #usualMs = 0
@@ -242,11 +237,6 @@ export class AdaptiveConcurrency {
 
   get limit(): number {
     return Math.floor(this.#limit)
-  }
-
-  /** The number of halvings so far. A request remembers the number at its start and passes it to `overloaded`. */
-  get halvings(): number {
-    return this.#halvings
   }
 
   /** Raises the limit if all permits were in use. If a permit was free, the current limit is enough. */
@@ -268,8 +258,8 @@ export class AdaptiveConcurrency {
 
   /** Halves the limit once per overload. Requests that began before the last halving have no effect. */
   overloaded(halvingsAtStart: number): void {
-    if (halvingsAtStart !== this.#halvings) return
-    this.#halvings += 1
+    if (halvingsAtStart !== this.halvings) return
+    this.halvings += 1
     this.#limit = Math.max(1, this.#limit / 2)
     this.#slowGrowthFrom = this.#limit
   }

@@ -95,9 +95,7 @@ class Client implements AsyncDisposable {
   readonly #requests: RequestEntry[] = []
   readonly #settings: ClientSettings
   readonly #limits: ClientLimits
-  readonly #clock: Clock
-  readonly #emit: (event: ClientEvent) => void
-  readonly #observe: Observe
+  readonly #dependencies: ClientDependencies
   readonly #transport: Transport
   readonly #limiter: Limiter
   readonly #tokens: TokenCache
@@ -108,20 +106,11 @@ class Client implements AsyncDisposable {
   readonly #refusals = new Map<string, SyncError>()
 
   constructor(settings: ClientSettings, dependencies: ClientDependencies) {
-    const {
-      clock,
-      onEvent = () => undefined,
-      observe = unobserved,
-      dispatcher,
-      tokenStore,
-      sharedPauses,
-    } = dependencies
+    const { clock, dispatcher, tokenStore, sharedPauses } = dependencies
     const { baseUrl, concurrency, requestsPerSecond } = settings
     this.#settings = settings
     this.#limits = { ...DEFAULT_LIMITS, ...settings.limits }
-    this.#clock = clock
-    this.#emit = onEvent
-    this.#observe = observe
+    this.#dependencies = dependencies
     this.#redactor = new Redactor(settings.clientSecret)
     this.#serviceClock = new ServiceClock(clock)
     const pauseMsMax = this.#limits.retryAfterMsMax
@@ -194,6 +183,10 @@ class Client implements AsyncDisposable {
     return this.close()
   }
 
+  #emit(event: ClientEvent): void {
+    this.#dependencies.onEvent?.(event)
+  }
+
   async #attempt<T>(request: ReportRequest<T>, signal: AbortSignal): Promise<Answer<T>> {
     const answer = await this.#authorised(request, signal)
     const { report, scope, forbids } = request
@@ -250,7 +243,8 @@ class Client implements AsyncDisposable {
 
   #post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
     const { report } = post
-    return this.#observe({ what: report === undefined ? 'token' : 'request', report }, async (note) => {
+    const { observe = unobserved } = this.#dependencies
+    return observe({ what: report === undefined ? 'token' : 'request', report }, async (note) => {
       const answer = await this.#transport.post(post, signal)
       note({ status: answer.status, bytes: answer.bytes.length })
       return answer
@@ -273,7 +267,7 @@ class Client implements AsyncDisposable {
     const attempt = async () => {
       this.counters.tokenRequests += 1
       const answer = await this.#post(post, signal)
-      return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#clock)
+      return issuedToken(answer, { report: undefined, redactor: this.#redactor }, this.#dependencies.clock)
     }
     // The request that waits for the token already has a permit, so the token request needs none.
     return await withRetries(attempt, this.#retryOptions(undefined, signal))
@@ -282,7 +276,7 @@ class Client implements AsyncDisposable {
   #retryOptions(report: string | undefined, signal: AbortSignal, permit?: () => Promise<Permit>): RetryOptions {
     return {
       permit,
-      clock: this.#clock,
+      clock: this.#dependencies.clock,
       rules: this.#limits,
       signal,
       onPause: (failed, pauseMs) => {

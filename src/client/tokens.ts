@@ -63,14 +63,11 @@ export class TokenCache {
   #refresh: Refresh | undefined
   /** A refusal of the credentials that is in the store can expire there, or other processes delete it. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
-  #issued = 0
+  /** Number of tokens that this client has requested. */
+  issued = 0
 
   constructor(dependencies: TokenDependencies) {
     this.#dependencies = dependencies
-  }
-
-  get issued(): number {
-    return this.#issued
   }
 
   /** Returns a token that does not expire soon. Callers that come during a token request share its result. */
@@ -138,8 +135,8 @@ export class TokenCache {
       if (error instanceof SyncError && error.code === 'CREDENTIALS_REFUSED') await this.#storeRefusal(store)
       throw error
     })
-    this.#issued += 1
-    const token = this.#tokenOf(issued, this.#issued)
+    this.issued += 1
+    const token = this.#tokenOf(issued, this.issued)
     await store?.write(issued)
     this.#dependencies.onRefreshed(token)
     return token

@@ -215,8 +215,7 @@ const first = (header: string | string[] | undefined): string | undefined =>
 
 /** Returns only the host. The path and the query of a Location may contain a session or parts of the request. */
 function hostOf(location: string | undefined, baseUrl: URL): string | undefined {
-  if (location === undefined || !URL.canParse(location, baseUrl.href)) return undefined
-  return new URL(location, baseUrl).host
+  return location === undefined ? undefined : URL.parse(location, baseUrl.href)?.host
 }
 
 const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/

@@ -36,15 +36,11 @@ export async function recordSkipped(
   skipped: readonly SkippedRecord[],
 ): Promise<void> {
   const values = skipped.map(({ scope, code, reason }) => `(${text(scope)}, ${text(code)}, ${text(reason)})`).join(', ')
+  const later = `least(${FIRST_RETRY_AFTER} * (1 << least(s.attempts, ${DOUBLINGS_MAX})::INTEGER), INTERVAL 1 DAY)`
   await sql.run(`
-    CREATE OR REPLACE TEMP TABLE skipped AS
-    SELECT n.*, coalesce(s.attempts, 0) + 1 AS attempts FROM (VALUES ${values}) n(scope, code, reason)
-    LEFT JOIN tidemark.skipped_records s ON s.report = ${text(report)} AND s.scope = n.scope;
-    DELETE FROM tidemark.skipped_records WHERE report = ${text(report)} AND scope IN (SELECT scope FROM skipped);
-    INSERT INTO tidemark.skipped_records
-    SELECT ${text(report)}, scope, code, reason, attempts,
-      ${time(now)} + least(${FIRST_RETRY_AFTER} * (1 << least(attempts - 1, ${DOUBLINGS_MAX})::INTEGER), INTERVAL 1 DAY)
-    FROM skipped`)
+    MERGE INTO tidemark.skipped_records s USING (VALUES ${values}) n(scope, code, reason) ON s.report = ${text(report)} AND s.scope = n.scope
+    WHEN MATCHED THEN UPDATE SET code = n.code, reason = n.reason, attempts = s.attempts + 1, ask_again_at = ${time(now)} + ${later}
+    WHEN NOT MATCHED THEN INSERT VALUES (${text(report)}, n.scope, n.code, n.reason, 1, ${time(now)} + ${FIRST_RETRY_AFTER})`)
 }
 
 export interface DueRecord {

@@ -28,10 +28,6 @@ function feedTables(table: ReportTable): FeedTable[] {
 
 /** Returns the definition of the function `changes.<table>(since)`. The cursor `since` names the earlier state. */
 function feedSql({ name: table, report, key }: FeedTable): string {
-  const keyOfRow = rowKeySql(
-    key.map((column) => column.name),
-    't',
-  )
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
   // One replaced version of a row at most was present at the cursor: a load before it wrote it, a later one replaced it.
@@ -44,7 +40,7 @@ function feedSql({ name: table, report, key }: FeedTable): string {
       GROUP BY key)
     SELECT CASE WHEN t.is_deleted THEN 'delete' WHEN b.key IS NULL THEN 'insert' WHEN b.was_deleted THEN 'undelete'
       ELSE 'update' END AS _change, t.* EXCLUDE (_row_hash)
-    FROM main.${name(table)} t LEFT JOIN before b ON b.key = ${keyOfRow} WHERE t._load_id > (SELECT load FROM c)
+    FROM main.${name(table)} t LEFT JOIN before b ON b.key = ${rowKeySql(key, 't')} WHERE t._load_id > (SELECT load FROM c)
     UNION ALL BY NAME
     SELECT 'delete' AS _change, ${key.map((column, n) => `${ofRemoved[n]} AS ${name(column.name)}`).join(', ')}, true AS is_deleted
     FROM before b WHERE NOT EXISTS (SELECT 1 FROM main.${name(table)} t WHERE ${isSame});`

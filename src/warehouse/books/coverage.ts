@@ -11,10 +11,12 @@ import { merged, type Span } from '../../plan/spans.ts'
 
 export type { Coverage } from '../../plan/coverage.ts'
 
-export async function coverageOf(
-  sql: Sql,
-  { report, scope }: { report: string; scope: string },
-): Promise<Coverage | undefined> {
+interface CoveredPlace {
+  readonly report: string
+  readonly scope: string
+}
+
+export async function coverageOf(sql: Sql, { report, scope }: CoveredPlace): Promise<Coverage | undefined> {
   const [row] = await sql.kept<{ asked: string; until: number | null; because: string | null }>(
     'SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE report = $1 AND scope = $2',
     [report, scope],
@@ -36,11 +38,8 @@ export async function storedPrivacyRules(sql: Sql, report: string): Promise<(str
 }
 
 /** Stores the configuration of a scope. Deletes stored values of columns that are private from now on. */
-export async function recordCoverage(
-  sql: Sql,
-  place: { report: string; scope: string },
-  { asked, refillUntil, because }: Coverage,
-): Promise<void> {
+export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
+  const { asked, refillUntil, because } = coverage
   const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
   const before = await coverageOf(sql, place)
   const now = newlyPrivate(before?.asked.columns, asked.columns)
@@ -85,7 +84,7 @@ export async function cover(sql: Sql, report: Declaration, windows: readonly Sco
 const isSame = (a: readonly Span[], b: readonly Span[]): boolean =>
   a.length === b.length && a.every((span, n) => span.since === b[n]?.since && span.until === b[n]?.until)
 
-async function replace(sql: Sql, place: { report: string; scope: string }, spans: readonly Span[]): Promise<void> {
+async function replace(sql: Sql, place: CoveredPlace, spans: readonly Span[]): Promise<void> {
   const [report, scope] = [text(place.report), text(place.scope)]
   await sql.run(`DELETE FROM tidemark.covered WHERE report = ${report} AND scope = ${scope}`)
   if (spans.length === 0) return

@@ -1,4 +1,5 @@
 /** Migrates the bookkeeping tables to the newest layout. Each migration is a file. */
+import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
@@ -8,16 +9,11 @@ import { createFeed } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
 import { createTables, isLake } from '../tables/tables.ts'
 
-const MIGRATIONS = [
-  '0001_books.sql',
-  '0002_asked_scopes.sql',
-  '0003_first_numbers.sql',
-  '0004_versions_and_counts.sql',
-  '0005_misfits.sql',
-  '0006_orders.sql',
-  '0007_changes.sql',
-  '0008_requests.sql',
-] as const
+const FOLDER = new URL('../../../schema/migrations/', import.meta.url)
+/** The files, such as `0001_books.sql`, in the order of their numbers. */
+const MIGRATIONS = readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.sql'))
+  .toSorted()
 
 /** Child keys are not compressed, because loads read all of them and decompression is slow. */
 const COMPRESSED: Readonly<Record<string, string>> = { _payload: 'zstd', _child_key: 'uncompressed' }
@@ -27,8 +23,7 @@ export const LAYOUT = MIGRATIONS.length
 /** Migrates a file to the newest layout. Throws WAREHOUSE_NEWER when a newer program wrote it. */
 export async function migrate(sql: Sql, path: string): Promise<void> {
   const version = await knownLayout(sql, path)
-  const folder = new URL('../../../schema/migrations/', import.meta.url)
-  const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, folder), 'utf8')))
+  const migrations = await Promise.all(MIGRATIONS.map((file) => readFile(new URL(file, FOLDER), 'utf8')))
   for (const [index, migration] of migrations.entries()) {
     if (index < version) continue
     await sql.run(migration)

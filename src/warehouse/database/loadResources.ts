@@ -13,8 +13,7 @@ export async function withThreads<T>(database: Database, bytes: number, work: ()
   const isSmall = bytes > 0 && bytes < SMALL_LOAD_BYTES_MAX
   if (!isSmall && bytes < LARGE_LOAD_BYTES_MIN) return work()
   const threads = await settingOf<number>(database, 'threads')
-  const change = { setting: 'threads', usual: threads, now: isSmall ? 1 : threads - 1 }
-  return threads === 1 ? work() : withSetting(database, change, work)
+  return threads === 1 ? work() : withSetting(database, ['threads', isSmall ? 1 : threads - 1], work)
 }
 
 export interface LoadSize {
@@ -44,10 +43,9 @@ export async function withMemory<T>(database: Database, size: LoadSize, work: ()
     // This recursion ends, because `raiseLimit` raises the limit only once for the same number of stored rows.
     if (await raiseLimit(database)) return withMemory(database, size, work)
     const forLongRows = (failure: unknown) => withLongRows(database, { size, failure }, work)
-    const usual = await settingOf<number>(database, 'threads')
     // Each thread has buffers for the rows that it reads, so a single thread needs the least memory.
-    if (usual === 1) return forLongRows(error)
-    return withSetting(database, { setting: 'threads', usual, now: 1 }, () => work().catch(forLongRows))
+    if ((await settingOf<number>(database, 'threads')) === 1) return forLongRows(error)
+    return withSetting(database, ['threads', 1], () => work().catch(forLongRows))
   }
 }
 
@@ -70,10 +68,8 @@ async function withLongRows<T>(
   const vector = Math.min(bytes, ROWS_OF_A_VECTOR * rowBytesMax)
   const wanted = Math.ceil((COPIES_OF_A_ROW * rowBytesMax + COPIES_OF_A_VECTOR * vector) / MIB)
   if (!isMemoryError(failure) || wanted < INCREASE_MIB_MIN) throw failure
-  const usual = await settingOf<string>(database, 'memory_limit')
-  const limit = Math.ceil(inMib(usual) + Math.min(wanted, LONG_ROWS_MIB_MAX))
-  const change = { setting: 'memory_limit', usual: `'${usual.replace(' ', '')}'`, now: `'${limit}MiB'` }
-  return withSetting(database, change, work)
+  const limit = inMib(await settingOf(database, 'memory_limit')) + Math.min(wanted, LONG_ROWS_MIB_MAX)
+  return withSetting(database, ['memory_limit', `${Math.ceil(limit)}MiB`], work)
 }
 
 const addedMib = new WeakMap<Database, number>()
@@ -101,15 +97,14 @@ function inMib(memory: string): number {
 const settingOf = async <T>(database: Database, setting: string): Promise<T> =>
   (await onlyRow<{ value: T }>(database, `SELECT current_setting('${setting}') AS value`)).value
 
-async function withSetting<T>(
-  database: Database,
-  { setting, usual, now }: { readonly setting: string; readonly usual: number | string; readonly now: number | string },
-  work: () => Promise<T>,
-): Promise<T> {
-  await database.run(`SET ${setting} = ${now}`)
+type Setting = readonly [name: string, value: number | string]
+
+async function withSetting<T>(database: Database, [name, value]: Setting, work: () => Promise<T>): Promise<T> {
+  const usual = String(await settingOf(database, name)).replace(' ', '')
+  await database.run(`SET ${name} = '${value}'`)
   try {
     return await work()
   } finally {
-    await database.run(`SET ${setting} = ${usual}`)
+    await database.run(`SET ${name} = '${usual}'`)
   }
 }

@@ -32,9 +32,18 @@ export const text = (value: string): string => {
   return quoted.includes('\0') ? `(${quoted.replaceAll('\0', `' || chr(0) || '`)})` : quoted
 }
 
-/** Returns quoted identifiers, separated by commas. Example with the alias `s`: `s."event_id", s."name"`. */
-export const names = (identifiers: readonly string[], alias?: string): string =>
-  identifiers.map((each) => (alias === undefined ? name(each) : `${alias}.${name(each)}`)).join(', ')
+type Named = string | { readonly name: string }
+
+const quoted = (named: Named, alias?: string): string =>
+  (alias === undefined ? '' : `${alias}.`) + name(typeof named === 'string' ? named : named.name)
+
+/** Returns the quoted names of columns, separated by commas. Example with the alias `s`: `s."event_id", s."name"`. */
+export const names = (columns: readonly Named[], alias?: string): string =>
+  columns.map((each) => quoted(each, alias)).join(', ')
+
+/** Returns the SQL condition that the columns of two aliases are equal. Example: `t."event_id" = s."event_id"`. */
+export const sameSql = (columns: readonly Named[], one: string, other: string): string =>
+  columns.map((each) => `${quoted(each, one)} = ${quoted(each, other)}`).join(' AND ')
 
 export const pointer = (member: string): string => text(`/${member.replaceAll('~', '~0').replaceAll('/', '~1')}`)
 

@@ -1,6 +1,6 @@
 /** Audit entries have no identifier (spec §2), so a load replaces all entries of a record in a window. */
 import type { ReportTable } from '../../../schema/tables.ts'
-import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { recordReplaced } from '../tables/versions.ts'
 import type { EntryWindow, MergeCounts } from './loadInput.ts'
 import type { Writing } from './loading.ts'
@@ -10,22 +10,21 @@ import { insertRowsSql } from './merge.ts'
 export async function mergeEntries(sql: Sql, load: Writing, windows: readonly EntryWindow[]): Promise<MergeCounts> {
   const { input, table, staged, loadId } = load
   const target = `main.${name(table.name)}`
-  const sameRecord = isSameRecordSql(table)
   await sql.run(`
     ${entryWindowsSql(table, windows)}
     CREATE OR REPLACE TEMP TABLE held AS
-    SELECT t.rowid AS tid, ${recordColumns(table, 't')}, t._row_hash AS row_hash,
+    SELECT t.rowid AS tid, ${names(table.asked, 't')}, t._row_hash AS row_hash,
       w.since <= w.until AND (t.timestamp IS NULL OR t.timestamp BETWEEN w.since AND w.until) AS in_window,
-      row_number() OVER (PARTITION BY ${recordColumns(table, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
-    FROM ${target} t JOIN asked_windows w ON ${sameRecord('t', 'w')};
+      row_number() OVER (PARTITION BY ${names(table.asked, 't')}, t._row_hash ORDER BY t.entry_number) AS nth
+    FROM ${target} t JOIN asked_windows w ON ${sameSql(table.asked, 't', 'w')};
     CREATE OR REPLACE TEMP TABLE stay (tid BIGINT, sid BIGINT);`)
   if (staged !== undefined) {
     await sql.run(`
       INSERT INTO stay
       SELECT h.tid, n.sid FROM held h JOIN (
-        SELECT rowid AS sid, ${recordColumns(table)}, "~row_hash" AS row_hash,
-          row_number() OVER (PARTITION BY ${recordColumns(table)}, "~row_hash" ORDER BY "~ordinal") AS nth
-        FROM staged) n ON ${sameRecord('h', 'n')} AND n.row_hash = h.row_hash AND n.nth = h.nth`)
+        SELECT rowid AS sid, ${names(table.asked)}, "~row_hash" AS row_hash,
+          row_number() OVER (PARTITION BY ${names(table.asked)}, "~row_hash" ORDER BY "~ordinal") AS nth
+        FROM staged) n ON ${sameSql(table.asked, 'h', 'n')} AND n.row_hash = h.row_hash AND n.nth = h.nth`)
   }
   const leaves = 'held WHERE in_window AND tid NOT IN (SELECT tid FROM stay)'
   const [gone, unchanged] = [await countOf(sql, leaves), await countOf(sql, 'stay')]
@@ -45,14 +44,14 @@ export async function mergeEntries(sql: Sql, load: Writing, windows: readonly En
 
 /** New entries are numbered by time, after the last stored number of their record. */
 function newEntriesSql(table: ReportTable, { hasTime }: { readonly hasTime: boolean }): string {
-  const record = recordColumns(table)
+  const record = names(table.asked)
   const order = `${hasTime ? 's.timestamp, ' : ''}s."~ordinal"`
   return `(
-    SELECT s.*, coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${recordColumns(table, 's')} ORDER BY ${order}) AS entry_number
+    SELECT s.*, coalesce(l.last, 0) + row_number() OVER (PARTITION BY ${names(table.asked, 's')} ORDER BY ${order}) AS entry_number
     FROM staged s
     LEFT JOIN (
       SELECT ${record}, max(entry_number) AS last FROM main.${name(table.name)}
-      JOIN (SELECT DISTINCT ${record} FROM asked_windows) USING (${record}) GROUP BY ALL) l ON ${isSameRecordSql(table)('l', 's')}
+      JOIN (SELECT DISTINCT ${record} FROM asked_windows) USING (${record}) GROUP BY ALL) l ON ${sameSql(table.asked, 'l', 's')}
     WHERE s.rowid NOT IN (SELECT sid FROM stay)) s`
 }
 
@@ -65,14 +64,3 @@ function entryWindowsSql(table: ReportTable, windows: readonly EntryWindow[]): s
     CREATE OR REPLACE TEMP TABLE asked_windows (${columns.join(', ')}, since TIMESTAMPTZ, until TIMESTAMPTZ);
     ${values.length === 0 ? '' : `INSERT INTO asked_windows VALUES (${values.join('), (')});`}`
 }
-
-const recordColumns = (table: ReportTable, alias?: string): string =>
-  names(
-    table.asked.map((column) => column.name),
-    alias,
-  )
-
-const isSameRecordSql =
-  (table: ReportTable) =>
-  (a: string, b: string): string =>
-    table.asked.map((column) => `${a}.${name(column.name)} = ${b}.${name(column.name)}`).join(' AND ')

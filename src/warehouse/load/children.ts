@@ -1,18 +1,16 @@
 /** Stores the items of collections in child tables. If a row lacks a collection, the stored items are kept. */
-import { CHILD_COLUMNS, type ChildTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
-import { assert } from '../../errors.ts'
+import { CHILD_COLUMNS, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import type { DiscoveredColumn } from '../../plan/columns.ts'
 import { has, NESTED } from '../../plan/kinds.ts'
 import { CHILD_ID_FIELD } from '../../plan/stagedNames.ts'
 import { alwaysFits, castOf, misfits } from './casts.ts'
 import { CHILD_DELETED_FIELD, itemIsNested, itemsSql, itemText, itemValue } from './items.ts'
-import { type Sql, name, names, text } from '../database/sql.ts'
+import { type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import { childKey, recordReplaced } from '../tables/versions.ts'
 import type { CarriedCollection, Merging } from './loading.ts'
 import { misfitKey, misfitSql } from './misfits.ts'
 
 interface ChildMerge extends Merging, CarriedCollection {
-  readonly child: ChildTable
   readonly childColumns: readonly DiscoveredColumn[]
 }
 
@@ -20,11 +18,8 @@ interface ChildMerge extends Merging, CarriedCollection {
 export async function mergeChildren(sql: Sql, load: Merging, replaces: boolean): Promise<number> {
   let written = 0
   for (const collection of load.staged.collections) {
-    const { field, items } = collection
-    const child = load.table.children.find((each) => each.field === field.name)
-    assert(child !== undefined, `${field.name} is no collection of ${load.table.name}`)
-    const childColumns = load.discovered(child.name)
-    const parts = { ...load, ...collection, child, childColumns }
+    const { child, items } = collection
+    const parts = { ...load, ...collection, childColumns: load.discovered(child.name) }
     if (items !== undefined || replaces) written += await mergeCollection(sql, parts, replaces)
   }
   return written
@@ -42,15 +37,12 @@ async function mergeCollection(sql: Sql, parts: ChildMerge, replaces: boolean): 
 
 async function insertChildren(sql: Sql, parts: ChildMerge, items: string): Promise<number> {
   const target = `main.${name(parts.child.name)}`
-  const columns = names([...parts.table.key, ...CHILD, ...parts.childColumns.map((column) => column.name), ...SYSTEM])
+  const columns = names([...parts.table.key, ...CHILD_COLUMNS, ...parts.childColumns, ...SYSTEM_COLUMNS])
   const [written] = await sql.rowsInOrder<{ Count: number }>(
     `INSERT INTO ${target} (${columns}) SELECT ${childValuesSql(parts)} FROM ${items} k`,
   )
   return written?.Count ?? 0
 }
-
-const CHILD = CHILD_COLUMNS.map((column) => column.name)
-const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
 
 const fieldNamed = ({ field }: ChildMerge, wire: string) => field.elements?.field(wire)
 
@@ -96,7 +88,7 @@ async function correctKeys(sql: Sql): Promise<void> {
 async function replaceStoredChildren(sql: Sql, parts: ChildMerge): Promise<string> {
   const { table, child, history } = parts
   const target = `main.${name(child.name)}`
-  const match = table.key.map((column) => `c.${name(column)} = s.${name(column)}`).join(' AND ')
+  const match = sameSql(table.key, 'c', 's')
   // If the collection is one object, the object from the service replaces the stored one even if their keys differ.
   const isSent = child.holds === 'many' ? 'k.sid IS NOT NULL' : 's.rowid IN (SELECT sid FROM child_items)'
   await sql.run(`

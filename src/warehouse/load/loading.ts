@@ -1,6 +1,6 @@
 /** What the steps of one load share. Each step adds what it knows: the staged rows, then the number of the load. */
 import type { Declaration } from '../../../schema/report.ts'
-import type { ReportTable } from '../../../schema/tables.ts'
+import type { ChildTable, ReportTable } from '../../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'
 import type { CatalogField } from '../../staging/catalog.ts'
 import type { Segment, StagedCollection } from '../../staging/spool.ts'
@@ -48,6 +48,7 @@ export interface StagedColumn {
 }
 
 export interface CarriedCollection {
+  readonly child: ChildTable
   readonly field: CatalogField
   /** The column of the temporary table `staged` that is not NULL if the row contains the collection. */
   readonly column: string

@@ -3,7 +3,7 @@ import { type ReportTable, SYSTEM_COLUMNS } from '../../../schema/tables.ts'
 import { type Instant, plusMs } from '../../instant.ts'
 import { latenessMs } from '../../plan/lateness.ts'
 import { CLOCK_GRAIN_MS, HEAD_MS_MAX } from '../../plan/window.ts'
-import { onlyRow, type Sql, name, names, text, time } from '../database/sql.ts'
+import { onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { castOf, memberOf } from './casts.ts'
 import { Kind } from '../../plan/kinds.ts'
 import { recordReplaced } from '../tables/versions.ts'
@@ -24,7 +24,6 @@ export const addCounts = (one: LoadCounts, other: LoadCounts): LoadCounts => ({
 })
 
 const columnNames = (columns: readonly { readonly name: string }[]): string[] => columns.map((column) => column.name)
-const SYSTEM = columnNames(SYSTEM_COLUMNS)
 
 /** Merges the rows of `staged`. The temporary table `win` lists written rows and the stored rows that they replace. */
 export async function merge(sql: Sql, load: Merging): Promise<MergeCounts> {
@@ -92,7 +91,7 @@ async function replacedExtraFields(sql: Sql, target: string): Promise<Set<string
 }
 
 function createWinSql(load: Merging, target: string): string {
-  const match = load.table.key.map((column) => `t.${name(column)} = s.${name(column)}`).join(' AND ')
+  const match = sameSql(load.table.key, 't', 's')
   const deletedNow = deletedSql(load, load.staged.columns, STAYS_DELETED)
   return `
     CREATE OR REPLACE TEMP TABLE win AS
@@ -198,7 +197,7 @@ export function insertRowsSql(load: Loading & { readonly loadId: number }, inser
   const byFlag = input.gone === undefined ? `'flag'` : `CASE WHEN s."~deleted" THEN 'flag' ELSE 'diff' END`
   const evidence = report.deletedFlag === undefined ? `'diff'` : byFlag
   return `
-    INSERT INTO main.${name(table.name)} (${names([...tableColumns, ...SYSTEM])})
+    INSERT INTO main.${name(table.name)} (${names([...tableColumns, ...SYSTEM_COLUMNS])})
     SELECT ${values.join(', ')},
       ${deleted} AS is_deleted,
       CASE WHEN ${deleted} THEN ${evidence} END AS _delete_evidence,

@@ -1,7 +1,7 @@
 /** Writes `tidemark.misfits`: values that do not fit their columns. If a later version fits, the entry is removed. */
 import type { DuckType, ReportTable } from '../../../schema/tables.ts'
 import { VALUES } from '../../../schema/values.ts'
-import { countOf, type Sql, name, text } from '../database/sql.ts'
+import { countOf, type Sql, name, names, sameSql, text } from '../database/sql.ts'
 import type { Merging } from './loading.ts'
 
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
@@ -16,7 +16,7 @@ export const misfitSql = (
 
 /** Returns SQL for a row's key in the form of `tidemark.misfits`. Example: `1001:EUR`. */
 export const misfitKey = ({ key }: Pick<ReportTable, 'key'>, alias: string): string =>
-  `concat_ws(':', ${key.map((column) => `${alias}.${name(column)}`).join(', ')})`
+  `concat_ws(':', ${names(key, alias)})`
 
 export const CREATE_FOUND_MISFITS = `
   CREATE OR REPLACE TEMP TABLE found_misfits ("table" VARCHAR, "column" VARCHAR, key VARCHAR, value VARCHAR,
@@ -58,7 +58,7 @@ const rowMisfitsSql = (table: ReportTable): string => `
 
 /** Staged audit entries have no number yet, so their record and hash identify them. */
 function entryMisfitsSql(table: ReportTable, loadId: number): string {
-  const record = table.asked.map((column) => `t.${name(column.name)} = s.${name(column.name)}`).join(' AND ')
+  const record = sameSql(table.asked, 't', 's')
   return `
     INSERT INTO found_misfits
     SELECT ${text(table.name)}, m.column, k, m.value, m.reason, seen FROM (

@@ -4,7 +4,7 @@ import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
-import { countOf, onlyRow, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, names, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { keySql } from './rejectedRows.ts'
 import { recordReplaced, historyOf } from '../tables/versions.ts'
 import type { MergeCounts, ReconcileProgress } from './loadInput.ts'
@@ -129,7 +129,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
   const { report, scope, reconcileId } = ending
   const key = storedKeySql(ending)
   const place = placeSql(ending)
-  const isAbsent = `${await isRequestedSql(sql, ending)}
+  const isAbsent = `${isRequestedSql(ending)}
     AND ${key} NOT IN (SELECT key FROM tidemark.reconcile_keys WHERE reconcile_id = ${text(reconcileId)})
     AND ${key} NOT IN (SELECT unnest([${(ending.keysElsewhere ?? []).map(text).join(', ')}]::VARCHAR[]))`
   const { absent, deleted, held } = await findAbsent(sql, ending, isAbsent)
@@ -172,15 +172,10 @@ export async function findAbsent(
 }
 
 /** If requests have filters, returns `false`, because a row that a filter excludes looks like a deleted row. */
-async function isRequestedSql(sql: Sql, { report, asked }: ReconcileEnd): Promise<string> {
+function isRequestedSql({ report, asked }: ReconcileEnd): string {
   if (Object.keys(asked.filters).length > 0) return 'false'
   if (!report.window.required) return 'true'
-  const columns = await sql.rows<{ name: string }>(
-    `SELECT column_name AS name FROM duckdb_columns() WHERE schema_name = 'main' AND table_name = $1
-       AND column_name IN (${report.newerBy.map(text).join(', ')})`,
-    [report.name],
-  )
-  return `coalesce(greatest(${columns.map((column) => `t.${name(column.name)}`).join(', ')}) >= ${time(asked.start)}, false)`
+  return `coalesce(greatest(${names(report.newerBy, 't')}) >= ${time(asked.start)}, false)`
 }
 
 export interface Deleting {

@@ -85,7 +85,7 @@ const REASON_ALONE = `regexp_replace(reason, '( is (no|neither) [^:]*): .*$', '\
 const IS_LOADABLE = `(dismissed_at IS NULL AND NOT starts_with("row"::VARCHAR, '"${WITHHELD}'))`
 
 function scopeSql(report: Declaration): string {
-  return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map((column) => column.column))})`
+  return report.asked.length === 0 ? `''` : `concat_ws(':', ${names(report.asked.map(({ column }) => column))})`
 }
 
 /** Returns SQL for a rejected row's key. The key 7.0 becomes 7, because a reconcile compares it with stored keys. */
@@ -128,19 +128,14 @@ async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promi
 }
 
 /** Returns the loads that rejected rows of the report, oldest first. `rows` counts the rows that can be loaded again. */
-export async function rejectingLoads(sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> {
-  return sql.rows(
+export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> =>
+  sql.rows(
     `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,
     [report],
   )
-}
 
-export async function withheldRows(sql: Sql, report: string): Promise<number> {
-  return countOf(
-    sql,
-    `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`,
-  )
-}
+export const withheldRows = (sql: Sql, report: string): Promise<number> =>
+  countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`)
 
 /** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, from `offset` on. */
 export async function rejectedRows(

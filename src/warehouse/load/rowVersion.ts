@@ -1,7 +1,7 @@
 /** Decides which of two versions of a row is newer (product contract §4), and which rows of a load are merged first. */
 import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
-import { countOf, name, names, type Sql } from '../database/sql.ts'
+import { countOf, names, sameSql, type Sql } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 import type { EarlierRows, Reading, StagedColumn, StagedRows } from './loading.ts'
 
@@ -78,7 +78,7 @@ export async function splitDuplicates(
     await sql.run(`
       CREATE OR REPLACE TEMP TABLE newest AS SELECT tid FROM (${newestOfKeySql(load, columns, from)}) n(tid)`)
     const isNewest = 'rowid IN (SELECT tid FROM newest)'
-    const same = load.table.key.map((column) => `o.${name(column)} = n.${name(column)}`).join(' AND ')
+    const same = sameSql(load.table.key, 'o', 'n')
     const pairs = `${from} o JOIN ${from} n ON ${same} WHERE n.${isNewest} AND NOT o.${isNewest}`
     const met = await shapesWithMoreFields(sql, shapes, pairs)
     if (met.length > 0) {

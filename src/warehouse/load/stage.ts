@@ -25,7 +25,7 @@ export async function readRows(sql: Sql, load: Reading): Promise<RowReading & { 
   const collections = table.children.flatMap((child, n) => {
     const field = segment.catalog.field(child.field)
     const items = segment.collections.find((each) => each.field === child.field)
-    return field === undefined ? [] : [{ field, column: `~collection ${n}`, items }]
+    return field === undefined ? [] : [{ child, field, column: `~collection ${n}`, items }]
   })
   await sql.run(pagesSql(table, segment))
   const rows = `

@@ -1,7 +1,7 @@
 /** Compares the rows that the service returned for a window with the readers' copy, by key and by a hash of values. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, onlyRow, type Sql, name, text, time } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
 
 /** A `Deviation` lists at most this number of keys. Other rows are only counted. */
@@ -45,7 +45,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
   const table = `main.${name(report.name)}`
   const copy = `${READER_COPY}.${table}`
   const inScope = (alias: string) => (scope === '' ? 'true' : `${alias}.target_currency = ${text(scope)}`)
-  const same = report.key.map((column) => `h.${name(column)} = s.${name(column)}`).join(' AND ')
+  const same = sameSql(report.key, 'h', 's')
   const deviation = async (query: string): Promise<Deviation> => {
     const { rows, keys } = await onlyRow<{ rows: number; keys: string | null }>(
       sql,
@@ -53,8 +53,7 @@ export async function compareWindow(sql: Pick<Sql, 'rows'>, window: ComparedWind
     )
     return { rows, keys: JSON.parse(keys ?? '[]') as string[] }
   }
-  const keyOf = (alias: string) =>
-    `concat_ws('/', ${report.key.map((column) => `${alias}.${name(column)}`).join(', ')})`
+  const keyOf = (alias: string) => `concat_ws('/', ${names(report.key, alias)})`
   const stamp = stampSql(report, 'h')
   // If one of an event's two modification times (spec §4) is after the mark, the published copy can lack that edit.
   const sentStamp = stampSql(report, 's') ?? 'NULL'

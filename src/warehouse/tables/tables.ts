@@ -12,8 +12,6 @@ import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor
 import { type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
-const SYSTEM = SYSTEM_COLUMNS.map((column) => column.name)
-
 export function parentKeyColumns(table: ReportTable): Column[] {
   const known: readonly Column[] = [...table.asked, ...table.fields]
   return table.key.flatMap((key) => known.find((column) => column.name === key) ?? [])
@@ -25,6 +23,12 @@ export const childColumns = (table: ReportTable): Column[] => [
   ...parentKeyColumns(table),
   ...CHILD_COLUMNS,
   ...SYSTEM_COLUMNS,
+]
+
+/** A report's table and its child tables, with the columns that each table has from its beginning. */
+const tablesWithColumns = (table: ReportTable) => [
+  { ...table, columns: reportColumns(table) },
+  ...table.children.map((child) => ({ ...child, columns: childColumns(table) })),
 ]
 
 /** Returns SQL for a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
@@ -45,19 +49,14 @@ export async function createTables(sql: Sql, tables: readonly ReportTable[], com
     `SELECT table_name AS name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main'`,
   )
   const known = new Set(rows.map((row) => row.name))
-  for (const table of tables) {
-    if (!known.has(table.name)) await createTable(sql, table, { columns: reportColumns(table), compressed })
-    for (const child of table.children) {
-      if (!known.has(child.name)) await createTable(sql, child, { columns: childColumns(table), compressed })
-    }
-  }
+  for (const table of tables.flatMap(tablesWithColumns))
+    if (!known.has(table.name)) await createTable(sql, table, compressed)
 }
 
-async function createTable(
-  sql: Sql,
-  table: Pick<ChildTable, 'name' | 'comment'>,
-  { columns, compressed }: { columns: Column[]; compressed: Compression },
-): Promise<void> {
+type NewTable = Pick<ChildTable, 'name' | 'comment'> & { readonly columns: readonly Column[] }
+
+async function createTable(sql: Sql, table: NewTable, compressed: Compression): Promise<void> {
+  const { columns } = table
   const target = `main.${name(table.name)}`
   const definitions = columns.map(({ name: column, type }) => {
     const compression = Object.hasOwn(compressed, column) ? compressed[column] : undefined
@@ -213,15 +212,11 @@ export async function discoveredColumns(sql: Sql): Promise<Map<string, Discovere
 
 /** Renames discovered columns whose names a history needs, such as `_valid_from`, before the history begins. */
 export async function renameReservedColumns(sql: Sql, report: Declaration): Promise<void> {
-  const table = tableOf(report)
   const discovered = await discoveredColumns(sql)
-  const own = [table, ...table.children].map(({ name: each }) => ({
-    each,
-    taken: (each === table.name ? reportColumns(table) : childColumns(table)).map((column) => column.name),
-  }))
-  for (const { each, taken } of own) {
-    for (const renamed of renamesFor({ columns: discovered.get(each) ?? [], taken }))
-      await sql.run(renameSql({ report: report.name, table: each }, renamed))
+  for (const { name: table, columns } of tablesWithColumns(tableOf(report))) {
+    const taken = columns.map((column) => column.name)
+    for (const renamed of renamesFor({ columns: discovered.get(table) ?? [], taken }))
+      await sql.run(renameSql({ report: report.name, table }, renamed))
   }
 }
 
@@ -243,4 +238,4 @@ const commentSql = (target: string, column: string, comment: string): string =>
 
 const viewSql = (table: string): string => `
   CREATE OR REPLACE VIEW current.${name(table)} AS
-  SELECT * EXCLUDE (${names(SYSTEM)}) FROM main.${name(table)} WHERE NOT is_deleted;`
+  SELECT * EXCLUDE (${names(SYSTEM_COLUMNS)}) FROM main.${name(table)} WHERE NOT is_deleted;`

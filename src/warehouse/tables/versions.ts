@@ -2,7 +2,7 @@
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
-import { countOf, type Sql, name, names, text, time } from '../database/sql.ts'
+import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
 export interface History {
   /** SQL for the time when the history was last switched off. No open version begins earlier. */
@@ -38,7 +38,8 @@ const validFrom = (alias: string, { closedUntil }: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
 /** Returns SQL for a row's key as text. Example: `[17,"EUR"]`. */
-export const rowKeySql = (key: readonly string[], alias: string): string => `json_array(${names(key, alias)})::VARCHAR`
+export const rowKeySql = (key: Parameters<typeof names>[0], alias: string): string =>
+  `json_array(${names(key, alias)})::VARCHAR`
 
 export const childKey = ({ key }: Pick<ReportTable, 'key'>): readonly string[] => [...key, '_child_key']
 
@@ -74,7 +75,7 @@ async function closeVersions(sql: Sql, history: History | undefined, closing: Ve
     FROM main.${name(closing.table)} c JOIN (${closing.rows}) r ON r.tid = c.rowid;
     INSERT INTO ${closed} BY NAME SELECT * FROM closing`)
   if ((await countOf(sql, 'closing WHERE _valid_from > _valid_to')) > 0) {
-    const same = closing.key.map((column) => `h.${name(column)} = c.${name(column)}`).join(' AND ')
+    const same = sameSql(closing.key, 'h', 'c')
     // If the service's clock was set back, stored versions are shortened, because versions must not overlap.
     await sql.run(`
       UPDATE ${closed} h SET _valid_from = least(h._valid_from, c._valid_to), _valid_to = least(h._valid_to, c._valid_to)
