@@ -52,6 +52,7 @@ interface Item {
   readonly position: number
   readonly from: number
   readonly to: number
+  readonly fields: ItemFields
   /** Splices that insert a backslash before each lone surrogate, because DuckDB's reader rejects lone surrogates. */
   readonly loneSurrogates: readonly Splice[]
 }
@@ -86,7 +87,8 @@ export class Collection {
     return this.#withId === this.rows ? 'unique' : 'unsure'
   }
 
-  add({ row, position, from, to, loneSurrogates }: Item, fields: ItemFields): void {
+  add(item: Item): void {
+    const { row, position, from, to, fields, loneSurrogates } = item
     // Each value is written twice: within the item, and as a field. A missing field is written as `ABSENT`.
     this.#reserve(
       LEAD_BYTES_MAX + 2 * (to - from) + spliceBytes(loneSurrogates) * 2 + fields.count * (ABSENT.length + 1),
@@ -99,7 +101,7 @@ export class Collection {
     end = writeDigits(out, end + 1, position)
     out[end] = TAB
     end = copySpliced({ bytes, from, to }, { out, end: end + 1 }, loneSurrogates)
-    for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, { fields, loneSurrogates })
+    for (let id = 0; id < fields.count; id += 1) end = this.#field(id, end, item)
     out[end] = NEWLINE
     this.#end = end + 1
     this.#rowOf.push(row)
@@ -109,11 +111,7 @@ export class Collection {
   }
 
   /** Writes a text without escapes without its quotes. Writes any other value as the service sent it. */
-  #field(
-    id: number,
-    at: number,
-    { fields, loneSurrogates }: { fields: ItemFields; loneSurrogates: readonly Splice[] },
-  ): number {
+  #field(id: number, at: number, { fields, loneSurrogates }: Item): number {
     const out = this.#out
     const { bytes } = this.#json
     let from = fields.from(id)

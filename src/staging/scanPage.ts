@@ -340,9 +340,16 @@ class PageScan {
     const loneSurrogates =
       json.splices.length === spliced ? NO_SPLICES : json.splices.splice(spliced).filter(isLoneSurrogate)
     this.#surrogatesInItems.push(...loneSurrogates)
-    const item = { row: this.#lines.rows, position: this.#position, from: at, to: end, loneSurrogates }
+    const item = {
+      row: this.#lines.rows,
+      position: this.#position,
+      from: at,
+      to: end,
+      fields: this.#fields,
+      loneSurrogates,
+    }
     const lines = (this.#collections[field.id] ??= new Collection(field, json))
-    lines.add(item, this.#fields)
+    lines.add(item)
     this.#position += 1
     this.#ids.push(this.#id)
     return end

@@ -57,7 +57,7 @@ describe('a result that is kept in memory', () => {
 
   it('depends on the values of the query too', async () => {
     await using books = await someBooks()
-    const valueOf = (name: string) => books.database.kept('SELECT value FROM tidemark.marks WHERE name = $1', [name])
+    const valueOf = (name: string) => books.database.kept(`SELECT value FROM tidemark.marks WHERE name = '${name}'`)
     expect(await valueOf('events')).toEqual([{ value: 1 }])
     expect(await valueOf('budgets')).toEqual([])
   })

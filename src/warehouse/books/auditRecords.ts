@@ -110,9 +110,8 @@ async function recordsWhere(sql: Sql, ask: RecordsRequest, which: string): Promi
 }
 
 export async function lastTrailRead(sql: Sql, report: string, scopePrefix: string): Promise<Instant | undefined> {
-  const [row] = await sql.kept<{ at: Instant | null }>(
-    `SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed WHERE report = $1 AND starts_with(scope, $2)`,
-    [report, scopePrefix],
-  )
+  const [row] = await sql.kept<{ at: Instant | null }>(`
+    SELECT epoch_us(max(asked_at)) AS at FROM tidemark.followed
+    WHERE report = ${text(report)} AND starts_with(scope, ${text(scopePrefix)})`)
   return row?.at ?? undefined
 }

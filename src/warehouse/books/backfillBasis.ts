@@ -5,7 +5,7 @@ import type { Instant } from '../../instant.ts'
 import type { CountedRange } from '../../plan/backfillWindows.ts'
 import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
 import type { Span } from '../../plan/spans.ts'
-import { type Sql, name, names, text, time } from '../database/sql.ts'
+import { countOf, onlyRow, type Sql, name, names, text, time } from '../database/sql.ts'
 import { pauses } from './books.ts'
 import { pagingProfileOf } from './pagingProfiles.ts'
 
@@ -28,9 +28,9 @@ export const backfillBasis = (sql: Sql | undefined) => ({
 export type BackfillBasis = ReturnType<typeof backfillBasis>
 
 async function hasUnflaggedRows(sql: Sql, { name: report }: Declaration): Promise<boolean> {
-  const newest = 'SELECT arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 AND report = $1'
-  const [load] = await sql.rows<{ unflagged: number | null }>(newest, [report])
-  return (load?.unflagged ?? 0) > 0
+  const newest = `SELECT arg_max(unflagged, load_id) AS unflagged FROM tidemark.loads WHERE rows > 0 AND report = ${text(report)}`
+  const load = await onlyRow<{ unflagged: number | null }>(sql, newest)
+  return (load.unflagged ?? 0) > 0
 }
 
 /** The times of the stored rows are divided into about this many spans. */
@@ -46,14 +46,11 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
       SELECT coalesce(${names(report.newerBy)}) AS stamp, coalesce(${best} <> ${other}, false) AS twice
       FROM main.${name(report.name)} WHERE true${inScope})
     WHERE stamp BETWEEN ${time(span.since)} AND ${time(span.until)}`
-  const [counted] = await sql.rows<{ rows: number; twice: number }>(
-    `SELECT count(*) AS rows, count(*) FILTER (twice) AS twice FROM (${stamps})`,
-  )
-  const total = counted?.rows ?? 0
+  const [total, twice] = [await countOf(sql, `(${stamps})`), await countOf(sql, `(${stamps}) WHERE twice`)]
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
   // If the two modification times of a row (spec §4) are in different windows, both windows return the row.
-  const times = 1 + (counted?.twice ?? 0) / total
+  const times = 1 + twice / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n
     FROM (SELECT stamp, row_number() OVER (ORDER BY stamp) AS n FROM (${stamps}))

@@ -69,29 +69,26 @@ const BOOK = `
 
 type CancellableBook = Pick<BackfillBook, 'report' | 'state'> & { startedAt: Instant | null; holder: string | null }
 
-const CANCELLABLE = `
+const cancellableSql = (id: string): string => `
   SELECT report, state, epoch_us(started_at) AS "startedAt", holder
   FROM tidemark.backfills LEFT JOIN (FROM tidemark.fences WHERE kind = 'backfill') USING (report)
-  WHERE backfill_id = $1 AND state IN ('pending', 'running', 'failed')`
+  WHERE backfill_id = ${text(id)} AND state IN ('pending', 'running', 'failed')`
 
 /** Sets the window to `done`, in the transaction of its last load. Throws FENCED when the backfill was cancelled. */
 export async function completeWindow(sql: Sql, window: CompletedWindow, loadId: number): Promise<void> {
   const { backfillId, number, rows, pages } = window
-  const [cancelled] = await sql.rows<{ report: ReportName }>(
-    `SELECT report FROM tidemark.backfills WHERE backfill_id = $1 AND state = 'cancelled'`,
-    [backfillId],
-  )
+  const id = text(backfillId)
+  const [cancelled] = await sql.rows<{ report: ReportName }>(`
+    SELECT report FROM tidemark.backfills WHERE backfill_id = ${id} AND state = 'cancelled'`)
   if (cancelled !== undefined)
     throw new SyncError('FENCED', `${cancelled.report}: the backfill ${backfillId} was cancelled`, {
       report: cancelled.report,
       cure: 'Nothing needs to be done: earlier commits of the backfill stay, and its other windows are not read.',
     })
-  await sql.run(
-    `UPDATE tidemark.backfill_windows
-     SET state = 'done', rows = $1, pages = $2, attempts = attempts + 1, error_code = NULL, error = NULL, load_id = $3
-     WHERE backfill_id = $4 AND number = $5`,
-    [rows, pages, loadId, backfillId, number],
-  )
+  await sql.run(`
+    UPDATE tidemark.backfill_windows SET state = 'done', rows = ${rows}, pages = ${pages}, attempts = attempts + 1,
+      error_code = NULL, error = NULL, load_id = ${loadId}
+    WHERE backfill_id = ${id} AND number = ${number}`)
 }
 
 export class BackfillBooks {
@@ -104,7 +101,7 @@ export class BackfillBooks {
   }
 
   async book(backfillId: string): Promise<BackfillBook | undefined> {
-    return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = $1`, [backfillId]))[0]
+    return (await this.#database.rows<BackfillBook>(`${BOOK} WHERE backfill_id = ${text(backfillId)}`))[0]
   }
 
   open(report?: ReportName): Promise<BackfillBook[]> {
@@ -132,13 +129,11 @@ export class BackfillBooks {
   }
 
   async windows(backfillId: string): Promise<BookedWindow[]> {
-    const rows = await this.#database.rows<WithNulls<BookedWindow>>(
-      `SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
+    const rows = await this.#database.rows<WithNulls<BookedWindow>>(`
+      SELECT number, scope, epoch_us(since) AS since, epoch_us(until) AS until, state, attempts,
         planned_rows AS "plannedRows", planned_requests AS "plannedRequests", coalesce(rows, 0) AS rows,
         coalesce(pages, 0) AS pages, error_code AS "errorCode", error
-       FROM tidemark.backfill_windows WHERE backfill_id = $1 ORDER BY number`,
-      [backfillId],
-    )
+      FROM tidemark.backfill_windows WHERE backfill_id = ${text(backfillId)} ORDER BY number`)
     return rows.map(withoutNulls)
   }
 
@@ -157,11 +152,10 @@ export class BackfillBooks {
 
   windowFailed({ backfillId, number, error, fence }: FailedWindow): Promise<void> {
     return this.#fences.transact(this.#database, fence, (sql) =>
-      sql.run(
-        `UPDATE tidemark.backfill_windows SET state = 'failed', attempts = attempts + 1, error_code = $1, error = $2
-         WHERE backfill_id = $3 AND number = $4 AND state = 'pending'`,
-        [error.code, error.message, backfillId, number],
-      ),
+      sql.run(`
+        UPDATE tidemark.backfill_windows
+        SET state = 'failed', attempts = attempts + 1, error_code = ${text(error.code)}, error = ${text(error.message)}
+        WHERE backfill_id = ${text(backfillId)} AND number = ${number} AND state = 'pending'`),
     )
   }
 
@@ -175,10 +169,9 @@ export class BackfillBooks {
 
   end(run: EndedRun, fence: Fence | undefined): Promise<void> {
     return this.#fences.transact(this.#database, fence, async (sql) => {
-      await sql.run(
-        `UPDATE tidemark.backfills SET state = $1, ended_at = ${time(run.endedAt)} WHERE backfill_id = $2`,
-        [run.state, run.runId],
-      )
+      await sql.run(`
+        UPDATE tidemark.backfills SET state = ${text(run.state)}, ended_at = ${time(run.endedAt)}
+        WHERE backfill_id = ${text(run.runId)}`)
       await recordRun(sql, run)
     })
   }
@@ -186,7 +179,7 @@ export class BackfillBooks {
   /** Cancels a backfill, so that later commits of its run fail. Returns undefined if the backfill has already ended. */
   cancel(backfillId: string, now: Instant, why: NonNullable<RunRecord['error']>): Promise<ReportName | undefined> {
     return this.#database.transaction(async (sql) => {
-      const [book] = await sql.rows<CancellableBook>(CANCELLABLE, [backfillId])
+      const [book] = await sql.rows<CancellableBook>(cancellableSql(backfillId))
       if (book === undefined) return undefined
       const { report, state, startedAt, holder } = book
       if (state === 'running' && startedAt !== null) {
@@ -215,9 +208,8 @@ const figuresOf = (sql: Pick<Sql, 'rows'>, backfillId: string): Promise<Backfill
     `SELECT w.*, l.* FROM (
        SELECT count(*) AS windows, count(*) FILTER (state = 'done') AS done, count(*) FILTER (state = 'failed') AS failed,
          coalesce(sum(pages), 0)::BIGINT AS pages, coalesce(sum(rows), 0)::BIGINT AS rows
-       FROM tidemark.backfill_windows WHERE backfill_id = $1) w,
+       FROM tidemark.backfill_windows WHERE backfill_id = ${text(backfillId)}) w,
      (SELECT coalesce(sum(inserted), 0)::BIGINT AS inserted, coalesce(sum(updated), 0)::BIGINT AS updated,
          coalesce(sum(deleted), 0)::BIGINT AS deleted, coalesce(sum(rejected), 0)::BIGINT AS rejected, coalesce(sum(misfits), 0)::BIGINT AS misfits
-       FROM tidemark.loads WHERE run_id = $1) l`,
-    [backfillId],
+       FROM tidemark.loads WHERE run_id = ${text(backfillId)}) l`,
   )

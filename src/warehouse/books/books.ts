@@ -47,18 +47,15 @@ export async function numberMark(sql: Sql): Promise<string> {
 
 /** Returns the mark of a scope, the end of the window that set the mark, and the start of the run of that window. */
 export async function lastWindowOf(sql: Sql, report: string, scope: string): Promise<LastWindow> {
-  const [row] = await sql.kept<{ mark: Instant; loadId: number; updatedAt: Instant }>(
-    `SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
-     FROM tidemark.marks m WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}`,
-    [report, scope],
-  )
+  const isHere = `report = ${text(report)} AND scope = ${text(scope)}`
+  const [row] = await sql.kept<{ mark: Instant; loadId: number; updatedAt: Instant }>(`
+    SELECT epoch_us(value) AS mark, load_id AS "loadId", epoch_us(updated_at) AS "updatedAt"
+    FROM tidemark.marks m WHERE ${isHere} AND ${IS_READ_UP_TO}`)
+  const ofLoad = `load_id = ${row?.loadId ?? 0}`
   // One query for the mark and these two values would take twice as long as two queries.
-  const [load] = await sql.kept<{ until: Instant | null; begunAt: Instant | null }>(
-    `SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE report = $1 AND scope = $2 AND load_id = $3) AS until,
-       (SELECT epoch_us(min(started_at)) FROM tidemark.runs
-        WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE load_id = $3)) AS "begunAt"`,
-    [report, scope, row?.loadId ?? 0],
-  )
+  const [load] = await sql.kept<{ until: Instant | null; begunAt: Instant | null }>(`
+    SELECT (SELECT epoch_us(max(until)) FROM tidemark.windows WHERE ${isHere} AND ${ofLoad}) AS until,
+      (SELECT epoch_us(min(started_at)) FROM tidemark.runs WHERE run_id IN (SELECT run_id FROM tidemark.loads WHERE ${ofLoad})) AS "begunAt"`)
   return { mark: row?.mark, until: load?.until ?? undefined, begunAt: load?.begunAt ?? row?.updatedAt }
 }
 
@@ -172,14 +169,13 @@ export interface Pause {
 
 /** Stores a pause. `tidemark resume`, or a change of the client identifier or the OAuth scopes, ends the pause. */
 export async function recordPause(sql: Sql, pause: Pause, now: Instant): Promise<void> {
-  const [known] = await sql.rows('SELECT 1 FROM tidemark.report_states WHERE report = $1', [pause.report])
-  if (known === undefined)
+  const state = `tidemark.report_states WHERE report = ${text(pause.report)}`
+  if ((await countOf(sql, state)) === 0)
     await recordReportStates(sql, [{ report: pause.report, enabled: true, offReason: undefined }])
-  await sql.run(
-    `UPDATE tidemark.report_states SET paused_code = $1, paused_reason = $2, paused_cure = $3, paused_with = $4,
-      paused_at = ${time(now)} WHERE report = $5`,
-    [pause.code, pause.reason, pause.cure, pause.with, pause.report],
-  )
+  await sql.run(`
+    UPDATE tidemark.report_states SET paused_code = ${text(pause.code)}, paused_reason = ${text(pause.reason)},
+      paused_cure = ${text(pause.cure)}, paused_with = ${text(pause.with)}, paused_at = ${time(now)}
+    WHERE report = ${text(pause.report)}`)
 }
 
 export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {

@@ -16,43 +16,35 @@ interface CoveredPlace {
   readonly scope: string
 }
 
-export async function coverageOf(sql: Sql, { report, scope }: CoveredPlace): Promise<Coverage | undefined> {
-  const [row] = await sql.kept<{ asked: string; until: number | null; because: string | null }>(
-    'SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE report = $1 AND scope = $2',
-    [report, scope],
-  )
+const placeSql = ({ report, scope }: CoveredPlace): string => `report = ${text(report)} AND scope = ${text(scope)}`
+
+export async function coverageOf(sql: Sql, place: CoveredPlace): Promise<Coverage | undefined> {
+  const [row] = await sql.kept<{ asked: string; until: Instant | null; because: string | null }>(`
+    SELECT asked::VARCHAR AS asked, epoch_us(refill_until) AS until, because FROM tidemark.coverage WHERE ${placeSql(place)}`)
   if (row === undefined) return undefined
-  return {
-    asked: JSON.parse(row.asked) as ReadSettings,
-    refillUntil: (row.until ?? undefined) as Instant | undefined,
-    because: parseChanges(row.because),
-  }
+  const asked = JSON.parse(row.asked) as ReadSettings
+  return { asked, refillUntil: row.until ?? undefined, because: parseChanges(row.because) }
 }
 
 export async function storedPrivacyRules(sql: Sql, report: string): Promise<(string | undefined)[]> {
-  const rows = await sql.rows<{ columns: string | null }>(
-    "SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = $1",
-    [report],
-  )
+  const rows = await sql.rows<{ columns: string | null }>(`
+    SELECT DISTINCT asked ->> 'columns' AS columns FROM tidemark.coverage WHERE report = ${text(report)}`)
   return rows.map(({ columns }) => columns ?? undefined)
 }
 
 /** Stores the configuration of a scope. Deletes stored values of columns that are private from now on. */
 export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Coverage): Promise<void> {
   const { asked, refillUntil, because } = coverage
-  const reason = refillUntil === undefined ? null : (changesText(because) ?? null)
+  const reason = refillUntil === undefined ? undefined : changesText(because)
   const before = await coverageOf(sql, place)
   const now = newlyPrivate(before?.asked.columns, asked.columns)
   const report = place.report as ReportName
   const changed = await forgetValues(sql, { report: reportOf(report), scope: place.scope, now })
   if (changed) await restartFeed(sql, report, 'stored values became private')
-  await sql.run('DELETE FROM tidemark.coverage WHERE report = $1 AND scope = $2', [place.report, place.scope])
-  await sql.run(`INSERT INTO tidemark.coverage VALUES ($1, $2, $3, ${orNull(refillUntil, time)}, $4)`, [
-    place.report,
-    place.scope,
-    JSON.stringify(asked),
-    reason,
-  ])
+  const values = [place.report, place.scope, JSON.stringify(asked)].map(text).join(', ')
+  await sql.run(`
+    DELETE FROM tidemark.coverage WHERE ${placeSql(place)};
+    INSERT INTO tidemark.coverage VALUES (${values}, ${orNull(refillUntil, time)}, ${orNull(reason, text)})`)
 }
 
 /** Deletes the coverage of scopes that are not in `kept`. If a scope is configured again, it is read from the start. */
@@ -68,11 +60,9 @@ type ScopedSpan = Span & { readonly scope: string }
 /** Merges closed windows into the intervals of `tidemark.covered`. Audit reports have no such intervals. */
 export async function cover(sql: Sql, report: Declaration, windows: readonly ScopedSpan[]): Promise<void> {
   if (report.perRecord !== undefined) return
-  const rows = await sql.kept<WithNulls<ScopedSpan>>(
-    `SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered WHERE report = $1
-     ORDER BY scope, since NULLS FIRST`,
-    [report.name],
-  )
+  const rows = await sql.kept<WithNulls<ScopedSpan>>(`
+    SELECT scope, epoch_us(since) AS since, epoch_us(until) AS until FROM tidemark.covered
+    WHERE report = ${text(report.name)} ORDER BY scope, since NULLS FIRST`)
   const stored = Map.groupBy(rows.map(withoutNulls<ScopedSpan>), ({ scope }) => scope)
   for (const [scope, more] of Map.groupBy(windows, ({ scope }) => scope)) {
     const before = stored.get(scope) ?? []
@@ -85,9 +75,9 @@ const isSame = (a: readonly Span[], b: readonly Span[]): boolean =>
   a.length === b.length && a.every((span, n) => span.since === b[n]?.since && span.until === b[n]?.until)
 
 async function replace(sql: Sql, place: CoveredPlace, spans: readonly Span[]): Promise<void> {
-  const [report, scope] = [text(place.report), text(place.scope)]
-  await sql.run(`DELETE FROM tidemark.covered WHERE report = ${report} AND scope = ${scope}`)
+  await sql.run(`DELETE FROM tidemark.covered WHERE ${placeSql(place)}`)
   if (spans.length === 0) return
+  const [report, scope] = [text(place.report), text(place.scope)]
   const rows = spans.map(({ since, until }) => `(${report}, ${scope}, ${orNull(since, time)}, ${time(until)})`)
   await sql.run(`INSERT INTO tidemark.covered VALUES ${rows.join(', ')}`)
 }

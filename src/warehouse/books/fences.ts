@@ -3,7 +3,7 @@ import type { ReportName } from '../../../schema/index.ts'
 import { SyncError } from '../../errors.ts'
 import type { RunKind } from './books.ts'
 import type { Database } from '../database/duckdb.ts'
-import type { Sql } from '../database/sql.ts'
+import { onlyRow, type Sql, text } from '../database/sql.ts'
 
 interface FencePlace {
   readonly report: ReportName
@@ -83,24 +83,25 @@ export class Fences {
 
 const placeOf = ({ report, kind }: FencePlace): string => `${kind} ${report}`
 
-async function readNewest(sql: Sql, { report, kind }: FencePlace): Promise<FenceRecord | undefined> {
-  const [stored] = await sql.kept<{ epoch: number; holder: string }>(
-    'SELECT epoch, holder FROM tidemark.fences WHERE report = $1 AND kind = $2 ORDER BY epoch DESC LIMIT 1',
-    [report, kind],
-  )
+const placeSql = ({ report, kind }: FencePlace): string => `report = ${text(report)} AND kind = ${text(kind)}`
+
+async function readNewest(sql: Sql, place: FencePlace): Promise<FenceRecord | undefined> {
+  const [stored] = await sql.kept<FenceRecord>(`
+    SELECT epoch, holder FROM tidemark.fences WHERE ${placeSql(place)} ORDER BY epoch DESC LIMIT 1`)
   return stored
 }
 
-async function write(sql: Sql, { report, kind, epoch, holder }: FencePlace & FenceRecord): Promise<void> {
-  await sql.run('DELETE FROM tidemark.fences WHERE report = $1 AND kind = $2', [report, kind])
-  await sql.run('INSERT INTO tidemark.fences VALUES ($1, $2, $3, $4, now())', [report, kind, epoch, holder])
+async function write(sql: Sql, { epoch, holder, ...place }: FencePlace & FenceRecord): Promise<void> {
+  await sql.run(`
+    DELETE FROM tidemark.fences WHERE ${placeSql(place)};
+    INSERT INTO tidemark.fences VALUES (${text(place.report)}, ${text(place.kind)}, ${epoch}, ${text(holder)}, now())`)
 }
 
 /** Replaces the stored fence if that fence has an older epoch. Returns false if nothing was replaced. */
-async function advance(sql: Sql, { report, kind }: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
-  const [updated] = await sql.rows<{ Count: number }>(
-    'UPDATE tidemark.fences SET epoch = $1, holder = $2, taken_at = now() WHERE report = $3 AND kind = $4 AND epoch < $1',
-    [epoch, holder, report, kind],
+async function advance(sql: Sql, place: FencePlace, { epoch, holder }: FenceRecord): Promise<boolean> {
+  const updated = await onlyRow<{ Count: number }>(
+    sql,
+    `UPDATE tidemark.fences SET epoch = ${epoch}, holder = ${text(holder)}, taken_at = now() WHERE ${placeSql(place)} AND epoch < ${epoch}`,
   )
-  return updated?.Count === 1
+  return updated.Count === 1
 }

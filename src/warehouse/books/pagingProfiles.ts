@@ -1,7 +1,7 @@
 /** Reads and writes `tidemark.page_sizes`, which contains how the service pages each report. */
 import type { ReportName } from '../../../schema/index.ts'
 import { joinProfiles, isSameProfile, type PagingProfile, UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
-import { type Sql, type WithNulls, withoutNulls } from '../database/sql.ts'
+import { type Sql, text, type WithNulls, withoutNulls } from '../database/sql.ts'
 
 export interface PagingPlace {
   readonly report: ReportName
@@ -13,12 +13,10 @@ export interface PagingPlace {
 type StoredProfile = Omit<PagingProfile, 'longestOfRun' | 'behindLastPage'>
 
 export async function pagingProfileOf(sql: Sql, { report, pageSize }: PagingPlace): Promise<PagingProfile> {
-  const [stored] = await sql.kept<WithNulls<StoredProfile>>(
-    `SELECT full_min AS "fullPageRows", seen_max AS "longestPageRows", first_number AS "firstNumber",
-       coalesce(whole_max, 0) AS "wholeRows"
-     FROM tidemark.page_sizes WHERE report = $1 AND asked = $2`,
-    [report, pageSize],
-  )
+  const [stored] = await sql.kept<WithNulls<StoredProfile>>(`
+    SELECT full_min AS "fullPageRows", seen_max AS "longestPageRows", first_number AS "firstNumber",
+      coalesce(whole_max, 0) AS "wholeRows"
+    FROM tidemark.page_sizes WHERE report = ${text(report)} AND asked = ${pageSize}`)
   return stored === undefined ? UNKNOWN_PAGING : { ...UNKNOWN_PAGING, ...withoutNulls(stored) }
 }
 
@@ -28,13 +26,8 @@ export async function learnPagingProfile(sql: Sql, place: PagingPlace, learnt: P
   const stored = await pagingProfileOf(sql, place)
   const isAsBefore = knew !== undefined && isSameProfile(stored, knew)
   const { fullPageRows, longestPageRows, firstNumber, wholeRows } = isAsBefore ? learnt : joinProfiles(stored, learnt)
-  await sql.run('DELETE FROM tidemark.page_sizes WHERE report = $1', [report])
-  await sql.run('INSERT INTO tidemark.page_sizes VALUES ($1, $2, $3, $4, $5, $6)', [
-    report,
-    pageSize,
-    fullPageRows ?? null,
-    longestPageRows,
-    firstNumber ?? null,
-    wholeRows,
-  ])
+  const learned = [pageSize, fullPageRows ?? 'NULL', longestPageRows, firstNumber ?? 'NULL', wholeRows]
+  await sql.run(`
+    DELETE FROM tidemark.page_sizes WHERE report = ${text(report)};
+    INSERT INTO tidemark.page_sizes VALUES (${[text(report), ...learned].join(', ')})`)
 }

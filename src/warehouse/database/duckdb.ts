@@ -58,7 +58,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),
-    kept: (sql, values) => this.#readKept(sql, values),
+    kept: (sql) => this.#readKept(sql),
     rowsInOrder: (sql) => this.#read(sql, undefined, true),
   }
   #tail: Promise<unknown> = Promise.resolve()
@@ -113,8 +113,8 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   /** Does not run the work of `postpone`, so its results must not depend on that work. */
-  kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
-    return this.#inTurn(() => this.#readKept<T>(sql, values), { runsPostponed: false })
+  kept<T = SqlRow>(sql: string): Promise<T[]> {
+    return this.#inTurn(() => this.#readKept<T>(sql), { runsPostponed: false })
   }
 
   /** Runs `work` in a transaction before the next statement that is not a `kept` query, or when the file is closed. */
@@ -287,12 +287,11 @@ export class Database implements Sql, AsyncDisposable {
     }
   }
 
-  async #readKept<T>(sql: string, values?: readonly (string | number)[]): Promise<T[]> {
-    const query = JSON.stringify([sql, values])
-    const found = this.#facts.find(query)
+  async #readKept<T>(sql: string): Promise<T[]> {
+    const found = this.#facts.find(sql)
     if (found !== undefined) return found as T[]
-    const rows = await this.#read<T>(sql, values)
-    if (!this.isShared) this.#facts.keep(query, rows as object[])
+    const rows = await this.#read<T>(sql)
+    if (!this.isShared) this.#facts.keep(sql, rows as object[])
     return rows
   }
 

@@ -34,5 +34,4 @@ export class Facts {
   }
 }
 
-/** In the JSON of a query, each quote follows a backslash. */
-const tablesIn = (sql: string): string[] => sql.replaceAll('\\', '').match(/\btidemark\.\w+|\bmain\."[^"]+/g) ?? []
+const tablesIn = (sql: string): string[] => sql.match(/\btidemark\.\w+|\bmain\."[^"]+/g) ?? []

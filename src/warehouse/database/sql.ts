@@ -6,14 +6,14 @@ export interface Sql {
   run(sql: string, values?: readonly SqlValue[]): Promise<void>
   rows<T = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<T[]>
   /** Like `rows`, for tables of schema `tidemark`. If the tables have not changed, the result comes from memory. */
-  kept<T = SqlRow>(sql: string, values?: readonly (string | number)[]): Promise<T[]>
+  kept<T = SqlRow>(sql: string): Promise<T[]>
   /** Joins tables in the written order, so that DuckDB streams the left table and keeps the right one in memory. */
   rowsInOrder<T = SqlRow>(sql: string): Promise<T[]>
 }
 
 /** Returns the row of a query that always has one row, such as a query of totals. */
-export const onlyRow = async <T>(sql: Pick<Sql, 'rows'>, query: string, values?: readonly SqlValue[]): Promise<T> =>
-  (await sql.rows<T>(query, values))[0] as T
+export const onlyRow = async <T>(sql: Pick<Sql, 'rows'>, query: string): Promise<T> =>
+  (await sql.rows<T>(query))[0] as T
 
 /** Returns the number of rows of a FROM clause. Example: `countOf(sql, 'tidemark.loads WHERE rejected > 0')`. */
 export const countOf = async (sql: Pick<Sql, 'rows'>, from: string): Promise<number> =>

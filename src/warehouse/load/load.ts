@@ -168,10 +168,8 @@ const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fi
 async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   const { report, segment } = load
   if (segment.rows === 0 || segment.rejected.length + segment.collections.length > 0 || !onlyWrites(load)) return false
-  const others = await sql.rows(
-    'SELECT 1 FROM tidemark.loads WHERE report = $1 AND (rows <> inserted OR rejected > 0 OR misfits > 0) LIMIT 1',
-    [report.name],
-  )
+  const others = await sql.rows(`
+    SELECT 1 FROM tidemark.loads WHERE report = ${text(report.name)} AND (rows <> inserted OR rejected > 0 OR misfits > 0) LIMIT 1`)
   return others.length === 0
 }
 

@@ -48,18 +48,15 @@ export const heldSql = (place: CountPlace): string => `${rowsSql(place)} AND NOT
 
 export const storedKeySql = ({ report }: Pick<CountPlace, 'report'>): string => `t.${name(keyColumn(report))}::VARCHAR`
 
-const askedText = ({ start, filters }: ReconcileQuestion): string =>
-  JSON.stringify({ start, filters: Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)) })
+function askedSql({ start, filters }: ReconcileQuestion): string {
+  const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return `${text(JSON.stringify({ start, filters: sorted }))}::JSON`
+}
 
-export async function openReconcile(
-  sql: Sql,
-  { report, scope, asked }: ReconcilePlace,
-): Promise<OpenReconcile | undefined> {
-  const [row] = await sql.rows<WithNulls<OpenReconcile>>(
-    `SELECT reconcile_id AS "reconcileId", epoch_us(started_at) AS "startedAt", epoch_us(reached) AS reached
-     FROM tidemark.reconciles WHERE report = $1 AND scope = $2 AND ended_at IS NULL AND asked = $3::JSON`,
-    [report.name, scope, askedText(asked)],
-  )
+export async function openReconcile(sql: Sql, place: ReconcilePlace): Promise<OpenReconcile | undefined> {
+  const [row] = await sql.rows<WithNulls<OpenReconcile>>(`
+    SELECT reconcile_id AS "reconcileId", epoch_us(started_at) AS "startedAt", epoch_us(reached) AS reached
+    FROM tidemark.reconciles WHERE ${placeSql(place)} AND ended_at IS NULL AND asked = ${askedSql(place.asked)}`)
   return row && withoutNulls<OpenReconcile>(row)
 }
 
@@ -68,11 +65,9 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
   const given = `${placeSql(place)} AND ended_at IS NULL`
   await sql.run(`
     DELETE FROM tidemark.reconcile_keys WHERE reconcile_id IN (SELECT reconcile_id FROM tidemark.reconciles WHERE ${given});
-    DELETE FROM tidemark.reconciles WHERE ${given}`)
-  await sql.run(
-    `INSERT INTO tidemark.reconciles VALUES ($1, $2, $3, ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, $4::JSON)`,
-    [begun.reconcileId, place.report.name, place.scope, askedText(place.asked)],
-  )
+    DELETE FROM tidemark.reconciles WHERE ${given};
+    INSERT INTO tidemark.reconciles VALUES (${[begun.reconcileId, place.report.name, place.scope].map(text).join()},
+      ${time(begun.startedAt)}, NULL, NULL, 0, 0, 0, 0, 0, ${askedSql(place.asked)})`)
 }
 
 /** Stores the returned keys, the number of corrected rows, and `reached`. Call this in the load's transaction. */

@@ -129,27 +129,22 @@ async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promi
 
 /** Returns the loads that rejected rows of the report, oldest first. `rows` counts the rows that can be loaded again. */
 export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> =>
-  sql.rows(
-    `SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows WHERE report = $1 AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`,
-    [report],
-  )
+  sql.rows(`
+    SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows
+    WHERE report = ${text(report)} AND ${IS_LOADABLE} GROUP BY ALL ORDER BY 1`)
 
 export const withheldRows = (sql: Sql, report: string): Promise<number> =>
   countOf(sql, `tidemark.rejected_rows WHERE report = ${text(report)} AND dismissed_at IS NULL AND NOT ${IS_LOADABLE}`)
 
 /** Returns rows that the loads `loadIds` rejected, sorted by scope and time: at most `limit`, from `offset` on. */
-export async function rejectedRows(
-  sql: Sql,
-  { report, loadIds, offset, limit }: RejectedRowsRequest,
-): Promise<RejectedRow[]> {
-  return sql.rows(
-    `SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
-       r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"
-     FROM tidemark.rejected_rows r LEFT JOIN tidemark.loads l USING (load_id)
-     WHERE r.report = $1 AND ${IS_LOADABLE} AND r.load_id IN (${loadIds.join(', ')})
-     ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`,
-    [report],
-  )
+export function rejectedRows(sql: Sql, request: RejectedRowsRequest): Promise<RejectedRow[]> {
+  const { report, loadIds, offset, limit } = request
+  return sql.rows(`
+    SELECT r.scope, epoch_us(coalesce(r.observed_at, l.committed_at, TIMESTAMPTZ '1970-01-01 00:00:00+00')) AS "observedAt",
+      r.row::VARCHAR AS row, r.key, ${isGoneSql('r')} AS "isGone"
+    FROM tidemark.rejected_rows r LEFT JOIN tidemark.loads l USING (load_id)
+    WHERE r.report = ${text(report)} AND ${IS_LOADABLE} AND r.load_id IN (${loadIds.join(', ')})
+    ORDER BY r.scope, 2, r.load_id, hash(r.row::VARCHAR), r.rowid LIMIT ${limit} OFFSET ${offset}`)
 }
 
 async function deleteRejectedBatch(sql: Sql, report: string, { loadIds, rows, moved }: RejectedBatch): Promise<void> {

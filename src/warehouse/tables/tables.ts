@@ -178,10 +178,9 @@ async function changesNotStored(
   changes: readonly ColumnChange[],
 ): Promise<readonly ColumnChange[]> {
   if (changes.every((change) => 'column' in change)) return changes
-  const rows = await sql.rows<{ field: string; change: string }>(
-    "SELECT column_name AS field, change FROM tidemark.schema_changes WHERE table_name = $1 AND change IN ('limit', 'frozen')",
-    [table],
-  )
+  const rows = await sql.rows<{ field: string; change: string }>(`
+    SELECT column_name AS field, change FROM tidemark.schema_changes
+    WHERE table_name = ${text(table)} AND change IN ('limit', 'frozen')`)
   const frozen = new Set(rows.flatMap(({ field, change }) => (change === 'frozen' ? [field] : [])))
   const isLimited = rows.some(({ change }) => change === 'limit')
   return changes.filter((change) => {

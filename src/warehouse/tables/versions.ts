@@ -14,8 +14,7 @@ export const closedName = (table: string): string => `closed_${table}`
 const BEGINNING = `TIMESTAMPTZ '0001-01-01 00:00:00+00'`
 
 export async function hadHistory(sql: Sql, report: string): Promise<boolean> {
-  const rows = await sql.rows('SELECT 1 FROM tidemark.histories WHERE report = $1', [report])
-  return rows.length > 0
+  return (await sql.rows(`SELECT 1 FROM tidemark.histories WHERE report = ${text(report)}`)).length > 0
 }
 
 export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>> {
@@ -25,10 +24,8 @@ export async function reportsWithHistory(sql: Sql): Promise<ReadonlySet<string>>
 
 /** Returns the earliest time at which open versions can begin, or undefined if the report's history is off. */
 export async function historyOf(sql: Sql, report: string): Promise<History | undefined> {
-  const [row] = await sql.kept<{ on: boolean; ended: number | null }>(
-    'SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = $1',
-    [report],
-  )
+  const [row] = await sql.kept<{ on: boolean; ended: number | null }>(`
+    SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
   if (row?.on !== true) return undefined
   return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
 }
