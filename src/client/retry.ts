@@ -66,12 +66,10 @@ function delayOrThrow(error: SyncError, attempts: number, options: RetryOptions)
   return delayMs
 }
 
+type Backoff = { rules: ClientLimits; clock: Pick<Clock, 'random'> }
+
 /** Returns how long (ms) to wait after an attempt. This is the Retry-After, within limits, or else the backoff. */
-export function delayMsAfter(
-  error: SyncError,
-  attempt: number,
-  { rules, clock }: { rules: ClientLimits; clock: Pick<Clock, 'random'> },
-): number {
+export function delayMsAfter(error: SyncError, attempt: number, { rules, clock }: Backoff): number {
   const { retryDelayMsMin, retryDelayMsMax, pauseMsMax } = rules
   const requestedMs = retryAfterMsOf(error)
   // The lower bound prevents a tight loop after `Retry-After: 0`.

@@ -67,12 +67,6 @@ export interface RowReading {
 export interface StagedRows extends RowReading {
   readonly rejected: number
   readonly rows: number
-  /** Tables of earlier rows with the same keys, oldest first. They are merged before `staged`. */
-  readonly earlier: readonly EarlierRows[]
-}
-
-/** A temporary table like `staged` with at most one row per key. */
-export interface EarlierRows {
-  readonly table: string
-  readonly rows: number
+  /** Tables like `staged` with earlier rows of the same keys, oldest first. They are merged before `staged`. */
+  readonly earlier: readonly { readonly table: string; readonly rows: number }[]
 }

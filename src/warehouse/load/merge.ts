@@ -117,7 +117,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   return `CASE
     WHEN ${isLaterSql(fresh, stored, settleMs)} OR ${isAhead(report.newerBy.length > 0 ? settleMs + HEAD_MS_MAX : 0)} THEN true
     WHEN ${isLaterSql(stored, fresh, settleMs)} AND NOT ${isAhead(0)} THEN false
-    ELSE ${isNewerSql(report, fresh, { other: stored, keepsStored: kind === 'backfill' || kind === 'retry' })} END`
+    ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
 /** SQL condition: a flag or a second read has proven the deletion. A missing flag does not end the deletion. */

@@ -71,11 +71,9 @@ export async function beginReconcile(sql: Sql, place: ReconcilePlace, begun: Ope
 }
 
 /** Stores the returned keys, the number of corrected rows, and `reached`. Call this in the load's transaction. */
-export async function recordReconcileStep(
-  sql: Sql,
-  { report, staged }: Writing,
-  { reconcileId, reached, inserted, updated }: ReconcileProgress & Pick<MergeCounts, 'inserted' | 'updated'>,
-): Promise<void> {
+export async function recordReconcileStep(sql: Sql, load: Writing, step: ReconcileProgress & MergeCounts) {
+  const { report, staged } = load
+  const { reconcileId, reached, inserted, updated } = step
   const id = text(reconcileId)
   if (staged !== undefined) {
     // The service has returned the rejected rows too, so they are not absent.
@@ -147,11 +145,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
  * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
  * since. The column `again` is true if an earlier comparison did not find the row either. `held` counts all stored rows.
  */
-export async function findAbsent(
-  sql: Sql,
-  place: CountPlace & Pick<Deleting, 'startedAt'>,
-  isAbsent: string,
-): Promise<{ absent: number; deleted: number; held: number }> {
+export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
   const startedAt = time(place.startedAt)
   await sql.run(`
@@ -205,13 +199,12 @@ export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number):
 }
 
 /** Records a load that has deleted rows, or marked rows as deleted, and has stored no row. */
-export const recordDeletions = (
-  sql: Sql,
-  { report, runId, startedAt, now }: Deleting,
-  { loadId, deleted }: { readonly loadId: number; readonly deleted: number },
-) =>
-  sql.run(`INSERT INTO tidemark.loads VALUES (${loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
-    0, 0, 0, 0, ${deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
+export async function recordDeletions(sql: Sql, deleting: Deleting, load: { loadId: number; deleted: number }) {
+  const { report, runId, startedAt, now } = deleting
+  await sql.run(`
+    INSERT INTO tidemark.loads VALUES (${load.loadId}, ${text(runId)}, ${text(report.name)}, ${time(now)},
+      0, 0, 0, 0, ${load.deleted}, 0, 0, 0, NULL, NULL, ${time(startedAt)}, NULL, 0)`)
+}
 
 /** Throws MASS_DELETE_STOPPED if too many of the `live` rows (rows not deleted) would be marked as deleted at once. */
 export function checkBrake(report: string, deleted: number, live: number): void {

@@ -21,9 +21,7 @@ export interface ResetRequest {
 
 /** The books that describe stored rows and their requests. An emptied report has no entry in these books. */
 const BOOKS_OF_ROWS =
-  'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'.split(
-    ' ',
-  )
+  'marks windows covered coverage absences creations countings followed skipped_records misfits rejected_rows'
 
 /** Deletes all rows, or marks them as unread. Call this in one transaction. Returns the number of stored rows. */
 export async function resetReport(sql: Sql, request: ResetRequest): Promise<number> {
@@ -39,11 +37,8 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
       await recordReplaced(sql, undefined, { table, key: key.map((column) => column.name), loadId, rows: all })
     }
     await closeOpenVersions(sql, named, serviceNow)
-    for (const table of [
-      ...tables.map((each) => `${each} WHERE true`),
-      ...BOOKS_OF_ROWS.map((each) => `tidemark.${each} ${ofReport}`),
-    ])
-      await sql.run(`DELETE FROM ${table}`)
+    for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
+    for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
     // A row without a fingerprint was not read since the reset. Audit entries need no mark: each trail is replaced whole.
     if (report.perRecord === undefined)

@@ -3,7 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { CLOCK_GRAIN_MS } from '../../plan/window.ts'
 import { countOf, names, sameSql, type Sql } from '../database/sql.ts'
 import { stampSql } from '../tables/tables.ts'
-import type { EarlierRows, Reading, StagedColumn, StagedRows } from './loading.ts'
+import type { Reading, StagedColumn, StagedRows } from './loading.ts'
 
 export interface RowNames {
   readonly alias: string
@@ -27,16 +27,12 @@ export function versionOf(report: Declaration, columns: readonly string[], names
 export const isLaterSql = (one: Pick<RowSide, 'askedAt'>, other: RowNames, settleMs: number): string =>
   `${one.askedAt} > ${other.observedAt} + INTERVAL ${settleMs + CLOCK_GRAIN_MS} MILLISECONDS`
 
-/** Returns the SQL condition that `one` is newer. With equal times, `one` is newer, unless `keepsStored` is true. */
-export function isNewerSql(
-  report: Declaration,
-  one: Omit<RowSide, 'askedAt'>,
-  { other, keepsStored }: { other: Omit<RowSide, 'askedAt'>; keepsStored: boolean },
-): string {
-  const newer = keepsStored ? '>' : '>='
-  const [ones, others] = [one, other].map((side) => versionOf(report, side.columns, side))
+/** Returns the SQL condition that the first row is newer. With `>=`, it is also newer if both have the same times. */
+export function isNewerSql(report: Declaration, sides: readonly [RowSide, RowSide], newer: '>' | '>='): string {
+  const [one, other] = sides
+  const [ones, others] = sides.map((side) => versionOf(report, side.columns, side))
   const versions = `(${ones}, ${one.observedAt}) ${newer} (${others}, ${other.observedAt})`
-  const isWrong = [one, other].map((side) => isStampedAhead(report, side.columns, side)).join(' OR ')
+  const isWrong = sides.map((side) => isStampedAhead(report, side.columns, side)).join(' OR ')
   return `CASE WHEN ${isWrong} THEN ${one.observedAt} ${newer} ${other.observedAt} ELSE ${versions} END`
 }
 
@@ -65,11 +61,7 @@ function isStampedAhead(report: Declaration, columns: readonly string[], names: 
 const observableUntil = ({ observedAt }: RowNames): string => `${observedAt} + INTERVAL ${CLOCK_GRAIN_MS} MILLISECONDS`
 
 /** Keeps one row per key in `staged`. Returns the tables of earlier rows to merge before `staged`, oldest first. */
-export async function splitDuplicates(
-  sql: Sql,
-  load: Reading,
-  staged: readonly StagedColumn[],
-): Promise<EarlierRows[]> {
+export async function splitDuplicates(sql: Sql, load: Reading, staged: readonly StagedColumn[]) {
   const { shapes } = load.segment.catalog
   const columns = staged.map((column) => column.name)
   const earlier: string[] = []
@@ -112,11 +104,8 @@ async function shapesWithMoreFields(sql: Sql, shapes: Shapes, pairs: string): Pr
 const renameSql = (table: string, to: string): string => `ALTER TABLE temp.main.${table} RENAME TO ${to}`
 
 /** Runs `merge` for each earlier table, oldest first, and then for `staged`. Each table is named `staged` meanwhile. */
-export async function mergeInOrder<T>(
-  sql: Sql,
-  { earlier, rows }: Pick<StagedRows, 'earlier' | 'rows'>,
-  merge: (rows: number) => Promise<T>,
-): Promise<T[]> {
+export async function mergeInOrder<T>(sql: Sql, staged: StagedRows, merge: (rows: number) => Promise<T>) {
+  const { earlier, rows } = staged
   const merged: T[] = []
   for (const each of earlier) {
     await sql.run(`${renameSql('staged', 'newest')}; ${renameSql(each.table, 'staged')}`)

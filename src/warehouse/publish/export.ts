@@ -78,10 +78,8 @@ function checkFits(before: Manifest, { to, source, reports }: ReadyExport): void
   })
 }
 
-async function writeExport(
-  database: Database,
-  { to, reports, now, source, before }: ReadyExport,
-): Promise<ExportResult> {
+async function writeExport(database: Database, ready: ReadyExport): Promise<ExportResult> {
+  const { to, reports, now, source, before } = ready
   const generation = (before?.generation ?? 0) + 1
   const known = new Map(before?.tables.map((table) => [table.name, table]))
   const catalogue = await catalogueOf(database)

@@ -32,11 +32,7 @@ const tablesWithColumns = (table: ReportTable) => [
 ]
 
 /** Returns SQL for a row's modification time: the first column of `newerBy` that is in `columns` and is not NULL. */
-export function stampSql(
-  { newerBy }: Pick<Declaration, 'newerBy'>,
-  alias: string,
-  columns: readonly string[] = newerBy,
-): string | undefined {
+export function stampSql({ newerBy }: Declaration, alias: string, columns = newerBy): string | undefined {
   const stamps = newerBy.filter((column) => columns.includes(column)).map((column) => `${alias}.${name(column)}`)
   return stamps.length > 1 ? `coalesce(${stamps.join(', ')})` : stamps[0]
 }
@@ -148,11 +144,7 @@ export interface ChangePlace {
 }
 
 /** Stores new changes in `tidemark.columns` and `tidemark.schema_changes`. Returns the changes that were new. */
-export async function recordChanges(
-  sql: Sql,
-  place: ChangePlace,
-  all: readonly ColumnChange[],
-): Promise<readonly ColumnChange[]> {
+export async function recordChanges(sql: Sql, place: ChangePlace, all: readonly ColumnChange[]) {
   const changes = await changesNotStored(sql, place.table, all)
   const table = text(place.table)
   const columns = changes.flatMap((change) => ('column' in change ? [change.column] : []))
@@ -172,11 +164,7 @@ export async function recordChanges(
 }
 
 /** Returns the changes that are not stored yet, because each load finds the same fields without a column again. */
-async function changesNotStored(
-  sql: Sql,
-  table: string,
-  changes: readonly ColumnChange[],
-): Promise<readonly ColumnChange[]> {
+async function changesNotStored(sql: Sql, table: string, changes: readonly ColumnChange[]) {
   if (changes.every((change) => 'column' in change)) return changes
   const rows = await sql.rows<{ field: string; change: string }>(`
     SELECT column_name AS field, change FROM tidemark.schema_changes

@@ -4,10 +4,8 @@ import { type ReportTable, tableOf } from '../../../schema/tables.ts'
 import type { Instant } from '../../instant.ts'
 import { countOf, type Sql, name, names, sameSql, text, time } from '../database/sql.ts'
 
-export interface History {
-  /** SQL for the time when the history was last switched off. No open version begins earlier. */
-  readonly closedUntil: string
-}
+/** SQL for the time when a report's history was last switched off. No open version begins earlier. */
+export type History = string
 
 export const closedName = (table: string): string => `closed_${table}`
 
@@ -27,11 +25,11 @@ export async function historyOf(sql: Sql, report: string): Promise<History | und
   const [row] = await sql.kept<{ on: boolean; ended: number | null }>(`
     SELECT bool_or(ended_at IS NULL) AS "on", epoch_us(max(ended_at)) AS ended FROM tidemark.histories WHERE report = ${text(report)}`)
   if (row?.on !== true) return undefined
-  return { closedUntil: row.ended === null ? BEGINNING : time(row.ended) }
+  return row.ended === null ? BEGINNING : time(row.ended)
 }
 
 /** Returns SQL for a version's start: when the row or its deletion was observed, but not before `closedUntil`. */
-const validFrom = (alias: string, { closedUntil }: History): string =>
+const validFrom = (alias: string, closedUntil: History): string =>
   `greatest(${alias}._observed_at, coalesce(${alias}._deleted_seen_at, ${alias}._observed_at), ${closedUntil})`
 
 /** Returns SQL for a row's key as text. Example: `[17,"EUR"]`. */
@@ -84,8 +82,9 @@ async function closeVersions(sql: Sql, history: History | undefined, closing: Ve
 /** Ends all open versions of a report. A version that begins later than `now` ends at its beginning. */
 export async function closeOpenVersions(sql: Sql, report: ReportName, now: Instant): Promise<void> {
   const history = await historyOf(sql, report)
-  for (const table of history === undefined ? [] : tablesOf(report)) {
-    const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history as History)}, ${time(now)}) AS until FROM main.${name(table)} m`
+  if (history === undefined) return
+  for (const table of tablesOf(report)) {
+    const ended = `SELECT rowid AS tid, greatest(${validFrom('m', history)}, ${time(now)}) AS until FROM main.${name(table)} m`
     await closeVersions(sql, history, { table, key: [], rows: ended })
   }
 }
