@@ -237,8 +237,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'a currency begins at the mark of another one',
     needs: 'questionChanged',
     file: 'src/warehouse/books/books.ts',
-    from: 'WHERE report = $1 AND scope = $2 AND ${IS_READ_UP_TO}',
-    to: "WHERE report = $1 AND (scope = $2 OR scope <> '') AND ${IS_READ_UP_TO}",
+    from: 'WHERE ${isHere} AND ${IS_READ_UP_TO}',
+    to: "WHERE report = ${text(report)} AND (scope = ${text(scope)} OR scope <> '') AND ${IS_READ_UP_TO}",
   },
   {
     name: 'a backfill records windows as done that it did not load',
