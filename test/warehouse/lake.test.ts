@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { lakeName, type LakePlace } from '../../src/warehouse/database/lake.ts'
-import { repeatConflicts } from '../../src/warehouse/database/databaseError.ts'
+import { databaseError, repeatConflicts } from '../../src/warehouse/database/databaseError.ts'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import { serveForEver } from '../../src/worker/serving.ts'
 import { aFolder } from '../support/warehouse.ts'
@@ -60,6 +60,15 @@ describe('a transaction that others outran', () => {
       return tries
     }
     expect(await repeatConflicts(work, 'lake')).toBe(3)
+  })
+
+  it('is not taken for a damaged file when its rows contain such words, and its error contains no row', () => {
+    const quoted = `TransactionContext Error: Failed to commit: Failed to commit DuckLake transaction.
+Exceeded the maximum retry count of 0 set by the ducklake_max_retry_count setting.
+Failed to execute query "INSERT INTO ducklake_inlined_data_1_3 VALUES ('Ada', 'checksum', 'disk is full')"`
+    const error = databaseError(new TypeError(quoted), 'lake')
+    expect(error).toMatchObject({ code: 'LAKE_BUSY', message: 'lake: another loader committed first' })
+    expect(error.cause).toBeUndefined()
   })
 
   it('is given up with a clear error after a number of tries', async () => {

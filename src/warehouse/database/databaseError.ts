@@ -24,6 +24,11 @@ export function databaseError(thrown: unknown, path: string): SyncError {
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
+  // DuckDB's message quotes the statements of the commit. Their rows can contain any word, and must not be in a log.
+  if (LOST_COMMIT.test(message)) {
+    const cure = 'This load stored nothing; the next run reads its rows again.'
+    return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
+  }
   if (/Could not set lock on file/.test(message)) {
     const cure = 'One process owns the warehouse: stop the other one, or query the published copy instead.'
     return failure('WAREHOUSE_LOCKED', `${path} is open in another process. ${holder(message)}`.trim(), cure)
@@ -81,9 +86,10 @@ const TRIES_MAX = 40
 const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
 
+const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
 /** Messages if another commit was first, if another process was writing into SQLite, or if PostgreSQL was restarted. */
 const CONFLICT =
-  /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached/
+  /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 
 /** Runs `work`, and repeats it after a conflict with another commit. Throws LAKE_BUSY after `triesMax` conflicts. */
 export async function repeatConflicts<T>(
@@ -97,7 +103,7 @@ export async function repeatConflicts<T>(
     } catch (error) {
       const known = asSyncError(error)
       if (!CONFLICT.test(known.message)) throw error
-      if (known.code === 'LAKE_BUSY' && tries >= triesMax) throw known
+      if (/cannot be reached/.test(known.message) && tries >= triesMax) throw known
       if (tries >= triesMax)
         throw new SyncError('LAKE_BUSY', `${name}: other loaders committed first, ${tries} times`, {
           cure: 'This load stored nothing; the next run reads its rows again. Let fewer processes load into this lake, or let them load less often.',
