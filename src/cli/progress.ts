@@ -14,12 +14,8 @@ export interface ProgressView extends Disposable {
 const REDRAW_MS = 100
 const LOG_EVERY_MS = 5_000
 
-interface LiveProgress extends ProgressView {
-  /** Writes the text above the progress lines. */
-  write(text: string): void
-}
-
-export function liveProgress(out: Output, clock: Clock): LiveProgress {
+/** `write` writes the text above the progress lines. */
+export function liveProgress(out: Output, clock: Clock): ProgressView & { write(text: string): void } {
   const running = new Map<ReportName, { readonly startedMs: number; readonly progress: Progress }>()
   let drawn = 0
   let hasEnded = false

@@ -14,18 +14,13 @@ export interface ConfigSources {
   readonly cwd: string
 }
 
-export interface Sources {
-  /** If undefined, environment variables must set all required settings. */
-  readonly file?: string
-  readonly fileLabel: string
-  readonly text: string
-  readonly folder: string
-  /** The variables of `.env` and of the process. The value of the process wins. Empty variables are left out. */
-  readonly env: Environment
-}
+export type Sources = Awaited<ReturnType<typeof readSources>>
 
-/** Throws CONFIG_INVALID if a file cannot be read. */
-export async function readSources({ file, env, cwd }: ConfigSources): Promise<Sources> {
+/**
+ * Throws CONFIG_INVALID if a file cannot be read. Without `file`, environment variables must set all required settings.
+ * `env` has the variables of `.env` and of the process, which wins. Empty variables are left out.
+ */
+export async function readSources({ file, env, cwd }: ConfigSources) {
   const named = file ?? (env['TIDEMARK_CONFIG'] === '' ? undefined : env['TIDEMARK_CONFIG'])
   const chosen = path.resolve(cwd, named ?? FILE_NAME)
   const text = await contentOf(chosen)

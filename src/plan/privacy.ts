@@ -19,19 +19,14 @@ export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>
 
-export interface RowRules {
-  readonly row: ObjectRules
-  readonly collections: ReadonlyMap<string, ObjectRules>
-  /** Fields in which arrays and objects are stored; in other fields they are dropped. If undefined, all are stored. */
-  readonly nested: ReadonlySet<string> | undefined
-}
+export type RowRules = NonNullable<ReturnType<typeof rowRules>>
 
 export const NO_RULES: PrivacyRules = { columns: {}, excludePayload: false }
 
 const activeRules = ({ columns }: PrivacyRules): (readonly [string, ActiveRule])[] =>
   Object.entries(columns).flatMap(([name, rule]) => (rule === 'keep' ? [] : [[name, rule] as const]))
 
-export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | undefined {
+export function rowRules(report: Declaration, rules: PrivacyRules) {
   const active = activeRules(rules)
   if (active.length === 0 && !rules.excludePayload) return undefined
   const table = tableOf(report)
@@ -45,6 +40,7 @@ export function rowRules(report: Declaration, rules: PrivacyRules): RowRules | u
   return {
     row: new Map([...own, ...otherwise]),
     collections: new Map(collections.map((name) => [name, ofChild(name)] as const).filter(([, { size }]) => size > 0)),
+    /** Fields in which arrays and objects are stored; in other fields they are dropped. If undefined, all are stored. */
     nested: rules.excludePayload
       ? new Set([...documentedFields(report), ...table.children.map(({ field }) => field)])
       : undefined,

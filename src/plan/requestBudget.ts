@@ -22,14 +22,7 @@ type Limited = { readonly requestsPerDay?: number | undefined }
 type ReportSettings = Limited & { readonly enabled: boolean; readonly everyMs?: number }
 export type BudgetSettings = Limited & { readonly reports: Readonly<Record<ReportName, ReportSettings>> }
 
-export interface ReportBudget extends RequestUse {
-  /** Requests per day with the configured times (`needed`) and with the planned times (`forecast`). */
-  readonly needed: number
-  readonly forecast: number
-  /** The time between two runs, and the earliest time of the next run. Null if the configured times are kept. */
-  readonly plannedMs: number | null
-  readonly dueAt: Instant | null
-}
+type ReportBudget = ReturnType<typeof budgetOf>[number]
 
 /** Incremental runs leave a tenth of a budget to other work, such as backfills, and at most half of the budget. */
 const shareOfRuns = (limit: number, others: number): number =>
@@ -65,11 +58,12 @@ const EXCESS_MAX = 4
 /** A report runs at least this often, even if the budget is too small for that. */
 const RAREST_MS = 7 * DAY_MS
 
-/** Returns the plan of each report. A report that runs at the times of a cron line is not planned, but counted. */
-export function budgetOf(
-  uses: readonly RequestUse[],
-  { requestsPerDay: budget = Infinity, reports }: BudgetSettings,
-): readonly ReportBudget[] {
+/**
+ * Returns the plan of each report. A report that runs at the times of a cron line is not planned, but counted. `needed`
+ * and `forecast` are requests per day with the configured and with the planned times. `plannedMs` is the time between two
+ * runs, and `dueAt` the earliest time of the next run. They are null if the configured times are kept.
+ */
+export function budgetOf(uses: readonly RequestUse[], { requestsPerDay: budget = Infinity, reports }: BudgetSettings) {
   const demands = uses.map((use) => {
     const { enabled, everyMs, requestsPerDay: limit = Infinity } = reports[use.report]
     const others = everyMs === undefined ? use.used : use.others

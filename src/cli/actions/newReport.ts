@@ -1,14 +1,17 @@
-/** `tidemark new-report`: writes the declaration of a report from answers of the service that are in files. */
+/** `tidemark new-report`: writes the declaration of a report from answers of the service that are in files. In it, a comment has the reason of each guess. */
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { isReportName } from '../../../schema/index.ts'
-import { PAGES } from '../../../schema/report.ts'
-import { snakeCase } from '../../../schema/tables.ts'
+import { type Declaration, PAGES } from '../../../schema/report.ts'
+import { CHILD_COLUMNS, snakeCase, SYSTEM_COLUMNS, TYPES } from '../../../schema/tables.ts'
 import { problemsIn } from '../../client/problems.ts'
 import { SyncError } from '../../errors.ts'
-import { declarationText, type SeenReport } from '../../plan/declarationText.ts'
+import { parseInstant } from '../../instant.ts'
+import { type SeenField, typeFor } from '../../plan/columns.ts'
+import { has, Kind, type Kinds, NESTED, SCALARS } from '../../plan/kinds.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
 import { scanPage } from '../../staging/scanPage.ts'
+import { counted, grouped } from '../layout.ts'
 import type { Action } from '../shell.ts'
 
 type Lists = readonly [string, SeenReport['rows']][]
@@ -60,4 +63,97 @@ function pageOf(read: string, catalog: ObjectCatalog): Pick<SeenReport, 'answer'
   const [rejected] = scanPage(Buffer.from(text), { answer, key: [], catalog, numberMark: '', pages }).rejected
   if (rejected) throw invalid(`row ${rejected.row + 1}: ${rejected.reason}`)
   return { answer, pages, rows }
+}
+
+interface SeenReport extends Pick<Declaration, 'name' | 'path' | 'answer' | 'pages'> {
+  readonly fields: readonly SeenField[]
+  /** Each number is a text with all of its digits. */
+  readonly rows: readonly Readonly<Record<string, unknown>>[]
+}
+
+type Guess = ReturnType<typeof guessesFrom>[number]
+
+/** With longer names, the formatter would break lines. */
+const [FIELD_NAME, COLUMN_NAME] = [/^[^'\\\p{C}]{1,48}$/u, /^(?!rowid$)[a-z][a-z0-9_]{0,47}$/]
+const IDENTIFIER = /(^|_)(id|key|uuid|guid|code|number|no|ref|reference)$/
+
+/** Returns a formatted TypeScript file. The user must fill in an empty path or key. */
+function declarationText(seen: SeenReport): string {
+  const { name, path, answer, pages, rows } = seen
+  const guesses = guessesFrom(seen)
+  const flags = guesses.filter(({ word, column }) => word === 'boolean' && /(^|_)(deleted|removed)$/.test(column))
+  const flag = flags.find(({ column }) => column === 'is_deleted') ?? flags[0]
+  const times = guesses.filter(({ word, column }) => word === 'dateTime' && /modif|updat|chang|edit/.test(column))
+  const newerBy = times.toSorted((a, b) => sum(b) - sum(a)).slice(0, 2)
+  return `/** ${meaningOf(name)}: \`tidemark new-report\` guessed this declaration from ${counted(rows.length, 'row')}. */
+import { ${[...new Set(['defineReport', ...guesses.flatMap(({ word }) => word ?? [])])].toSorted().join(', ')} } from 'tidemark'
+
+export const report = defineReport({
+  name: '${name}',
+  meaning: '${meaningOf(name)}',
+  path:${path.length > 108 ? '\n    ' : ' '}'${path}', // to fill in: the part after {base_url}/reportingapi; scope, if the service demands one
+  answer: '${answer}', // guess: the form of the answer
+  // guess: items and total are such fields of the answer. To fill in: number and size, the parameters of paging
+  pages: ${block(Object.entries(pages).map(([property, value]) => `${property}: '${value}',`))},
+  key: ${columns(keyOf(seen, guesses))}, // guess: distinct in ${counted(rows.length, 'row')}. To fill in, if none was found
+  fields: ${block(guesses.filter(({ isCollection }) => !isCollection).map(({ line }) => line))},
+  newerBy: ${columns(newerBy)}, // guess: times with such names, the latest first
+  // to fill in: the parameters for modification times (here the usual ones); created, if creation times have some
+  window: { since: 'modifiedSince', until: 'modifiedUntil', required: false },
+  // guess: 'flag' if a field has such a name. To fill in: 'none' if rows are never deleted; includeDeleted, if possible
+  deletes: ${flag ? `'flag',\n  deletedFlag: '${flag.name}'` : "'absence'"},
+  // to fill in: the flags of expand, on the left (here the names of the fields)
+  expand: ${block(guesses.filter(({ isCollection }) => isCollection).map(({ line }) => line))},
+})
+`
+}
+
+const block = (lines: readonly string[]): string => (lines.length === 0 ? '{}' : `{\n    ${lines.join('\n    ')}\n  }`)
+const columns = (list: readonly Guess[]): string => `[${list.map(({ column }) => `'${column}'`).join(', ')}]`
+const sum = ({ values }: Guess): number =>
+  values.reduce<number>((all, each) => all + (parseInstant(String(each)) ?? 0), 0)
+
+function meaningOf(name: string): string {
+  const words = name.replaceAll(/(?<=\p{Ll})(?=\p{Lu})|_/gu, ' ').trim()
+  return words.charAt(0).toUpperCase() + words.slice(1).toLowerCase()
+}
+
+function guessesFrom({ name: report, fields, rows }: SeenReport) {
+  const taken = new Set([...SYSTEM_COLUMNS, ...CHILD_COLUMNS].map(({ name }) => name))
+  return fields.map(({ name, kinds }) => {
+    const [column, word] = [snakeCase(name), wordFor(kinds)]
+    const isCollection = word === 'many' || word === 'one'
+    const own = isCollection ? `${report}__${column}` : column
+    const values = rows.flatMap((row) => (Object.hasOwn(row, name) && (row[name] ?? '') !== '' ? [row[name]] : []))
+    const share = `${grouped(values.length)} of ${counted(rows.length, 'row')}`
+    // A deletion flag fills the system column.
+    const isFree = !taken.has(own) || (own === 'is_deleted' && word === 'boolean')
+    if (word === undefined || !isFree || !FIELD_NAME.test(name) || !COLUMN_NAME.test(column)) {
+      const shown = JSON.stringify(name).replaceAll(/[\p{C}\p{Z}]/gu, ' ')
+      return { name, column, values, line: `// left out: ${shown} (in ${share}), which becomes a column by itself` }
+    }
+    taken.add(own)
+    const property = /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? name : `'${name}'`
+    const call = `${word}('${isCollection ? name : meaningOf(name)}')`
+    return { name, column, values, word, isCollection, line: `${property}: ${call}, // guess: the values in ${share}` }
+  })
+}
+
+/** Follows the rules for undocumented fields. Returns undefined for nulls, and for numbers that only a double stores. */
+function wordFor(kinds: Kinds): string | undefined {
+  if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.array) return 'many'
+  if (!has(kinds, SCALARS) && (kinds & NESTED) === Kind.object) return 'one'
+  const type = Object.entries(TYPES).find(([, each]) => each === typeFor(kinds, 'column'))?.[0]
+  return type === 'date-time' ? 'dateTime' : type
+}
+
+/** Prefers the report's own identifier, then other identifiers and the first field. */
+function keyOf({ name, rows }: SeenReport, guesses: readonly Guess[]): readonly Guess[] {
+  const full = guesses.filter(({ word, values }) => /integer|string/.test(word ?? '') && values.length === rows.length)
+  const rank = ({ column }: Guess) => {
+    if (!IDENTIFIER.test(column)) return column === full[0]?.column ? 1 : 2
+    return name.includes(column.replace(IDENTIFIER, '')) ? 0 : 1
+  }
+  const distinct = full.filter(({ values }) => new Set(values.map(String)).size === rows.length)
+  return distinct.toSorted((a, b) => rank(a) - rank(b)).slice(0, 1)
 }

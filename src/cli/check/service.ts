@@ -2,7 +2,7 @@
 import { reportNames, reportOf, type Declaration, type ReportName } from '../../../schema/index.ts'
 import type { ReportingClient } from '../../client/reporting.ts'
 import type { Clock } from '../../clock.ts'
-import type { Config, ReportConfig } from '../../config/config.ts'
+import type { Config } from '../../config/config.ts'
 import { asSyncError } from '../../errors.ts'
 import { millisBetween, MINUTE_MS } from '../../instant.ts'
 import { UNKNOWN_PAGING } from '../../plan/pagingProfile.ts'
@@ -61,15 +61,24 @@ async function checkToken({ client, clock, signal, config }: CheckContext): Prom
 
 async function checkReport(context: CheckContext, report: ReportName): Promise<Finding> {
   try {
-    const config = context.config.reports[report]
     const pages = pagesOf(context, report)
     const question = questionOf(pages.report, context)
     // Requests one row first. If the permission is missing, the service then refuses a small request.
     await pages.readFirst(question, 1)
     const { page } = await pages.read(question, 1)
     const clamped = await clampOf(pages, question, page)
-    if (page.rowCount > 1 && (await repeatsPages(pages, question))) return pagingFinding(report)
-    if (clamped !== undefined) return clampFinding(config, clamped)
+    if (page.rowCount > 1 && (await repeatsPages(pages, question)))
+      return warn(
+        report,
+        'may be read; every page is the first one again: the service ignores pageNumber',
+        `Nothing is lost: windows are cut until one page has all their rows, which takes many requests. Set a larger page_size for ${report}, and tell the service's owner.`,
+      )
+    if (clamped !== undefined)
+      return warn(
+        report,
+        `may be read; ${counted(pages.pageSize, 'row')} a page were requested, ${grouped(clamped)} were returned`,
+        `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamped} for ${report} to end this warning.`,
+      )
     const total = page.envelope.totalCount
     const rows = total === undefined ? counted(page.rowCount, 'row') : `${grouped(total)} in all`
     return ok(report, page.rowCount > 1 ? `may be read; ${rows}; pages follow each other` : `may be read; ${rows}`)
@@ -127,20 +136,6 @@ export async function repeatsPages(pages: PageSource, question: Question): Promi
   }
   return true
 }
-
-const pagingFinding = (report: ReportName): Finding =>
-  warn(
-    report,
-    'may be read; every page is the first one again: the service ignores pageNumber',
-    `Nothing is lost: windows are cut until one page has all their rows, which takes many requests. Set a larger page_size for ${report}, and tell the service's owner.`,
-  )
-
-const clampFinding = ({ name, pageSize }: ReportConfig, clamp: number): Finding =>
-  warn(
-    name,
-    `may be read; ${counted(pageSize, 'row')} a page were requested, ${grouped(clamp)} were returned`,
-    `The service returns shorter pages than requested. No row is lost by this. Set page_size: ${clamp} for ${name} to end this warning.`,
-  )
 
 function checkLimit({ counters }: ReportingClient): Finding {
   const { requests, throttled } = counters
