@@ -14,7 +14,7 @@ export interface ProgressView extends Disposable {
 const REDRAW_MS = 100
 const LOG_EVERY_MS = 5_000
 
-/** `write` writes the text above the progress lines. */
+/** Returns a view whose method `write` writes text above the progress lines. */
 export function liveProgress(out: Output, clock: Clock): ProgressView & { write(text: string): void } {
   const running = new Map<ReportName, { readonly startedMs: number; readonly progress: Progress }>()
   let drawn = 0
