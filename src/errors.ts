@@ -54,6 +54,7 @@ const CODES = {
   EXTENSION_MISSING: { retry: 'never', usage: true },
   SERVE_FAILED: { retry: 'transient' },
   LAKE_BUSY: { retry: 'transient' },
+  LAKE_OUTDATED: { retry: 'never' },
   STORAGE_REFUSED: { retry: 'never' },
   STORAGE_UNREACHABLE: { retry: 'transient' },
   // queue store

@@ -1,14 +1,21 @@
-/** `tidemark lake upkeep`: does the upkeep of a lake now. */
+/** `tidemark lake`: does the upkeep of a lake now, or upgrades its catalogue to the format of this DuckLake. */
 import { SyncError } from '../../errors.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
+import { lakeName, upgradeLake } from '../../warehouse/database/lake.ts'
 import { openWarehouse } from '../../wiring/openContext.ts'
 import { print } from '../commandOutput.ts'
 import type { Action, CommandOptions } from '../shell.ts'
 
 export const lake: Action<CommandOptions, string> = async (shell, { config, ...options }, what) => {
-  const cure = 'Run "tidemark lake upkeep", and only if warehouse is a lake (ducklake:…).'
-  if (config.lake === undefined || what !== 'upkeep')
+  const cure = 'Run "tidemark lake upkeep" or "tidemark lake upgrade", and only if warehouse is a lake (ducklake:…).'
+  if (config.lake === undefined || !['upkeep', 'upgrade'].includes(what))
     throw new SyncError('USAGE_INVALID', `"tidemark lake ${what}" is not possible here`, { cure })
+  if (what === 'upgrade') {
+    const name = lakeName(config.lake)
+    const copy = await upgradeLake(config.lake, { memory: config.limits.warehouseMemory }, shell.clock.now())
+    const done = copy === undefined ? 'it needs no upgrade' : `it was upgraded, and the old catalogue is in ${copy}`
+    return print(shell, options, { document: { copy: copy ?? null }, text: () => `${name}: ${done}\n` })
+  }
   await using warehouse = await openWarehouse(config)
   const { clock, stop } = shell
   const document = await warehouse.upkeep({ ...config.lake, clock, signal: stop.signal, isOrdered: true })

@@ -57,10 +57,13 @@ async function checkLake(config: Config, lake: LakePlace): Promise<Finding> {
   }
 }
 
-async function layoutOf(config: Config): Promise<number> {
+/** Examples: `8`; for a lake `8, DuckLake format 1.0, DuckDB v1.5.5`. */
+async function layoutOf(config: Config): Promise<string> {
   await using database = await openWarehouseToRead(config)
-  const [layout] = await database.rows<{ version: number }>('SELECT max(version) AS version FROM tidemark.layout')
-  return layout?.version ?? 0
+  const format = `', DuckLake format ', (SELECT value FROM lake.options() WHERE option_name = 'version'), ', DuckDB ', version()`
+  const [layout] = await database.rows<{ layout: string }>(`
+    SELECT concat(max(version)${config.lake ? `, ${format}` : ''}) AS layout FROM tidemark.layout`)
+  return layout?.layout ?? ''
 }
 
 export async function checkPublished(config: Config): Promise<Finding> {

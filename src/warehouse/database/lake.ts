@@ -1,7 +1,10 @@
 /** Opens a lake as the warehouse. DuckLake's own retries are off, because they could commit outdated rows. */
 import { randomUUID } from 'node:crypto'
-import { SyncError } from '../../errors.ts'
+import { existsSync } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
+import { asSyncError, SyncError } from '../../errors.ts'
 import { systemClock } from '../../clock.ts'
+import { formatInstant, type Instant } from '../../instant.ts'
 import { Database, type DatabaseOptions } from './duckdb.ts'
 import { loadExtensions } from './extensions.ts'
 import { type Sql, text } from './sql.ts'
@@ -52,7 +55,7 @@ export async function openLake(place: LakePlace, options: DatabaseOptions): Prom
 
 export async function attachLake(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace, as: string): Promise<void> {
   await prepare(sql, place)
-  await sql.run(attachSql(place, as, true))
+  await sql.run(attachSql(place, as, 'read'))
 }
 
 /** Writes, reads and deletes a small file in the lake's object storage. Throws STORAGE_REFUSED, STORAGE_UNREACHABLE. */
@@ -75,24 +78,34 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** With SQLite's write-ahead log, readers do not block the commit of a writer. */
-function attachSql({ catalogue, at, data }: LakePlace, as: string, readOnly: boolean): string {
+/** With SQLite's write-ahead log, readers do not block the commit of a writer. DuckLake upgrades nothing by itself. */
+function attachSql({ catalogue, at, data }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
-  const access = readOnly ? ', READ_ONLY, CREATE_IF_NOT_EXISTS false' : ''
-  return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${access})`
+  return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]})`
 }
+
+const ACCESS = {
+  write: '',
+  read: ', READ_ONLY, CREATE_IF_NOT_EXISTS false',
+  upgrade: ', CREATE_IF_NOT_EXISTS false, AUTOMATIC_MIGRATION true',
+} as const
+
+/** Matches DuckLake's message about a catalogue of another format. */
+const OTHER_FORMAT = /catalog version is '?(\d+\.\d+)[^,]*,.* version '?(\d+\.\d+)/
 
 const RETRYABLE = /already exists|locked|duplicate key|conflict|23505/i
 /** DuckLake's message for a lake that is missing or being created. A reader gives up, as it can't create a lake. */
 const HALF_MADE = /does not exist/i
 
 async function attachWithRetries(database: Database, place: LakePlace, readOnly: boolean): Promise<void> {
-  const sql = attachSql(place, LAKE, readOnly)
+  const sql = attachSql(place, LAKE, readOnly ? 'read' : 'write')
   for (let tries = 1; ; tries += 1) {
     try {
       return await database.run(sql)
     } catch (error) {
       const message = (error as Error).message.replaceAll(place.at, withoutPassword(place.at))
+      const [, format, known = ''] = OTHER_FORMAT.exec(message) ?? []
+      if (format !== undefined) throw otherFormat(lakeName(place), format, known)
       const mayPass = RETRYABLE.test(message) || (!readOnly && HALF_MADE.test(message))
       if (tries >= OPEN_TRIES_MAX || !mayPass) {
         throw new SyncError('WAREHOUSE_MISSING', `${lakeName(place)} can't be opened: ${message}`, {
@@ -102,4 +115,42 @@ async function attachWithRetries(database: Database, place: LakePlace, readOnly:
       await systemClock.sleep(OPEN_WAIT_MS * (1 + systemClock.random()))
     }
   }
+}
+
+function otherFormat(lake: string, format: string, known: string): SyncError {
+  const what = `${lake} has format ${format} of DuckLake, and this DuckLake has format ${known}`
+  if (Number(format) > Number(known))
+    return new SyncError('WAREHOUSE_NEWER', what, { cure: 'Run the newer Tidemark that upgraded it.' })
+  return new SyncError('LAKE_OUTDATED', what, {
+    cure: 'Stop all workers and update the DuckDB of all readers. Then run "tidemark lake upgrade": it copies the catalogue first.',
+  })
+}
+
+/** Copies an outdated catalogue and upgrades it. Returns the place of the copy. */
+export async function upgradeLake(
+  place: LakePlace,
+  options: DatabaseOptions,
+  at: Instant,
+): Promise<string | undefined> {
+  await using database = await Database.open(':memory:', options)
+  await prepare(database, place)
+  const error = await attachWithRetries(database, place, true).then(() => undefined, asSyncError)
+  if (error === undefined) return undefined
+  if (error.code !== 'LAKE_OUTDATED') throw error
+  const suffix = `before_upgrade_${formatInstant(at).replaceAll(/\D/g, '')}`
+  const copy = place.catalogue === 'sqlite' ? `${place.at}.${suffix}` : `ducklake_${suffix}`
+  if (place.catalogue === 'postgres') await copyTables(database, place.at, copy)
+  else for (const part of ['', '-wal']) if (existsSync(place.at + part)) await copyFile(place.at + part, copy + part)
+  await database.run(attachSql(place, LAKE, 'upgrade'))
+  return copy
+}
+
+/** Copies all tables of a catalogue in PostgreSQL to a new schema of the same database. */
+async function copyTables(sql: Database, at: string, copy: string): Promise<void> {
+  await sql.run(`ATTACH ${text(at)} AS catalogue (TYPE postgres)`)
+  const statements = `DO $do$ DECLARE t text; BEGIN CREATE SCHEMA ${copy};
+    FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND starts_with(tablename, 'ducklake_') LOOP
+      EXECUTE format('CREATE TABLE ${copy}.%I (LIKE %I INCLUDING ALL)', t, t);
+      EXECUTE format('INSERT INTO ${copy}.%I TABLE %I', t, t); END LOOP; END $do$`
+  await sql.run(`CALL postgres_execute('catalogue', ${text(statements)})`)
 }

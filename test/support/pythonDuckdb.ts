@@ -1,0 +1,31 @@
+/** DuckDB for Python in any version, with extensions of that version: a client that Tidemark does not contain. */
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT } from '../rules/source.ts'
+
+const EXTENSIONS = ['ducklake', 'sqlite-scanner', 'postgres-scanner']
+
+const PRELUDE = `
+import duckdb, glob, json, os, sys
+db = duckdb.connect()
+for name in sys.argv[2].split(','):
+    db.execute("LOAD '" + glob.glob(sys.argv[1] + '/**/' + name + '.duckdb_extension', recursive=True)[0] + "'")
+`
+
+/** Returns a command that runs Python code with a connection \`db\`, and prints. Its packages are downloaded once. */
+export function pythonDuckdb(version: string, scanner: 'sqlite' | 'postgres'): readonly [string, ...string[]] {
+  const folder = join(ROOT, 'node_modules/.cache', `python-duckdb-${version}`)
+  if (!existsSync(join(folder, 'duckdb'))) {
+    const packages = [`duckdb==${version}`, ...EXTENSIONS.map((name) => `duckdb-extension-${name}==${version}`)]
+    const args = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', folder, ...packages]
+    execFileSync('python3', args, { stdio: ['ignore', 'inherit', 'inherit'] })
+  }
+  const program = `import sys; sys.path.insert(0, ${JSON.stringify(folder)}); exec(sys.argv[3])`
+  return ['python3', '-c', program, folder, `${scanner}_scanner,ducklake`]
+}
+
+/** Runs Python code that has a connection \`db\`, and returns the text that it prints. */
+export function inPython([command, ...args]: ReturnType<typeof pythonDuckdb>, code: string): string {
+  return execFileSync(command, [...args, PRELUDE + code], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+}
