@@ -9,8 +9,6 @@ import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { merged, type Span } from '../../plan/spans.ts'
 
-export type { Coverage } from '../../plan/coverage.ts'
-
 interface CoveredPlace {
   readonly report: string
   readonly scope: string

@@ -3,7 +3,7 @@
  * load from a load with the same number, in another warehouse or after a backup was restored.
  */
 import { SyncError } from '../../errors.ts'
-import type { Sql } from '../database/sql.ts'
+import { onlyRow, type Sql } from '../database/sql.ts'
 
 /** The state before the first load. */
 export const START = 'start'
@@ -19,10 +19,8 @@ export const CURSOR_SQL = `(load_id || '-' || left(md5(concat_ws('/', load_id, r
 
 /** Returns the cursor of the newest state. For a published copy, that is the state of the publication. */
 export async function currentCursor(sql: Pick<Sql, 'rows'>): Promise<Cursor> {
-  const [row] = await sql.rows<{ cursor: Cursor | null }>(
-    `SELECT arg_max(${CURSOR_SQL}, load_id) AS cursor FROM tidemark.loads`,
-  )
-  return row?.cursor ?? START
+  const newest = `SELECT arg_max(${CURSOR_SQL}, load_id) AS cursor FROM tidemark.loads`
+  return (await onlyRow<{ cursor: Cursor | null }>(sql, newest)).cursor ?? START
 }
 
 export const isCursor = (text: string): text is Cursor => text === START || SHAPE.test(text)

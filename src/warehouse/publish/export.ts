@@ -10,7 +10,7 @@ import { flush, replaceFile } from '../../files.ts'
 import { formatInstant, type Instant } from '../../instant.ts'
 import { catalogueOf } from '../database/catalogue.ts'
 import type { Database } from '../database/duckdb.ts'
-import type { Sql } from '../database/sql.ts'
+import { onlyRow, type Sql } from '../database/sql.ts'
 import { claimFolder, exportFailed, removeStrays } from './exportFolder.ts'
 import { type ExportedTable, filesOf, MANIFEST, type Manifest, readManifest } from './exportManifest.ts'
 import { exportReport, fingerprintOf } from './exportTables.ts'
@@ -51,16 +51,11 @@ interface ReadyExport extends ExportOrder {
 }
 
 async function sourceOf(database: Database): Promise<Manifest['source']> {
-  const [row] = await database.rows<{ mark: string; loads: number | null; version: string }>(`
-    SELECT (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS mark,
-      (SELECT max(load_id) FROM tidemark.loads) AS loads, version() AS version`)
-  return {
-    warehouse: fingerprintOf(row?.mark ?? ''),
-    published: database.path,
-    state: fingerprintOf(await stateOf(database)),
-    last_load_id: row?.loads ?? 0,
-    duckdb: row?.version ?? '',
-  }
+  const source = `SELECT (SELECT value FROM tidemark.settings WHERE name = 'number_mark') AS mark,
+    (SELECT coalesce(max(load_id), 0) FROM tidemark.loads) AS last_load_id, version() AS duckdb`
+  const { mark, ...rest } = await onlyRow<{ mark: string; last_load_id: number; duckdb: string }>(database, source)
+  const state = fingerprintOf(await stateOf(database))
+  return { warehouse: fingerprintOf(mark), published: database.path, state, ...rest }
 }
 
 function checkFits(before: Manifest, { to, source, reports }: ReadyExport): void {

@@ -9,7 +9,7 @@ import {
 } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
-import { type Sql, name, names, text } from '../database/sql.ts'
+import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
 import { closedName, remakeHistoryView, hadHistory } from './versions.ts'
 
 export function parentKeyColumns(table: ReportTable): Column[] {
@@ -132,9 +132,9 @@ export async function retype(sql: Sql, place: Conversion, columns: readonly Disc
   const changes = columns.map((column) => {
     return { change: 'retyped' as const, column, from: typeOf.get(column.field) ?? column.type }
   })
-  const [last] = await sql.rows<{ id: number }>('SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
+  const last = await onlyRow<{ id: number }>(sql, 'SELECT coalesce(max(load_id), 0) AS id FROM tidemark.loads')
   await applyChanges(sql, place, changes)
-  await recordChanges(sql, { ...place, loadId: last?.id ?? 0 }, changes)
+  await recordChanges(sql, { ...place, loadId: last.id }, changes)
 }
 
 export interface ChangePlace {
