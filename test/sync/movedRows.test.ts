@@ -1,6 +1,6 @@
 /**
- * Old rows of an envelope report that are deleted while their pages are read, so that the rows behind them move to the
- * page before. No row that stays may be lost, and the walk must not begin again for each deleted row.
+ * Old rows of an envelope report that are deleted or move to another page while their pages are read, so that the rows
+ * behind them move too. No row that stays may be lost, and the walk must not begin again for each row.
  */
 import { expect, it } from 'vitest'
 import { syncAll } from '../../src/sync/syncAll.ts'
@@ -10,29 +10,41 @@ const MINUTE_MS = 60_000
 const PAGE_ROWS = 10
 const PAGES = 100
 
-/** Enquiries that were created one a minute, up to an hour ago. A deletion follows every `restRequests` requests. */
-function serviceOf(restRequests: number) {
+interface Changes {
+  /** One row changes after each time this number of requests. */
+  readonly restRequests: number
+  /** Where the row moves, as an edited row does if rows are in order of modification. Undefined: it is deleted. */
+  readonly movesTo?: 'first' | 'last'
+}
+
+/** Enquiries that were created one a minute, up to an hour ago. */
+function serviceOf({ restRequests, movesTo }: Changes) {
   const count = PAGES * PAGE_ROWS - 3
   const begun = Date.now() - (count + 60) * MINUTE_MS
-  const rows = new Map(Array.from({ length: count }, (_, n) => [n + 1, begun + n * MINUTE_MS] as const))
+  const rows = Array.from({ length: count }, (_, n) => ({ id: n + 1, at: begun + n * MINUTE_MS }))
   let requests = 0
   const answer = ({ body }: Asked): string => {
     requests += 1
-    // The first requests find out about the service. The step leaves no place of the report without a deletion.
-    if (requests % restRequests === 0) rows.delete(1 + ((requests * 379) % count))
+    // The step leaves no place of the report without a change.
+    const place = rows.findIndex(({ id }) => id === 1 + ((requests * 379) % count))
+    if (requests % restRequests === 0 && place >= 0) {
+      const changed = rows.splice(place, 1)
+      if (movesTo === 'first') rows.unshift(...changed)
+      if (movesTo === 'last') rows.push(...changed)
+    }
     const { createdSince = '0001-01-01', createdUntil = '9999-01-01' } = body as Record<string, string | undefined>
     const [since, until] = [Date.parse(createdSince), Date.parse(createdUntil)]
     const isModified = 'modifiedSince' in body
-    const found = [...rows].filter(([, at]) => at >= since && at <= until && !isModified)
+    const found = rows.filter(({ at }) => at >= since && at <= until && !isModified)
     const [number, size] = [Number(body.pageNumber), Number(body.pageSize)]
-    const items = found.slice((number - 1) * size, number * size).map(([id]) => `{"enquiryId":${id}}`)
+    const items = found.slice((number - 1) * size, number * size).map(({ id }) => `{"enquiryId":${id}}`)
     return `{"items":[${items.join(',')}],"pageNumber":${number},"pageSize":${size},"totalCount":${found.length}}`
   }
   return { answer, rows }
 }
 
-async function firstRun(restRequests: number) {
-  const { answer, rows } = serviceOf(restRequests)
+async function firstRun(changes: Changes) {
+  const { answer, rows } = serviceOf(changes)
   const start = new Date(Date.now() - 3 * PAGES * PAGE_ROWS * MINUTE_MS).toISOString()
   await using tide = await aTideAnsweredBy(answer, { defaults: { page_size: PAGE_ROWS, start } })
   const settings = { ...tide.context.settings, concurrency: 1 }
@@ -41,7 +53,7 @@ async function firstRun(restRequests: number) {
   const held = new Set(
     (await tide.warehouse.rows<{ id: number }>('SELECT enquiry_id AS id FROM enquiries')).map(({ id }) => id),
   )
-  return { lost: [...rows.keys()].filter((id) => !held.has(id)), requests: tide.asked.length }
+  return { lost: rows.map(({ id }) => id).filter((id) => !held.has(id)), requests: tide.asked.length }
 }
 
 it.each([
@@ -50,7 +62,23 @@ it.each([
   ['a row is deleted at every 10th request', 10, 1.7],
   ['a row is deleted at every 5th request', 5, 1.7],
 ])('all rows that stay arrive, and pages are rarely read again, if %s', async (_, restRequests, most) => {
-  const { lost, requests } = await firstRun(restRequests)
+  const { lost, requests } = await firstRun({ restRequests })
   expect(lost).toEqual([])
   expect(requests / PAGES).toBeLessThanOrEqual(most)
 })
+
+it.each([
+  ['first', 40, 1.7],
+  ['first', 10, 1.5],
+  ['first', 5, 1.5],
+  ['last', 40, 1.7],
+  ['last', 10, 1.5],
+  ['last', 5, 1.5],
+] as const)(
+  'a row that moves to the %s page at every %ith request is noticed early',
+  async (movesTo, restRequests, most) => {
+    const { lost, requests } = await firstRun({ restRequests, movesTo })
+    expect(lost).toEqual([])
+    expect(requests / PAGES).toBeLessThanOrEqual(most)
+  },
+)

@@ -74,15 +74,17 @@ export class PageWalk {
     if (rowCount > 0 && number > (this.lastWithRows?.number ?? 0)) this.lastWithRows = fetched
   }
 
-  /** Reads the pages of the total, and later pages if rows may follow. `untilMoved`: ends early if rows move. */
+  /**
+   * Reads the pages of the total, and later pages if rows may follow. `untilMoved`: ends early if rows move. Pages are then
+   * read from both ends in turn. If a row moves to the first or last page, the next page on one side repeats a row.
+   */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
     const last = walk.pagesCalledFor
     const goesOn = () => !untilMoved || !walk.hasMoved
-    await this.#readAtOnce(
-      Array.from({ length: last - 1 }, (_, n) => n + 2),
-      goesOn,
-    )
+    const fromBothEnds = (n: number): number => (n % 2 === 0 ? n / 2 + 2 : last - (n - 1) / 2)
+    const numbers = Array.from({ length: last - 1 }, (_, n) => (untilMoved ? fromBothEnds(n) : n + 2))
+    await this.#readAtOnce(numbers, goesOn)
     if (goesOn() && (!walk.meetsTotal || walk.endsFull(this.#source.pages.profile))) await this.toTheEnd(last + 1)
   }
 
