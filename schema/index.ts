@@ -21,7 +21,7 @@ const ofSpecification = [
   enquiryAuditEntries,
 ] as const satisfies readonly Declaration[]
 
-/** Reports that a configuration adds have other names. `isReportName` accepts them, too. */
+/** The name of a report. Reports that a configuration adds have other names. @useDeclaredType */
 export type ReportName = (typeof ofSpecification)[number]['name']
 
 /** All reports in the order in which they run. Only `registerReports` changes this list. */

@@ -1,8 +1,8 @@
 /** The declaration of a report. Requests, tables and documents are made from declarations. */
 import { z } from 'zod'
 
-/** The field types of the specification (§2). `json` is for an object that is stored unchanged. */
 const FieldType = z.enum(['integer', 'decimal', 'date-time', 'string', 'boolean', 'json'])
+/** The field types of the specification (§2). `json` is for an object that is stored unchanged. @useDeclaredType */
 export type FieldType = z.infer<typeof FieldType>
 const ParameterType = z.enum(['integer', 'integer[]', 'string', 'boolean', 'date-time'])
 
@@ -20,7 +20,8 @@ const Field = z.readonly(
     also: words.optional(),
   }),
 )
-export type Field = z.infer<typeof Field>
+/** A field of a row, which becomes a column. `string`, `integer` and other functions make one. */
+export interface Field extends z.infer<typeof Field> {}
 
 const Collection = z.readonly(
   z.strictObject({
@@ -29,7 +30,8 @@ const Collection = z.readonly(
     holds: z.enum(['one', 'many']),
   }),
 )
-export type Collection = z.infer<typeof Collection>
+/** The items that a flag of `expand` adds to a row. They are stored in a child table. */
+export interface Collection extends z.infer<typeof Collection> {}
 
 const RequestColumn = z.readonly(z.strictObject({ column: columnName, type: FieldType, meaning: word }))
 
@@ -45,35 +47,44 @@ const Pages = z.strictObject({
   total: word.default(PAGES.total),
 })
 
-/** Evidence of a deletion. `diff`: a read without deleted rows lacks the row. `absence`: two complete reads lack it. */
 const Deletes = z.enum(['flag', 'diff', 'absence', 'none'])
 export type Deletes = z.infer<typeof Deletes>
 
-/** The schema of a declaration. It checks declarations that are not part of Tidemark. */
 export const Declaration = z.readonly(
   z.strictObject({
+    /** The name in commands and settings, and of the table. Example: `catering_orders`. */
     name: columnName,
+    /** Becomes the comment on the table. */
     meaning: word,
     /** Path after `{base_url}/reportingapi`. In a request, the identifier of an enquiry replaces `{enquiryId}`. */
     path: z.string().startsWith('/', 'must begin with /'),
+    /** The form of an answer: an object with the rows and their number, or only an array. */
     answer: z.enum(['envelope', 'array']),
     /** The OAuth scope that the report requires; undefined if the specification names none (spec §5.3). */
     scope: word.optional(),
+    /** The columns that identify a row. Example: `['order_id']`. */
     key: columnNames.min(1, 'must name the columns that identify a row').readonly(),
     /** Columns for values that are in the request and not in the row: the requested currency or record. */
     asked: z.array(RequestColumn).readonly().default([]),
+    /** The fields of a row, by name. Other fields become columns from their values. */
     fields: z.readonly(z.record(z.string(), Field)),
     /** Columns with a modification time. The first one with a value decides which of two versions of a row is newer. */
     newerBy: columnNames.readonly().default([]),
+    /** The parameters for a range of modification time, and whether each request must have them. */
     window: z.readonly(z.strictObject({ ...window, required: z.boolean() })),
     /** The parameters for a range of creation times. Requests with them also return rows that were never edited. */
     created: z.readonly(z.strictObject(window)).optional(),
+    /** The names of the parameters of paging, and of the fields of an envelope, if they differ from the usual ones. */
     pages: z.readonly(Pages).prefault({}),
+    /** How a deletion shows. `diff`: a read without deleted rows lacks the row. `absence`: two complete reads lack it. */
     deletes: Deletes.default('none'),
+    /** The field that is true in a deleted row. */
     deletedFlag: word.optional(),
+    /** The parameter with which the service also returns deleted rows. */
     includeDeleted: word.optional(),
     /** The collection that each flag of `expand` adds. The value `'fields'` means that the flag adds fields to rows. */
     expand: z.readonly(z.record(z.string(), z.union([z.literal('fields'), Collection]))).default({}),
+    /** Other parameters that the setting `filters` may have, with their types. */
     filters: z.readonly(z.record(z.string(), ParameterType)).default({}),
     /** The name of a parameter. The report is read once for each configured currency. */
     currency: word.optional(),
@@ -81,13 +92,16 @@ export const Declaration = z.readonly(
     perRecord: z.readonly(z.strictObject({ follows: z.enum(['enquiries', 'configured']) })).optional(),
   }),
 )
-export type Declaration = z.output<typeof Declaration>
+/** A declaration with all defaults. */
+export interface Declaration extends z.output<typeof Declaration> {}
+/** A declaration as a file contains it. docs/ADDING-A-REPORT.md explains the properties. */
+export interface DeclarationInput extends z.input<typeof Declaration> {}
 export type PageNames = Declaration['pages']
 
 const DEFAULTS = { asked: [], newerBy: [], deletes: 'none', expand: {}, filters: {} } as const
 
-/** Returns the declaration, frozen and with defaults. Its type keeps literals such as `'events'`. */
-export function defineReport<const D extends z.input<typeof Declaration>>(declaration: D): Declaration & D {
+/** Returns the declaration of a report, frozen and with defaults. A declaration file exports it. */
+export function defineReport<const D extends DeclarationInput>(declaration: D): Declaration & D {
   return Object.freeze({ ...DEFAULTS, ...declaration, pages: { ...PAGES, ...declaration.pages } }) as Declaration & D
 }
 
@@ -96,15 +110,24 @@ const field =
   (meaning: string, also?: readonly string[]): Field =>
     also === undefined ? { type, meaning } : { type, meaning, also }
 
+/** Returns a field with a whole number (BIGINT). `meaning` becomes the column's comment, `also` are other names. */
 export const integer = field('integer')
+/** Returns a field with an exact decimal number (DECIMAL(38,9)). */
 export const decimal = field('decimal')
+/** Returns a field with a time (TIMESTAMPTZ). A time without a zone is UTC. */
 export const dateTime = field('date-time')
+/** Returns a field with a text (VARCHAR). */
 export const string = field('string')
+/** Returns a field that is true or false (BOOLEAN). */
 export const boolean = field('boolean')
+/** Returns a field with an object that is stored unchanged (JSON). */
 export const json = field('json')
 
+/** Returns a collection: `field` of a row is an array. */
 export const many = (field: string): Collection => ({ field, holds: 'many' })
+/** Returns a collection: `field` of a row is one object, or null. */
 export const one = (field: string): Collection => ({ field, holds: 'one' })
 
+/** Returns an array collection for each flag of `expand`. Each flag has the name of its field. */
 export const manyOf = <const F extends readonly string[]>(...flags: F): Record<F[number], Collection> =>
   Object.fromEntries(flags.map((flag) => [flag, many(flag)])) as Record<F[number], Collection>

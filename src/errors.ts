@@ -73,8 +73,10 @@ const CODES = {
   UNEXPECTED: { retry: 'transient' },
 } as const satisfies Record<string, { retry: Retry; usage?: true }>
 
+/** What has failed. docs/ERRORS.md describes the causes and the cure of each code. @useDeclaredType */
 export type ErrorCode = keyof typeof CODES
 
+/** All codes. */
 export const errorCodes = Object.keys(CODES) as readonly ErrorCode[]
 
 export interface ErrorDetails {
@@ -85,13 +87,18 @@ export interface ErrorDetails {
   cause?: unknown
 }
 
+/** The only error that Tidemark throws. Compare its `code`, and print its `message` and `cure`. */
 export class SyncError extends Error {
   readonly code: ErrorCode
   readonly retry: Retry
+  /** What to do, as a sentence. */
   readonly cure: string
+  /** The report that has failed. Undefined if the error is not about one report. */
   readonly report: string | undefined
+  /** Plain values, such as `path`. They contain no secrets. */
   readonly data: Readonly<Record<string, unknown>>
 
+  /** @internal */
   constructor(code: ErrorCode, message: string, details: ErrorDetails) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'SyncError'
@@ -107,6 +114,7 @@ export class SyncError extends Error {
     return 'usage' in CODES[this.code]
   }
 
+  /** Returns the fields that `--json` prints. */
   toJSON(): Record<string, unknown> {
     return { code: this.code, message: this.message, cure: this.cure, report: this.report, ...this.data }
   }

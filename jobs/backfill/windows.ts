@@ -99,10 +99,7 @@ async function withdrawJob(queue: Queue<WindowJob>, jobId: string): Promise<void
 }
 
 /** Repeats a call while the queue's store is unreachable, because an unreachable store must not fail a window. */
-async function onceReachable<T>(
-  ask: () => Promise<T>,
-  { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>,
-): Promise<T> {
+async function onceReachable<T>(ask: () => Promise<T>, { clock, signal }: Pick<SyncContext, 'clock' | 'signal'>) {
   for (;;) {
     try {
       return await ask()

@@ -152,11 +152,9 @@ interface LeaseRequest {
   readonly cancel: () => void
 }
 
-type LeaseHolder = Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }
-
 /** Allows one run at a time per report and kind. The queue can start a job again while its first attempt still runs. */
 export class Leases {
-  readonly #holders = new Map<string, LeaseHolder>()
+  readonly #holders = new Map<string, Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }>()
 
   async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {

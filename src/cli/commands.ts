@@ -139,11 +139,7 @@ reconcile".`,
     name: 'reconcile',
     summary: 'compare whole reports with the service, repair what differs, infer deletions',
     argument: ['[report...]', 'reports to reconcile; all when none is named'],
-    options: [
-      option('--allow-mass-delete', 'mark as deleted even if it is more than a tenth of a table'),
-      JSON_AT_END,
-      QUIET,
-    ],
+    options: [option('--allow-mass-delete', 'mark as deleted even more than a tenth of a table'), JSON_AT_END, QUIET],
     examples: `  $ tidemark reconcile                      every report that has rows of its own
   $ tidemark reconcile enquiries
   $ tidemark reconcile merf_submissions --allow-mass-delete
@@ -368,10 +364,7 @@ in tidemark.misfits and stay in _extra or _payload. The column keeps the new typ
     name: 'export',
     summary: 'write the tables as Parquet files with a manifest',
     argument: ['[report...]', 'reports to export (default: all)'],
-    options: [
-      option('--to <folder>', 'an empty folder, or one of an earlier export').makeOptionMandatory(),
-      JSON_DOCUMENT,
-    ],
+    options: [option('--to <folder>', 'an empty folder, or an earlier export').makeOptionMandatory(), JSON_DOCUMENT],
     examples: `  $ tidemark export --to ./export
   $ tidemark export --to /srv/lake/events events merf_submissions
   $ tidemark export --to ./export --json | jq .written

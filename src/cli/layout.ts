@@ -3,9 +3,8 @@ import { styleText } from 'node:util'
 import Table from 'cli-table3'
 import { formatInstant, type Instant } from '../instant.ts'
 import type { Problem } from '../operations/contract.ts'
-import { wholeSeconds } from '../words.ts'
 import type { Output } from './shell.ts'
-import { grouped } from '../words.ts'
+import { grouped, wholeSeconds } from '../words.ts'
 
 export { counted, duration, grouped, wholeSeconds } from '../words.ts'
 

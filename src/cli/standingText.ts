@@ -8,7 +8,6 @@ import type { ScopeCoverage } from '../status/coverage.ts'
 import type { Standing } from '../status/standing.ts'
 
 type Span = ScopeCoverage['covered'][number]
-type ReadingAgain = NonNullable<ScopeCoverage['reading_again']>
 
 const COLUMNS = [
   'report',
@@ -117,7 +116,7 @@ function gapsText(gaps: readonly Span[]): string {
   return `${told.join('')}${more === 0 ? '' : `; ${grouped(more)} more`}`
 }
 
-function againText({ since, until, because, records }: ReadingAgain): string {
+function againText({ since, until, because, records }: NonNullable<ScopeCoverage['reading_again']>): string {
   const reason = because.includes('reset')
     ? 'after a reset'
     : `because ${changesText(because) ?? 'the configuration'} changed`

@@ -256,11 +256,7 @@ class Client implements AsyncDisposable {
     await this.readSecret()
     const post: Post = {
       path: tokenPath,
-      body: {
-        clientId,
-        clientSecret: clientSecret.reveal(),
-        ...(scopes.length === 0 ? {} : { scopes: scopes.join(' ') }),
-      },
+      body: { clientId, clientSecret: clientSecret.reveal(), ...(scopes.length > 0 && { scopes: scopes.join(' ') }) },
       report: undefined,
       answerBytesMax: TOKEN_ANSWER_BYTES_MAX,
     }

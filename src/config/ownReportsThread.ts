@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LoadedModule } from './ownReports.ts'
 
-/** Declaration files import `defineReport` from `tidemark`, also where no such package is installed. */
-const VOCABULARY = new URL('../../schema/report.ts', import.meta.url).href
+/** `tidemark` is this program's own library, also where no package with this name is installed, or another version. */
+const LIBRARY = new URL('../library/index.ts', import.meta.url).href
 registerHooks({
   resolve: (specifier, context, next) =>
-    specifier === 'tidemark' ? { url: VOCABULARY, shortCircuit: true } : next(specifier, context),
+    specifier === 'tidemark' ? { url: LIBRARY, shortCircuit: true } : next(specifier, context),
 })
 
 for (const file of workerData as readonly string[]) parentPort?.postMessage(await loadModule(file), [])

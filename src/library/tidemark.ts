@@ -7,6 +7,7 @@ import { fromMillis, type Instant, parseInstant } from '../instant.ts'
 import type { ActingRequest, AnswerOf, Progress } from '../operations/contract.ts'
 import { perform, type PerformEvent } from '../operations/perform.ts'
 import type { PlanOptions } from '../operations/planBackfills.ts'
+import type { Changes } from '../operations/readChanges.ts'
 import type { Status } from '../operations/readStatus.ts'
 import { isComparable, namedReports, selectReports } from '../operations/reportSelection.ts'
 import type { Host } from '../operations/surroundings.ts'
@@ -23,6 +24,7 @@ import { type Run, startRun, type Tell } from './run.ts'
 
 export type { Run } from './run.ts'
 
+/** Where the configuration is. */
 export interface TidemarkOptions {
   /** The configuration file. If undefined, `tidemark.yaml` in `cwd`, if it exists. */
   readonly config?: string | undefined
@@ -35,11 +37,13 @@ export interface TidemarkOptions {
 /** Example: `'2026-01-31T06:00:00Z'`. A text without a zone is UTC. */
 export type Time = string | Date | Instant
 
+/** The option of every call. */
 export interface CallOptions {
   /** Stops the call, which then throws CANCELLED. What is committed remains. */
   readonly signal?: AbortSignal | undefined
 }
 
+/** A range of modification time. Both ends belong to it. */
 export interface RangeOptions extends CallOptions {
   /** The first modification time. If undefined, the configured start of the report. */
   readonly from?: Time | undefined
@@ -47,11 +51,13 @@ export interface RangeOptions extends CallOptions {
   readonly to?: Time | undefined
 }
 
+/** The options of `reconcile`. */
 export interface ReconcileOptions extends CallOptions {
   /** Marks rows as deleted even if they are more than a tenth of a table. */
   readonly allowMassDelete?: boolean | undefined
 }
 
+/** The options of `changes`. */
 export interface ChangesOptions extends CallOptions {
   /** The cursor of the last answer, `start` or `now`. */
   readonly since?: string
@@ -59,17 +65,21 @@ export interface ChangesOptions extends CallOptions {
   readonly children?: boolean
 }
 
+/** A row that changed, with its present values. A row that `reset` has removed has only its key. */
 export interface Change {
   /** A report such as `events`, or a child table such as `events__meeting_rooms`. */
   readonly table: string
+  /** `insert`, `update`, `delete` or `undelete`. */
   readonly change: string
   readonly row: Readonly<Record<string, unknown>>
 }
 
+/** The result of `query`. `warrants` has how complete each report is that the statement reads. */
 export interface QueryResult<Row> extends Omit<QueryEnd, 'isCut'> {
   readonly rows: readonly Row[]
 }
 
+/** The options of `startWorker`. */
 export interface WorkerOptions extends CallOptions {
   /** What the worker does. If undefined, everything. */
   readonly roles?: readonly Role[] | undefined
@@ -80,7 +90,14 @@ export interface WorkerOptions extends CallOptions {
 /** The settings in effect, or an address with a new token (`hasToken`). */
 export type WorkerEvent = { readonly text: string; readonly hasToken: boolean }
 
-/** Disposing it stops all calls and waits for their end. Each call throws only a SyncError. */
+/** The answer of `sync`. The error of a report that has failed is in its outcome. */
+export interface SyncAnswer extends AnswerOf<'sync'> {}
+/** The answer of `backfill`, with one end for each report. */
+export interface BackfillAnswer extends AnswerOf<'backfill'> {}
+/** The answer of `reconcile`, with what each comparison has found. */
+export interface ReconcileAnswer extends AnswerOf<'reconcile'> {}
+
+/** The operations of one configuration. Each call throws only a SyncError. */
 export class Tidemark implements AsyncDisposable {
   /** The configuration, validated and frozen. */
   readonly config: Config
@@ -97,12 +114,12 @@ export class Tidemark implements AsyncDisposable {
   }
 
   /** Pulls what changed in these reports, or in all, and publishes. The answer contains errors of single reports. */
-  sync(reports: readonly string[] = [], options: CallOptions = {}): Run<AnswerOf<'sync'>, PerformEvent> {
+  sync(reports: readonly string[] = [], options: CallOptions = {}): Run<SyncAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'sync', reports: selectReports(reports, this.config) }))
   }
 
   /** Reads a range of modification time again, in windows. Continues a backfill of the same range that was stopped. */
-  backfill(reports: readonly string[], options: RangeOptions = {}): Run<AnswerOf<'backfill'>, PerformEvent> {
+  backfill(reports: readonly string[], options: RangeOptions = {}): Run<BackfillAnswer, PerformEvent> {
     return this.#perform(options, () => ({ do: 'backfill', backfills: this.#ranges(reports, options) }))
   }
 
@@ -115,7 +132,7 @@ export class Tidemark implements AsyncDisposable {
   }
 
   /** Compares whole reports with the service, repairs differences, and infers deletions. */
-  reconcile(reports: readonly string[] = [], options: ReconcileOptions = {}): Run<AnswerOf<'reconcile'>, PerformEvent> {
+  reconcile(reports: readonly string[] = [], options: ReconcileOptions = {}): Run<ReconcileAnswer, PerformEvent> {
     const { allowMassDelete = false } = options
     return this.#perform(options, () => {
       return { do: 'reconcile', reports: selectReports(reports, this.config, isComparable), allowMassDelete }
@@ -128,10 +145,7 @@ export class Tidemark implements AsyncDisposable {
   }
 
   /** Reads a past window again and compares it with the published copy. Changes nothing. */
-  verify(
-    reports: readonly string[] = [],
-    options: RangeOptions = {},
-  ): Run<VerifiedReport[], { readonly progress: Progress }> {
+  verify(reports: readonly string[] = [], options: RangeOptions = {}): Run<VerifiedReport[], { progress: Progress }> {
     return this.#run(options, async (signal, tell) => {
       const { verifyReports } = await import('../operations/verifyReports.ts')
       const selected = selectReports(reports, this.config, isComparable)
@@ -150,14 +164,21 @@ export class Tidemark implements AsyncDisposable {
 
   /** Iterates the rows that changed since the cursor, each once. The answer is the cursor for the next call. */
   changes(reports: readonly string[], options: ChangesOptions = {}): Run<{ readonly cursor: string }, Change> {
-    const { since = 'start', children = false } = options
     return this.#run(options, async (signal, tell) => {
-      const { openChanges } = await import('../operations/readChanges.ts')
-      await using feed = await openChanges(this.config, { reports: namedReports(reports), children, since }, signal)
+      await using feed = await this.openChanges(reports, { ...options, signal })
       await feed.read(async (changes) => {
         for (const change of changes) await tell(parseExactly(change) as Change)
       })
       return { cursor: feed.cursor }
+    })
+  }
+
+  /** Opens the changes as exact texts, rows or a Parquet file, for amounts that are too large for an iteration. */
+  openChanges(reports: readonly string[], options: ChangesOptions = {}): Promise<Changes> {
+    const { since = 'start', children = false } = options
+    return this.#call(options, async (signal) => {
+      const { openChanges } = await import('../operations/readChanges.ts')
+      return openChanges(this.config, { reports: namedReports(reports), children, since }, signal)
     })
   }
 
@@ -196,6 +217,7 @@ export class Tidemark implements AsyncDisposable {
     })
   }
 
+  /** Stops all calls and waits for their end. `await using` calls it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(cancelled('tidemark was closed'))
     await Promise.allSettled(this.#calls)

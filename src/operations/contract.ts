@@ -10,7 +10,7 @@ import type { BackfillPreview } from '../sync/backfill/backfillPlan.ts'
 import { Progress } from '../sync/context.ts'
 import type { LakeUpkeep } from '../warehouse/database/upkeep.ts'
 import type { RetypedColumn } from '../warehouse/load/retypeColumn.ts'
-import { OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
+import { named, OutcomeFacts, type ReportOutcome } from '../sync/reportOutcome.ts'
 
 const reports = z.array(report).min(1)
 const instant = z.custom<Instant>((value) => Number.isSafeInteger(value))
@@ -25,7 +25,6 @@ const range = z.strictObject({
 })
 const backfills = z.array(range).min(1)
 
-/** Operations that change something. The owner of the warehouse executes them or, without an owner, the command. */
 export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('sync'), reports }),
   z.strictObject({ do: z.literal('reconcile'), reports, allowMassDelete: z.boolean() }),
@@ -40,6 +39,7 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
+/** An operation that changes something. The owner of the warehouse executes it or, without one, the caller. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [
@@ -58,7 +58,8 @@ export type OperationName = OperationRequest['do']
 export type RequestOf<Name extends OperationName> = Extract<OperationRequest, { do: Name }>
 
 export const Problem = z.looseObject({ code: z.string(), message: z.string(), cure: z.string() })
-export type Problem = z.infer<typeof Problem>
+/** An error in an answer. The fields are those of `SyncError`. */
+export interface Problem extends z.infer<typeof Problem> {}
 
 export const problemOf = (error: SyncError): Problem => Problem.parse(error.toJSON())
 
@@ -77,42 +78,40 @@ export const workerLost = (what: string): SyncError =>
 export const notUnderstood = (message: string): SyncError =>
   new SyncError('USAGE_INVALID', message, { cure: 'Restart the worker: it is of another version than the command.' })
 
-export const Outcome = OutcomeFacts.extend({ error: Problem.optional() })
-export type Outcome = z.infer<typeof Outcome>
+export const Outcome = OutcomeFacts.extend({ error: named<Problem>(Problem).optional() })
+/** The end of one run of one report. */
+export interface Outcome extends z.infer<typeof Outcome> {}
 
 export const outcomeOf = ({ error, ...outcome }: ReportOutcome): Outcome =>
   error === undefined ? outcome : { ...outcome, error: problemOf(error) }
 
 export type { Progress } from '../sync/context.ts'
 
-export const OperationEvent = z.union([z.object({ progress: Progress }), z.object({ outcome: Outcome })])
+const outcome = named<Outcome>(Outcome)
+
+export const OperationEvent = z.union([z.object({ progress: named<Progress>(Progress) }), z.object({ outcome })])
+/** How far a run is, or the end of a run. @useDeclaredType */
 export type OperationEvent = z.infer<typeof OperationEvent>
 
 const Publication = z.object({
   published: z.object({ path: z.string(), replaced: z.boolean() }).optional(),
   /** The operation succeeds even if its publication fails, because the rows are in the warehouse. */
-  publishError: Problem.optional(),
+  publishError: named<Problem>(Problem).optional(),
 })
-export type Publication = z.infer<typeof Publication>
+export interface Publication extends z.infer<typeof Publication> {}
 
 const ReconcileFound = z.object({ rows: count, missed: count, differed: count, absent: count, deleted: count })
 
-const RunKind = z.enum(['incremental', 'backfill', 'reconcile'])
+const kind = z.enum(['incremental', 'backfill', 'reconcile'])
 
-const RunningRun = z.object({
-  runId: z.string(),
-  report,
-  kind: RunKind,
-  startedAt: instant,
-  progress: Progress.optional(),
-})
+const RunningRun = z.object({ runId: z.string(), report, kind, startedAt: instant, progress: Progress.optional() })
 export type RunningRun = z.infer<typeof RunningRun>
 
 const WaitingRun = z.object({
   /** The identifier that `cancel` expects: the identifier of the backfill or, for other runs, of the job. */
   id: z.string(),
   report: z.string(),
-  kind: RunKind,
+  kind,
 })
 export type WaitingRun = z.infer<typeof WaitingRun>
 
@@ -128,7 +127,7 @@ const NextTick = z.object({ work: z.enum(['incremental', 'reconcile']), report, 
 const RetriedReport = z.object({ report, tried: count, loaded: count, rejected: count, withheld: count.optional() })
 
 export const ANSWERS = {
-  sync: Publication.extend({ outcomes: z.array(Outcome), marks: z.array(z.tuple([report, instant])) }),
+  sync: Publication.extend({ outcomes: z.array(outcome), marks: z.array(z.tuple([report, instant])) }),
   reconcile: Publication.extend({ compared: z.array(Outcome.extend({ found: ReconcileFound.optional() })) }),
   backfill: Publication.extend({ ends: z.array(Outcome.extend({ ended: plain<BackfillOutcome>().optional() })) }),
   pause: Publication.extend({ paused: z.array(report) }),
@@ -140,7 +139,7 @@ export const ANSWERS = {
   retype: Publication.extend({ retyped: plain<RetypedColumn>() }),
   'plan-backfill': z.object({ plans: z.array(plain<BackfillPreview>()) }),
   status: Activity.extend({
-    standings: z.array(Standing),
+    standings: z.array(named<Standing>(Standing)),
     next: z.array(NextTick),
     console: z.string().optional(),
     upkeep: plain<LakeUpkeep>().optional(),
@@ -148,6 +147,7 @@ export const ANSWERS = {
   activity: Activity,
 } as const satisfies Record<OperationName, z.ZodType>
 
+/** The answer of an operation. Example: `AnswerOf<'pause'>` is `{ paused: string[] }` and the publication. */
 export type AnswerOf<Name extends OperationName> = z.infer<(typeof ANSWERS)[Name]>
 
 export const Reply = z.union([z.object({ error: Problem }), z.object({ result: z.unknown() })])

@@ -7,7 +7,7 @@ import { findWorker } from './worker.ts'
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
 
-/** The first event of an operation is its place. */
+/** An event of an operation. The first one is the place that executes it. */
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {

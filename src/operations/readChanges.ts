@@ -4,9 +4,9 @@ import { Report, type ReportName } from '../../schema/index.ts'
 import type { Config } from '../config/config.ts'
 import { onAbort } from '../signals.ts'
 import { checkCursor, feedTablesOf } from '../warehouse/books/changeFeed.ts'
-import { type Cursor, currentCursor, parseCursor, START } from '../warehouse/books/cursor.ts'
+import { currentCursor, parseCursor, START } from '../warehouse/books/cursor.ts'
 import { jsonOf, objectOf } from '../warehouse/database/cells.ts'
-import type { Database } from '../warehouse/database/duckdb.ts'
+import type { TakeRows } from '../warehouse/database/duckdb.ts'
 import { openPublished } from '../wiring/published.ts'
 
 export const ChangesQuery = z.strictObject({
@@ -24,12 +24,16 @@ export const ChangeList = z.object({
   cursor: z.string().describe('The cursor to pass next'),
 })
 
+/** The changes since a cursor, in one state of the published copy. Dispose it when they are read. */
 export interface Changes extends AsyncDisposable {
-  readonly copy: Database
-  readonly cursor: Cursor
-  readonly tables: readonly { readonly table: string; readonly sql: string }[]
+  /** The cursor for the next call. Store it when the changes are used. */
+  readonly cursor: string
   /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
+  /** Passes the changes of the first report as rows, whose first column is `_change`. Returns the columns. */
+  readonly readCells: (take: TakeRows) => Promise<readonly string[]>
+  /** Writes the rows of `readCells` to a file. Returns their number. */
+  readonly writeParquet: (file: string) => Promise<number>
 }
 
 /** Opens one state of the copy. Throws USAGE_INVALID, CURSOR_EXPIRED, WAREHOUSE_MISSING; `read` throws CANCELLED. */
@@ -57,6 +61,9 @@ export async function openChanges(config: Config, request: ChangesRequest, signa
       })
     }
   }
+  const sql = tables[0]?.sql ?? ''
+  const readCells = (take: TakeRows) => copy.query(sql, take)
+  const writeParquet = (file: string) => copy.writeParquet(sql, file)
   const opened = opening.move()
-  return { copy, cursor, tables, read, [Symbol.asyncDispose]: () => opened.disposeAsync() }
+  return { cursor, read, readCells, writeParquet, [Symbol.asyncDispose]: () => opened.disposeAsync() }
 }

@@ -10,12 +10,17 @@ import { findWorker } from './worker.ts'
 /** During a long load the worker does not answer in this time. The published copy is read instead. */
 const WORKER_MS_MAX = 5_000
 
-type OwnStatus = Pick<AnswerOf<'status'>, 'standings' | 'upkeep'>
+/** The state that a worker returns: also its runs, its queues, and when the next runs begin. */
+export interface WorkerStatus extends AnswerOf<'status'> {
+  readonly from: 'worker'
+  readonly path: string
+}
 
+/** The state of each report. `from` is where it was read: null if there is no warehouse yet. */
 export type Status =
-  | ({ readonly from: 'worker'; readonly path: string } & AnswerOf<'status'>)
-  | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & OwnStatus)
-  | ({ readonly from: null; readonly path: null } & OwnStatus)
+  | WorkerStatus
+  | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & Pick<WorkerStatus, 'standings' | 'upkeep'>)
+  | ({ readonly from: null; readonly path: null } & Pick<WorkerStatus, 'standings' | 'upkeep'>)
 
 export async function readStatus(
   config: Config,

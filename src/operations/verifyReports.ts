@@ -25,8 +25,10 @@ export interface VerifyRequest {
   readonly to: Instant | undefined
 }
 
+/** What `verify` has found in one report. */
 export interface VerifiedReport {
   readonly report: ReportName
+  /** One comparison for each currency, or only one. */
   readonly scopes: readonly ScopeComparison[]
   readonly error?: SyncError
 }

@@ -67,10 +67,7 @@ export interface RequestCosts {
 const REQUESTS_PER_DOUBLING = 1.5
 const SEARCH_REQUESTS_MIN = 3
 
-export function requestsFor(
-  rows: readonly number[] | undefined,
-  { pageRows, answer, readsTwice }: RequestCosts,
-): number {
+export function requestsFor(rows: readonly number[] | undefined, { pageRows, answer, readsTwice }: RequestCosts) {
   const ofOne = (count: number) => {
     const pages = Math.max(1, Math.ceil(count / pageRows))
     if (answer === 'envelope' || pages === 1) return pages

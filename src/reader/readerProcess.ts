@@ -65,10 +65,7 @@ export class ReaderProcess {
   }
 
   /** Puts the folder of the process next to `place` or, without permission there, in the system's temporary folder. */
-  static async start(
-    place: string,
-    { memory, isLake = false, moreThreads = 0 }: ProcessLimits,
-  ): Promise<ReaderProcess> {
+  static async start(place: string, { memory, isLake = false, moreThreads = 0 }: ProcessLimits) {
     await removeLeftovers(place).catch(() => undefined)
     const folder = await mkdtemp(`${place}.reader-`).catch(() => mkdtemp(path.join(tmpdir(), 'tidemark-reader-')))
     const bytes = (parseByteSize(memory) ?? 0) + MEMORY_BESIDE

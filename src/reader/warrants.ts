@@ -4,7 +4,6 @@ import { counted, wholeSeconds } from '../words.ts'
 import { isConfigured, MISFITS, REJECTED, REPORT_MARKS } from '../warehouse/books/bookFigures.ts'
 import { iso, type Sql } from '../warehouse/database/sql.ts'
 
-/** A note about one report that a query has read, such as `2 gaps, 5 rejected rows`. */
 export const Warrant = z.object({
   report: z.string(),
   /** The tables contain all rows that were modified up to this time. Null if no run has read the report to its end. */
@@ -17,7 +16,8 @@ export const Warrant = z.object({
   misfits: z.number(),
   not_running_because: z.string().nullable(),
 })
-export type Warrant = z.infer<typeof Warrant>
+/** How complete a report is that a statement has read. */
+export interface Warrant extends z.infer<typeof Warrant> {}
 
 /** SQL that lists the reports of a statement. Example: `events` for the child table `events__meeting_rooms`. */
 const READ_REPORTS = `list_transform(json_extract_string(json_serialize_sql($1::VARCHAR), '$..table_name'),

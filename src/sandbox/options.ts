@@ -12,6 +12,7 @@ import type { World } from './world.ts'
 
 export { faultNames, parseFault } from './faults.ts'
 
+/** A client that may request a token. Reports in `forbidden` answer it with 403. */
 export interface SandboxClient {
   readonly clientId: string
   readonly clientSecret: string
@@ -43,6 +44,7 @@ const Options = z.object({
   seed: z.int(WHOLE).default(1),
   port: atLeast(0).default(0),
   changesPerSecond: z.number(SOME).min(0, SOME).default(0),
+  /** @internal */
   clock: z.custom<Clock>().default(() => systemClock),
   eventShape: oneOf(EVENT_SHAPES).default('full'),
   pageSizeMax: atLeast(1).default(1_000),
@@ -59,14 +61,15 @@ const Options = z.object({
   timeStyle: oneOf(TIME_STYLES).optional(),
   /** `cents`: realistic prices. `long`: also amounts whose digits a double cannot store. */
   amounts: oneOf(AMOUNTS).default('long'),
-  /** Reports that the specification does not have. The sandbox generates their rows. */
+  /** Declarations of other reports (`defineReport`). The sandbox generates their rows. */
   declared: z.custom<readonly DeclaredReport[]>().default(() => []),
   /** If true, a parameter that is not in the specification is an error. If false, it is ignored. */
   strictParameters: z.boolean().default(true),
   /** Ends the sandbox when it aborts. */
   signal: z.custom<AbortSignal>().optional(),
 })
-export type SandboxOptions = z.input<typeof Options>
+/** What the sandbox serves. docs/SANDBOX.md explains the options and lists the faults. */
+export interface SandboxOptions extends z.input<typeof Options> {}
 
 export type Settings = z.output<typeof Options>
 

@@ -23,14 +23,21 @@ export type { LoggedRequest, RequestLog } from './requestLog.ts'
 export type { TrailEntry } from './table.ts'
 export type { World, WorldChange } from './world.ts'
 
+/** A running local reporting service. */
 export interface Sandbox extends AsyncDisposable {
+  /** Example: `http://127.0.0.1:41823`. */
   readonly url: string
   /** The variables with which Tidemark reads from this sandbox. */
   readonly env: Readonly<Record<'REPORTING_BASE_URL' | 'REPORTING_CLIENT_ID' | 'REPORTING_CLIENT_SECRET', string>>
+  /** @internal */
   readonly world: World
+  /** @internal */
   readonly requests: RequestLog
+  /** Replaces the faults. Example: `['5xx*3@events', 'slow:50']`. */
   setFaults(faults: readonly string[]): void
+  /** Edits random rows from now on. 0 ends it. */
   setChangesPerSecond(perSecond: number): void
+  /** Ends the service. */
   close(): Promise<void>
 }
 

@@ -48,7 +48,8 @@ export const Standing = z.object({
   coverage: z.array(ScopeCoverage),
   explained: z.string().nullable().describe('The state of the report in words'),
 })
-export type Standing = z.infer<typeof Standing>
+/** The state of one report. Times are texts such as `2026-01-31T06:00:00Z`. */
+export interface Standing extends z.infer<typeof Standing> {}
 
 /** SQL for the error of a row of `tidemark.runs`, as a `Problem`. */
 export const PROBLEM = `CASE WHEN error_code IS NOT NULL THEN {code: error_code, message: coalesce(error, ''), cure: coalesce(cure, '')} END`

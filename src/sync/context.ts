@@ -64,7 +64,8 @@ export const Progress = z.object({
   backfillId: z.string().optional(),
   windows: WindowsProgress.optional(),
 })
-export type Progress = z.infer<typeof Progress>
+/** How far a run is. */
+export interface Progress extends z.infer<typeof Progress> {}
 
 export const scopesOf = (
   { currencies }: Pick<SyncSettings, 'currencies'>,

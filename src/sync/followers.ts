@@ -3,9 +3,7 @@ import type { ReportName } from '../../schema/index.ts'
 import type { ReportConfig } from '../config/config.ts'
 import type { Follower } from '../warehouse/load/loadInput.ts'
 
-type Reports = Readonly<Record<ReportName, ReportConfig>>
-
-export function followersOf(report: ReportName, reports: Reports): Follower[] {
+export function followersOf(report: ReportName, reports: Readonly<Record<ReportName, ReportConfig>>): Follower[] {
   const { enquiry_audit_entries: trail, audit_entries: audit } = reports
   const isFollowed = report === 'enquiries' && trail.enabled
   const followsEnquiries = { report: trail.name, scopePrefix: '', settleMs: trail.settleMs }

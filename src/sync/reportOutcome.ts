@@ -3,6 +3,9 @@ import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
+/** Returns the schema. Types with this schema contain the name of the type instead of its fields. */
+export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
+
 const count = z.number()
 /** Defaults to 0, because another version of this program may not send the count. */
 const sum = count.default(0)
@@ -23,7 +26,8 @@ export const Figures = z.object({
   /** The largest delay (ms) of the late rows, from modification to visibility. The true delay may be longer. */
   latenessMs: sum,
 })
-export type Figures = z.infer<typeof Figures>
+/** What a run has read and changed. */
+export interface Figures extends z.infer<typeof Figures> {}
 
 export const noFigures = (): Figures => Figures.parse({})
 
@@ -36,7 +40,7 @@ export const OutcomeFacts = z.object({
    */
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
-  figures: Figures,
+  figures: named<Figures>(Figures),
   offReason: z.string().optional(),
   elapsedMs: count,
 })

@@ -62,11 +62,7 @@ interface RejectedLoads {
 }
 
 /** Returns whether all rows were loaded. If other loads have removed some rows, the caller must list the rows again. */
-async function allLoadedAgain(
-  context: RetryContext,
-  report: ReportName,
-  { loads, isLast }: RejectedLoads,
-): Promise<boolean> {
+async function allLoadedAgain(context: RetryContext, report: ReportName, { loads, isLast }: RejectedLoads) {
   const moved = new SyncError('UNEXPECTED', `${report}: its rejected rows changed ${TRIES_MAX} times meanwhile`, {
     report,
     cure: 'Run it again: nothing was lost.',

@@ -32,6 +32,7 @@ export interface CompareAsk extends ComparedScope {
   readonly mark: Instant
 }
 
+/** A window that was read again, and its differences from the readers' table. */
 export interface ScopeComparison extends ComparedScope, WindowComparison {
   readonly pages: number
 }

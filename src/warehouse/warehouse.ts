@@ -254,10 +254,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   /** Ends pauses and returns the names of their reports. With `onlyRefused`, pauses by an operator do not end. */
-  resume(
-    reports: readonly ReportName[],
-    which: { readonly onlyRefused?: boolean } = {},
-  ): Promise<readonly ReportName[]> {
+  resume(reports: readonly ReportName[], which: { readonly onlyRefused?: boolean } = {}) {
     return this.#database.transaction((sql) => clearPauses(sql, reports, which))
   }
 

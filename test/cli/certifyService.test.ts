@@ -1,11 +1,14 @@
 /** `tidemark certify --service` names what a service does in its own way. */
 import { expect, it } from 'vitest'
+import { registerReports } from '../../schema/index.ts'
+import { defineReport, many } from '../../schema/report.ts'
+import { merfSubmissions } from '../../schema/reports/merfSubmissions.ts'
 import { aWorld, SECRET_TEXT } from './support.ts'
 
 async function pageFor(report: string, faults: readonly string[], changesPerSecond = 0): Promise<string> {
   await using world = await aWorld({
     sandbox: { rows: 120, faults, changesPerSecond },
-    settings: { defaults: { page_size: 50 } },
+    settings: { defaults: { page_size: 50 }, currencies: ['EUR', 'USD'] },
   })
   const { code, stdout, stderr } = await world.run('certify', report, '--service', '--format', 'markdown')
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -25,6 +28,9 @@ it('describes a service that does what the specification demands', async () => {
   const stamped = await pageFor('budgets', [])
   expect(stamped).toMatch(/\| window \| ok \| \d+ rows of a window have their times inside it \|/)
   expect(stamped).toMatch(/\| modification times \| ok \| the newest one of all rows is 2\d{3}-/)
+  expect(stamped).toContain('- delay: no row was edited between two reads, so settle could not be tried')
+  expect(page).toContain('| expand | ok | rows with 3 flags of expand have the field of each collection |')
+  expect(stamped).toContain('| currencies | ok | the first page has 50 rows in each of EUR, USD |')
 })
 
 it.each([
@@ -40,10 +46,26 @@ it.each([
   expect(await pageFor('merf_submissions', [fault])).toMatch(line)
 })
 
-it('names edits whose times lie in the past', async () => {
-  // More than a day, so that a slow machine still finds a day before the read.
-  const page = await pageFor('budgets', ['stamps-back:100000', 'slow:100'], 300)
-  expect(page).toMatch(/modification times \| warn \| a row that changed after it was read has a time 1 d/)
+it.each([
+  ['wrong times', 100_000, /hidden for at least 1 d.*[^]*- delay: Set overlap to more than this, such as \d+h/],
+  [
+    'a service that lags',
+    120,
+    /hidden for at least \d+ .*[^]*- delay: .*so the whole service lags: set settle to \d+[sm]\./,
+  ],
+  [
+    'a service that lags less than settle',
+    5,
+    /\| delay \| ok \| none of \d+ edits was hidden longer than settle \(30 s\)/,
+  ],
+])('advises settle or overlap for %s', async (_, seconds, line) => {
+  expect(await pageFor('budgets', [`stamps-back:${seconds}`, 'slow:100'], 300)).toMatch(line)
+})
+
+it('names a collection that no row has', async () => {
+  const expand = { ...merfSubmissions.expand, person: many('people') }
+  registerReports([defineReport({ ...merfSubmissions, name: 'certify_people', expand })])
+  expect(await pageFor('certify_people', [])).toContain('| expand | warn | rows with 3 flags of expand lack people |')
 })
 
 it('fails with the reason if the service refuses the report', async () => {

@@ -1,11 +1,14 @@
 /**
- * The package installed by npm, from the registry, into an empty folder with an empty home: `npx tidemark` runs there.
+ * What needs a registry: the package installed by npm into an empty folder with an empty home, where `npx tidemark` runs;
+ * checks of its types and exports; and the API reference, which TypeDoc writes.
  */
-import { mkdir } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect, it } from 'vitest'
 import { startSandbox } from '../../src/sandbox/server.ts'
 import { environment, packed, run } from '../pack/support.ts'
+import { ROOT } from '../rules/source.ts'
 
 it('installs and syncs', { timeout: 600_000 }, async () => {
   await using made = await packed()
@@ -24,6 +27,19 @@ it('installs and syncs', { timeout: 600_000 }, async () => {
     REPORTING_CLIENT_SECRET: 'demo-secret',
   }
   await run('npx', ['tidemark', 'sync', 'events', '--quiet'], { cwd, env: { ...env, ...service } })
+})
+
+it('docs/api is the page that "npm run docs:api" writes', { timeout: 600_000 }, async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-api-'))
+  try {
+    await run(process.execPath, ['tools/api/main.ts', folder], { cwd: ROOT })
+    const [written, page] = [folder, path.join(ROOT, 'docs/api')].map((at) =>
+      readFile(path.join(at, 'README.md'), 'utf8'),
+    )
+    expect(await page).toBe(await written)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 })
 
 it.each([

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
 import type { Running } from '../cli/support.ts'
-import { differences } from '../support/equality.ts'
+import { differences } from '../../src/cli/certify/compare.ts'
 import { aWorkshop, hasSaid, held, linesOf, reportsOnly, stop, until, type Workshop } from './support.ts'
 
 /** At these times, the schedule needs 86,400 runs per day and report. */

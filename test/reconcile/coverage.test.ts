@@ -11,7 +11,7 @@ import {
 } from '../../src/plan/coverage.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import * as fc from 'fast-check'
-import { differences } from '../support/equality.ts'
+import { differences } from '../../src/cli/certify/compare.ts'
 import { markOf } from '../support/held.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 import type { ReportName } from '../../schema/index.ts'

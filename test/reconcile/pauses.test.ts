@@ -9,7 +9,7 @@ import { backfillReport } from '../../src/sync/backfill/backfill.ts'
 import { pullHere } from '../../src/sync/backfill/handover.ts'
 import { syncAll } from '../../src/sync/syncAll.ts'
 import { until } from '../cli/support.ts'
-import { differences } from '../support/equality.ts'
+import { differences } from '../../src/cli/certify/compare.ts'
 import { aTide, type Tide } from '../support/tide.ts'
 
 /** A later process: its client knows nothing of what was refused before. */

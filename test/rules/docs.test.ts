@@ -92,14 +92,16 @@ describe('decision records', () => {
 
 describe('the record of libraries', () => {
   it('names each library that package.json has, and what it is for', async () => {
-    const packages = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8')) as {
-      dependencies: object
-      devDependencies: object
-    }
+    const packages = await Promise.all(
+      ['package.json', 'tools/api/package.json'].map((name) => readFile(path.join(ROOT, name), 'utf8')),
+    )
     const record = await readFile(path.join(ROOT, 'docs/decisions/0012-libraries.md'), 'utf8')
     const isNamed = (library: string) =>
       record.includes(`\`${library}\``) || record.includes(`\`${library.split('/')[0]}/*\``)
-    const libraries = Object.keys({ ...packages.dependencies, ...packages.devDependencies })
+    const libraries = packages.flatMap((text) => {
+      const { dependencies, devDependencies } = JSON.parse(text) as Record<string, object>
+      return Object.keys({ ...dependencies, ...devDependencies })
+    })
     expect(
       libraries
         .filter((library) => !isNamed(library))

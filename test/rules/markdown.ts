@@ -31,9 +31,7 @@ export function markdownOf(name: string, text: string): Markdown {
     name,
     text,
     links: [...prose.matchAll(/\]\(<?([^)\s>]+)/g)].map(([, target]) => target ?? ''),
-    anchors: new Set(
-      [...text.replaceAll(FENCED, '').matchAll(/^#+ +(.*)$/gm)].map(([, heading]) => slugOf(heading ?? '')),
-    ),
+    anchors: new Set(anchorsOf(text.replaceAll(FENCED, ''))),
     scripts: [...text.matchAll(/npm run (?:(?:-s|--silent) )?([\w:-]+)/g)].map(([, script]) => script ?? ''),
     blocks: [...text.matchAll(FENCED)].map(({ 1: kind = '', 2: body = '', index }) => ({
       kind: kind.trim(),
@@ -44,6 +42,17 @@ export function markdownOf(name: string, text: string): Markdown {
 }
 
 const FENCED = /^```([^\n]*)\n(.*?)^```$/gms
+
+/** A forge numbers the anchors of equal headings: `state`, `state-1`. */
+function* anchorsOf(text: string): Generator<string, void, void> {
+  const seen = new Map<string, number>()
+  for (const [, heading = ''] of text.matchAll(/^#+ +(.*)$/gm)) {
+    const slug = slugOf(heading)
+    const before = seen.get(slug) ?? 0
+    seen.set(slug, before + 1)
+    yield before === 0 ? slug : `${slug}-${before}`
+  }
+}
 
 /** As a forge makes a heading's anchor. */
 const slugOf = (heading: string): string =>

@@ -1,16 +1,6 @@
 /** Compares a sent value with a stored one: numbers to the last digit, times to the microsecond. */
+import { canonical } from '../../src/cli/certify/compare.ts'
 import { parseInstant } from '../../src/instant.ts'
-
-/** Returns a number as `digits e power`, without zeros at either end: equal for all forms of one number. */
-export function canonical(text: string): string {
-  const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
-    text,
-  ) ?? [undefined, '', `no number: ${text}`]
-  const digits = (whole + fraction).replace(/^0+/, '')
-  if (digits === '') return '0'
-  const short = digits.replace(/0+$/, '')
-  return `${sign}${short}e${Number(power) - fraction.length + digits.length - short.length}`
-}
 
 /**
  * Returns whether `held` is the value that a column of this type stores for a scalar in JSON (docs/TABLES.md, Values). If

@@ -7,7 +7,7 @@ import type { ReportName } from '../../schema/index.ts'
 import { boolean, dateTime, decimal, defineReport, integer, many, one, string } from '../../schema/report.ts'
 import type { WorldReport } from '../../src/sandbox/server.ts'
 import { Database } from '../../src/warehouse/database/duckdb.ts'
-import { differences } from '../support/equality.ts'
+import { differences } from '../../src/cli/certify/compare.ts'
 import { aTide } from '../support/tide.ts'
 
 /** Names of parameters and of the envelope's fields that no report of the specification uses. */

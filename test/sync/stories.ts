@@ -5,7 +5,7 @@ import { expect } from 'vitest'
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import { WORLD_REPORTS, type WorldReport } from '../../src/sandbox/server.ts'
 import type { ReportOutcome } from '../../src/sync/reportOutcome.ts'
-import { differences } from '../support/equality.ts'
+import { differences } from '../../src/cli/certify/compare.ts'
 import type { Tide } from '../support/tide.ts'
 
 export { WORLD_REPORTS }
@@ -29,7 +29,7 @@ export async function differencesOf(tide: Compared, ...reports: WorldReport[]): 
 
 /** The same for reports whose deleted rows just stop appearing: those are for a reconcile to find (contract §4). */
 export const differencesButAbsence = async (tide: Compared, ...reports: WorldReport[]): Promise<string[]> =>
-  (await differencesOf(tide, ...reports)).filter((each) => !each.endsWith('is held but was never sent'))
+  (await differencesOf(tide, ...reports)).filter((each) => !each.endsWith('the service does not have it'))
 
 /** The one outcome of a run that failed, checked to be fit for people: what happened, what to do, no secret. */
 export function failureOf(outcomes: readonly ReportOutcome[], report: ReportName) {

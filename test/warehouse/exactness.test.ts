@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { budgets } from '../../schema/reports/budgets.ts'
 import { enquiries } from '../../schema/reports/enquiries.ts'
 import { ITEM_FIELDS_MAX } from '../../src/plan/stagedNames.ts'
-import { canonical } from '../support/numbers.ts'
+import { canonical } from '../../src/cli/certify/compare.ts'
 import { aWarehouse, loadRows, type OpenWarehouse, texts } from '../support/warehouse.ts'
 
 let opened: OpenWarehouse

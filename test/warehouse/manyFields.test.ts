@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest'
 import { reportOf } from '../../schema/index.ts'
 import { DISCOVERED_COLUMNS_MAX } from '../../src/plan/columns.ts'
 import { aWarehouse, loadRows, type OpenWarehouse, texts } from '../support/warehouse.ts'
-import { canonical, isHeldAs } from '../support/numbers.ts'
+import { canonical } from '../../src/cli/certify/compare.ts'
+import { isHeldAs } from '../support/numbers.ts'
 
 const enquiries = reportOf('enquiries')
 const FIELDS = 100

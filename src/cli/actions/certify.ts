@@ -81,10 +81,7 @@ async function examined({ clock, env, stop }: Shell, config: Config, report: Rep
       examine({ config, client, clock, signal: AbortSignal.any([late, stop.signal]) }, report),
     )
     const late = `it took more than ${duration(EXAMINE_MS_MAX)}`
-    return [
-      ...(found ?? [warn(report, late, 'Try it again when the service is faster.')]),
-      await lateness(config, report),
-    ]
+    return [...(found ?? [warn(report, late, 'Try again when the service is faster.')]), await lateness(config, report)]
   } catch (thrown) {
     stop.signal.throwIfAborted()
     return [fail(report, asSyncError(thrown))]

@@ -3,11 +3,12 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { SyncError } from '../../errors.ts'
-import { type Changes, openChanges } from '../../operations/readChanges.ts'
+import type { Changes } from '../../operations/readChanges.ts'
 import { type Cursor, isCursor, START } from '../../warehouse/books/cursor.ts'
 import { namedReports } from '../../operations/reportSelection.ts'
 import { csvPrinter } from '../results.ts'
 import type { Action, CommandOptions, Shell } from '../shell.ts'
+import { tidemarkOf } from '../surroundings.ts'
 import { outputOf, writeResult } from './query.ts'
 
 export interface ChangesOptions extends CommandOptions {
@@ -31,6 +32,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
     })
   }
   const { clock, stop, cwd } = shell
+  await using tidemark = tidemarkOf(shell, options)
   if (follow) stop.endsWell()
   const print = printerOf(shell, format, path.resolve(cwd, output))
   const file = path.resolve(cwd, cursorFile)
@@ -41,7 +43,7 @@ export const changes: Action<ChangesOptions> = async (shell, options, names) => 
   for (let isFirst = true; ; isFirst = false) {
     if (!isFirst && follow) await clock.sleep(LOOK_EVERY_MS, stop.signal).catch(() => undefined)
     if (!isFirst && (!follow || stop.signal.aborted)) return 0
-    await using feed = await openChanges(config, { reports, children, since }, stop.signal)
+    await using feed = await tidemark.openChanges(reports, { children, since, signal: stop.signal })
     if (feed.cursor === since && !isFirst) continue
     await print(feed)
     since = feed.cursor
@@ -63,16 +65,15 @@ async function storedCursor(file: string, reports: readonly string[]): Promise<C
 
 function printerOf({ out, err }: Shell, format: ChangesOptions['format'], output: string) {
   const csv = csvPrinter(out)
-  return async ({ copy, cursor, tables, read }: Changes): Promise<void> => {
-    const sql = tables[0]?.sql ?? ''
+  return async ({ cursor, read, readCells, writeParquet }: Changes): Promise<void> => {
     if (format === 'json') {
       await read((changes) => {
         out.write(changes.map((change) => `${change}\n`).join(''))
         return out.drained()
       })
       out.write(`${JSON.stringify({ cursor })}\n`)
-    } else if (format === 'csv') csv.end(await copy.query(sql, csv.take))
-    else await writeResult(output, (file) => copy.writeParquet(sql, file))
+    } else if (format === 'csv') csv.end(await readCells(csv.take))
+    else await writeResult(output, writeParquet)
     if (format !== 'json') err.write(`next cursor: ${cursor}\n`)
     await out.drained()
   }

@@ -3,8 +3,7 @@ import { openStore } from '../../../jobs/stores/openStore.ts'
 import { reportNames } from '../../../schema/index.ts'
 import type { Config } from '../../config/config.ts'
 import { formatInstant, fromMillis, type Instant, millisBetween } from '../../instant.ts'
-import type { AnswerOf } from '../../operations/contract.ts'
-import type { Status } from '../../operations/readStatus.ts'
+import type { Status, WorkerStatus } from '../../operations/readStatus.ts'
 import { budgetText } from '../../status/budgetText.ts'
 import { upkeepText } from '../../status/upkeepText.ts'
 import { receiversBehind } from '../../status/receivers.ts'
@@ -67,16 +66,13 @@ async function listQueueWorkers({ clock }: Shell, { queue }: Config): Promise<st
   }
 }
 
-type WorkerStatus = AnswerOf<'status'>
-type NextTick = WorkerStatus['next'][number]
-
 function nextText({ next, running, standings }: WorkerStatus, now: Instant): string {
   const busy = new Set(running.map(({ report }) => report))
   const stateOf = new Map(standings.map(({ report, state }) => [report, state]))
   const lines = reportNames.flatMap((report) => {
     if (stateOf.get(report) === 'off') return []
     if (stateOf.get(report) === 'paused' && !busy.has(report)) return [`${report}: no run until it is resumed`]
-    const when = (work: NextTick['work']) => {
+    const when = (work: WorkerStatus['next'][number]['work']) => {
       const tick = next.find((each) => each.report === report && each.work === work)
       if (tick === undefined) return undefined
       const at = fromMillis(tick.atMs)

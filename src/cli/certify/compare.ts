@@ -1,111 +1,125 @@
-/** Compares the tables of a report with the rows of the sandbox, value by value. */
+/** Compares the tables of a report with the rows of the sandbox: every value, and numbers to the last digit. */
+import { isDeepStrictEqual } from 'node:util'
 import { reportOf } from '../../../schema/index.ts'
-import type { Declaration } from '../../../schema/report.ts'
 import { snakeCase, tableOf, wireKey } from '../../../schema/tables.ts'
-import { attempt } from '../../errors.ts'
 import { parseInstant } from '../../instant.ts'
-import type { World } from '../../sandbox/server.ts'
-import type { SyncContext } from '../../sync/context.ts'
-import { scopesOf } from '../../sync/context.ts'
+import type { World, WorldReport } from '../../sandbox/server.ts'
 import type { Warehouse } from '../../warehouse/warehouse.ts'
 
-type Sent = Readonly<Record<string, unknown>>
+/** All values as text, and times in microseconds with `µs` before them. */
 type Held = Readonly<Record<string, string | null>>
+/** Parsed JSON, in which a number is an object with its canonical form, so that no digit is lost. */
+type Sent = null | boolean | string | readonly Sent[] | SentObject
+type SentObject = { readonly [field: string]: Sent }
 
-/** What is compared: one report, and one currency if the report has currencies. */
-interface Subject {
-  readonly warehouse: Warehouse
-  readonly world: World
-  readonly report: Declaration
-  readonly scope: string
+interface Comparison {
+  readonly report: WorldReport
+  readonly currency?: string | undefined
+  /** Returns what may be stored of a row under privacy rules. If undefined, all of it. */
+  readonly keptOf?: (text: string) => string
 }
 
 /** Returns all differences between the warehouse and what the sandbox would send now. */
-export async function differencesOf(
-  { warehouse, settings }: SyncContext,
+export async function differences(
+  warehouse: Warehouse,
   world: World,
-  name: Parameters<World['keys']>[0],
+  { report: name, currency, keptOf = (text) => text }: Comparison,
 ): Promise<string[]> {
   const report = reportOf(name)
-  const found: string[] = []
-  for (const scope of scopesOf(settings, report))
-    found.push(...(await differencesIn({ warehouse, world, report, scope })))
-  return found
-}
-
-async function differencesIn({ warehouse, world, report, scope }: Subject): Promise<string[]> {
-  const name = report.name as Parameters<World['keys']>[0]
+  const table = tableOf(report)
   const keys = wireKey(report)
-  const columns = keys.map(snakeCase)
-  const keyIn = (row: Held) => columns.map((column) => row[column]).join('/')
-  const held = Map.groupBy(await heldRows(warehouse, report.name, scope), keyIn)
-  const children = new Map<string, Map<string, Held[]>>()
-  for (const child of tableOf(report).children)
-    children.set(child.field, Map.groupBy(await heldRows(warehouse, child.name, scope), keyIn))
-  const added = await warehouse.rows<{ field: string; name: string }>(
-    `SELECT field, column_name AS name FROM tidemark.columns WHERE table_name = '${report.name}'`,
+  const keyIn = (row: Held) => keys.map((field) => row[snakeCase(field)]).join('/')
+  const rowsOf = async (name: string) => Map.groupBy(await heldRows(warehouse, name, currency), keyIn)
+  const columns = await warehouse.rows<{ table: string; field: string; name: string }>(
+    'SELECT table_name AS "table", field, column_name AS name FROM tidemark.columns',
   )
-  const columnOf = (field: string) => added.find((each) => each.field === field)?.name ?? snakeCase(field)
+  const columnOf = (of: string, field: string) =>
+    columns.find((each) => each.table === of && each.field === field)?.name
+  const held = await rowsOf(name)
+  const collections = await Promise.all(
+    table.children.map(async (child) => [child.field, { name: child.name, rows: await rowsOf(child.name) }] as const),
+  )
+  const children = new Map(collections)
   const live = new Set(world.liveKeys(name))
   const found = world.keys(name).flatMap((number) => {
-    const sent = world.row(name, number, scope === '' ? {} : { currency: scope as 'EUR' })
-    if (sent === undefined) return []
-    const key = keys.map((field) => textOf(sent[field])).join('/')
+    const text = world.rowText(name, number, currency === undefined ? {} : { currency: currency as 'EUR' })
+    if (text === undefined) return []
+    const plain = JSON.parse(text) as Readonly<Record<string, string | number>>
+    const key = keys.map((field) => plain[field]).join('/')
     const [row, ...others] = held.get(key) ?? []
     held.delete(key)
     if (row === undefined) return [`the row ${key} is missing`]
-    const doubled = others.length > 0 ? [`the row ${key} is there ${others.length + 1} times`] : []
-    const isRight = (row['is_deleted'] === 'true') !== live.has(number)
-    const differing = Object.entries(sent).filter(([field, value]) => {
-      if (field === report.deletedFlag) return false
-      const items = children.get(field)
-      return items === undefined ? !isHeld(value, field, { row, columnOf }) : !hasItems(value, items.get(key) ?? [])
-    })
-    const wrong = differing.map(([field]) => `${field} of the row ${key} differs`)
-    return [...doubled, ...(isRight ? [] : [`is_deleted of the row ${key} is ${row['is_deleted']}`]), ...wrong]
+    const wrong = others.length > 0 ? [`the row ${key} is there ${others.length + 1} times`] : []
+    if ((row['is_deleted'] === 'true') === live.has(number))
+      wrong.push(`is_deleted of the row ${key} is ${row['is_deleted']}`)
+    for (const [field, value] of Object.entries(parseExactly(keptOf(text)) as SentObject)) {
+      const child = children.get(field)
+      const documented = table.fields.find(({ sources }) => sources.includes(field))?.name
+      const isRight = child
+        ? hasItems(value, child.rows.get(key) ?? [], (each) => columnOf(child.name, each))
+        : field === report.deletedFlag || isHeld(value, field, { row, column: documented ?? columnOf(name, field) })
+      if (!isRight) wrong.push(`${field} of the row ${key} differs`)
+    }
+    return wrong
   })
   const extra = [...held].filter(([, rows]) => rows.some((row) => row['is_deleted'] !== 'true'))
   return [...found, ...extra.map(([key]) => `the row ${key} is not deleted, but the service does not have it`)]
 }
 
-/** Returns all values as text, and times in microseconds. */
-async function heldRows(warehouse: Warehouse, table: string, scope: string): Promise<Held[]> {
+async function heldRows(warehouse: Warehouse, table: string, currency: string | undefined): Promise<Held[]> {
   const columns = await warehouse.rows<{ name: string; type: string }>(
     `SELECT column_name AS name, data_type AS type FROM duckdb_columns()
      WHERE database_name = current_database() AND schema_name = 'main' AND table_name = '${table}'`,
   )
-  const texts = columns.map(({ name, type }) =>
-    type === 'TIMESTAMP WITH TIME ZONE'
-      ? `epoch_us("${name}")::VARCHAR AS "${name}"`
-      : `"${name}"::VARCHAR AS "${name}"`,
-  )
-  const where = scope === '' ? '' : ` WHERE target_currency = '${scope}'`
+  const texts = columns.map(({ name, type }) => {
+    const text = type === 'TIMESTAMP WITH TIME ZONE' ? `'µs' || epoch_us("${name}")` : `"${name}"::VARCHAR`
+    return `${text} AS "${name}"`
+  })
+  const where = currency === undefined ? '' : ` WHERE target_currency = '${currency}'`
   return warehouse.rows<Held>(`SELECT ${texts.join(', ')} FROM main."${table}"${where}`)
 }
 
-function isHeld(
-  sent: unknown,
-  field: string,
-  { row, columnOf }: { readonly row: Held; readonly columnOf: (field: string) => string },
-): boolean {
-  const held = row[columnOf(field)] ?? null
-  if (held !== null && sent !== null) return isSame(sent, held)
-  const extra = JSON.parse(row['_extra'] ?? '{}') as Sent
-  return sent === held || JSON.stringify(extra[field]) === JSON.stringify(sent)
+/** A value that its column does not take is in `_extra`. */
+function isHeld(sent: Sent, field: string, at: { readonly row: Held; readonly column: string | undefined }): boolean {
+  const held = at.row[at.column ?? ''] ?? null
+  const extra = parseExactly(at.row['_extra'] ?? '{}') as SentObject
+  return isSame(sent, held) || (held === null && field in extra && isDeepStrictEqual(extra[field], sent))
 }
 
-function isSame(sent: unknown, held: string): boolean {
-  if (typeof sent === 'number') return Number(held) === sent
-  if (typeof sent === 'string' && String(parseInstant(sent)) === held) return true
-  return held === textOf(sent) || attempt(() => textOf(JSON.parse(held)), undefined) === textOf(sent)
+function isSame(sent: Sent, held: string | null): boolean {
+  if (sent === null || held === null) return sent === held
+  if (typeof sent === 'object')
+    return 'number' in sent ? canonical(held) === sent.number : isDeepStrictEqual(parseExactly(held), sent)
+  if (held.startsWith('µs')) return held === `µs${parseInstant(`${sent}`)}`
+  return String(sent) === held || (held.startsWith('"') && parseExactly(held) === sent)
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
-
-function hasItems(sent: unknown, rows: readonly Held[]): boolean {
-  const items = sent === null || sent === undefined ? [] : [sent].flat()
+/** Compares the whole items, and then the columns that were made from their fields. */
+function hasItems(sent: Sent, rows: readonly Held[], columnOf: (field: string) => string | undefined): boolean {
+  const items = (sent === null ? [] : [sent].flat()) as readonly SentObject[]
   const live = rows
     .filter((row) => row['is_deleted'] !== 'true' || row['_delete_evidence'] === 'flag')
     .toSorted((a, b) => Number(a['_position']) - Number(b['_position']))
-  return items.length === live.length && items.every((item, at) => isSame(item, live[at]?.['_payload'] ?? ''))
+  const isRight = (item: SentObject, row: Held) =>
+    isDeepStrictEqual(parseExactly(row['_payload'] ?? 'null'), item) &&
+    Object.entries(item).every(([field, value]) => {
+      const column = field === 'isDeleted' ? 'is_deleted' : columnOf(field)
+      return column === undefined ? value === null : isSame(value, row[column] ?? null)
+    })
+  return items.length === live.length && live.every((row, at) => isRight(items[at] as SentObject, row))
+}
+
+const parseExactly = (text: string): Sent =>
+  JSON.parse(text, (_, value: unknown, { source = '' }: { readonly source?: string } = {}) =>
+    typeof value === 'number' ? { number: canonical(source) } : value,
+  ) as Sent
+
+/** Returns a number as `digits e power`, without zeros at either end: 12.50 and 12.5 are equal, 1e3 and 1000, too. */
+export function canonical(text: string): string {
+  const [, sign = '', whole = '', fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(
+    text,
+  ) ?? ['', '', `no number: ${text}`]
+  const digits = (whole + fraction).replace(/^0+/, '')
+  const short = digits.replace(/0+$/, '')
+  return short === '' ? '0' : `${sign}${short}e${Number(power) - fraction.length + digits.length - short.length}`
 }

@@ -11,13 +11,13 @@ import { asSyncError } from '../../errors.ts'
 import { MINUTE_MS, plusMs } from '../../instant.ts'
 import { createLog } from '../../log.ts'
 import { type Sandbox, startSandbox, type WorldReport } from '../../sandbox/server.ts'
-import type { SyncContext } from '../../sync/context.ts'
+import { scopesOf, type SyncContext } from '../../sync/context.ts'
 import { reconcileRun } from '../../sync/reconcile.ts'
 import type { Figures } from '../../sync/reportOutcome.ts'
 import { syncAll } from '../../sync/syncAll.ts'
 import { openContext } from '../../wiring/openContext.ts'
 import { fail, type Finding, hasFailed, ok, skip } from '../check/finding.ts'
-import { differencesOf } from './compare.ts'
+import { differences } from './compare.ts'
 
 /** Three pages, so that paging is part of each read. */
 const ROWS = 60
@@ -83,11 +83,7 @@ function claimsOf({ deletes }: Declaration): readonly Claim[] {
   const inRead = 'Compare fields, key and expand of the declaration with an answer of the service.'
   return [
     ['each row arrives once, with its fields and collections', firstRead, inRead],
-    [
-      'the same window again rewrites nothing',
-      secondRead,
-      'Look at key and newerBy: equal rows were taken for new ones.',
-    ],
+    ['the same window again rewrites nothing', secondRead, 'Look at key and newerBy: equal rows count as new ones.'],
     ['edits, new rows and changed collections arrive', afterChanges, 'Look at newerBy, window and expand.'],
     [`a deletion is seen (${deletes})`, afterDeletion, 'Look at deletes, deletedFlag and includeDeleted.'],
     ...FAULTS.map(([fault, claim]): Claim => [claim, (bench) => duringFault(bench, fault), REPORT_IT]),
@@ -190,7 +186,10 @@ async function sync({ context, report, clock }: Bench): Promise<Figures> {
 }
 
 async function difference({ context, sandbox, report }: Bench): Promise<string | undefined> {
-  const [first, ...others] = await differencesOf(context, sandbox.world, report)
+  const scopes = scopesOf(context.settings, reportOf(report))
+  const inScope = (scope: string) =>
+    differences(context.warehouse, sandbox.world, { report, currency: scope === '' ? undefined : scope })
+  const [first, ...others] = (await Promise.all(scopes.map(inScope))).flat()
   return others.length === 0 ? first : `${first}, and ${others.length} more differences`
 }
 

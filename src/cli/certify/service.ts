@@ -1,10 +1,12 @@
 /** Examines how a service pages and stamps a report. Only reads, with a limited number of requests. */
 import type { ReportName } from '../../../schema/index.ts'
+import { advisedOverlap } from '../../config/units.ts'
 import { SyncError } from '../../errors.ts'
-import { type Instant, latest, millisBetween, SECOND_MS } from '../../instant.ts'
+import { type Instant, latest, millisBetween, MINUTE_MS, SECOND_MS } from '../../instant.ts'
 import { sawFirstNumber } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
+import { ObjectCatalog } from '../../staging/catalog.ts'
 import type { FetchedPage, PageSource } from '../../sync/walk/pageSource.ts'
 import { probeFirstNumber } from '../../sync/walk/probes/firstNumber.ts'
 import { stampsOf } from '../../sync/walk/stampsOf.ts'
@@ -16,9 +18,12 @@ import { counted, duration, grouped, timeText } from '../layout.ts'
 export const REQUESTS_MAX = 60
 /** At most this many pages are read in order, so that requests are left for the other questions. */
 const PAGES_IN_ORDER_MAX = 20
+/** A service that shows each edit later than this does not lag: its times are wrong. */
+const LAG_MS_MAX = 30 * MINUTE_MS
 
 type Survey = Awaited<ReturnType<typeof surveyOf>>
-type Answer = Omit<Finding, 'check'>
+/** Undefined: the question does not apply to the report. */
+type Answer = Omit<Finding, 'check'> | undefined
 
 const ok = (found: string): Answer => ({ verdict: 'ok', found })
 const skip = (found: string): Answer => ({ verdict: 'skip', found })
@@ -29,19 +34,22 @@ export async function examine(given: CheckContext, report: ReportName): Promise<
   const limits = { ...given.config.limits, walkPagesMax: REQUESTS_MAX }
   const context = { ...given, config: { ...given.config, limits } }
   const survey = await surveyOf(context, report)
-  return Array.fromAsync(Object.entries(QUESTIONS), async ([check, ask]) => {
+  const found = await Array.fromAsync(Object.entries(QUESTIONS), async ([check, ask]) => {
     const answer = await Promise.try(ask, survey).catch((thrown: unknown) => {
       context.signal.throwIfAborted()
       if (!(thrown instanceof SyncError)) throw thrown
       const isOver = thrown.code === 'WALK_TOO_LONG'
       return skip(isOver ? `the limit of ${REQUESTS_MAX} requests was reached` : thrown.message)
     })
-    return { check, ...answer }
+    return answer && { check, ...answer }
   })
+  return found.filter((each) => each !== undefined)
 }
 
 async function surveyOf(context: CheckContext, report: ReportName) {
-  const pages = pagesOf(context, report)
+  // Receives the fields of all rows that are read.
+  const catalog = new ObjectCatalog()
+  const pages = pagesOf(context, report, catalog)
   const question = questionOf(pages.report, context)
   const first = await firstPage(context, pages, question)
   const clamp = await clampOf(pages, question, first.page)
@@ -50,7 +58,7 @@ async function surveyOf(context: CheckContext, report: ReportName) {
   const read = [first]
   const isPaged = () => !isIgnored && read.length < PAGES_IN_ORDER_MAX && (read.at(-1)?.page.rowCount ?? 0) > 0
   while (isPaged()) read.push(await pages.readLaterPage(question, read.length + 1))
-  return { pages, question, context, clamp, isIgnored, read, isWhole: read.at(-1)?.page.rowCount === 0 }
+  return { pages, catalog, question, context, clamp, isIgnored, read, isWhole: read.at(-1)?.page.rowCount === 0 }
 }
 
 async function firstPage(context: CheckContext, pages: PageSource, question: Question): Promise<FetchedPage> {
@@ -135,23 +143,60 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
       'Look at window and newerBy in the declaration.',
     )
   },
-  'modification times': async (survey) => {
-    const { context, pages, isWhole } = survey
+  'modification times': (survey) => {
+    const { context, isWhole } = survey
     const all = allTimes(survey)
     if (all.length === 0) return skip('no row has one')
     const newest = latest(...all)
     const aheadMs = millisBetween(context.client.serviceNow() ?? context.clock.now(), newest)
     const late = `the newest one is ${duration(aheadMs)} after the service's clock`
     if (aheadMs > SECOND_MS) return warn(late, 'Report it to the owner of the service.')
-    const backMs = await backdatedMs(survey)
-    if (backMs > context.config.reports[pages.report.name as ReportName].settleMs)
-      return warn(
-        `a row that changed after it was read has a time ${duration(backMs)} before that read`,
-        'Set overlap to more than this, and report it to the owner of the service.',
-      )
     const scope = isWhole ? 'of all rows' : 'of the rows that were read'
     const age = `${timeText(newest)}, ${duration(-aheadMs)} before the service's clock`
     return ok(`the newest one ${scope} is ${age}. If a row was edited since, its time did not move`)
+  },
+  delay: async (survey) => {
+    const { config } = survey.context
+    const { settleMs } = config.reports[survey.pages.report.name as ReportName]
+    if (allTimes(survey).length === 0) return skip('the rows have no modification time')
+    const hiddenMs = await hiddenTimes(survey)
+    if (hiddenMs.length === 0) return skip('no row was edited between two reads, so settle could not be tried')
+    const longestMs = Math.max(...hiddenMs)
+    const edits = counted(hiddenMs.length, 'edit')
+    if (longestMs <= settleMs) return ok(`none of ${edits} was hidden longer than settle (${duration(settleMs)})`)
+    const found = `of ${edits}, one was hidden for at least ${duration(longestMs)}: a read after its time did not show it`
+    const advised = advisedOverlap(longestMs, 0)
+    return longestMs > LAG_MS_MAX || Math.min(...hiddenMs) <= settleMs
+      ? warn(found, `Set overlap to more than this, such as ${advised}, and report it to the owner of the service.`)
+      : warn(found, `Every edit is late, so the whole service lags: set settle to ${advised}.`)
+  },
+  expand: async ({ pages, catalog, question, context: { config }, read: [first] }) => {
+    const { expand: flags } = config.reports[pages.report.name as ReportName]
+    if (flags.length === 0) return undefined
+    // Rows with collections are longer, so the service may return fewer of them.
+    const { page } = await pages.read({ ...question, expand: flags }, 1)
+    const asked = `with ${counted(flags.length, 'flag')} of expand`
+    if (page.rowCount < (first?.page.rowCount ?? 0))
+      return warn(`a page ${asked} has only ${counted(page.rowCount, 'row')}`, `Set page_size: ${page.rowCount}.`)
+    const fields = flags
+      .map((flag) => pages.report.expand[flag])
+      .flatMap((each) => (each instanceof Object ? each : []))
+    const missing = fields.filter(({ field }) => !catalog.fields.some(({ name }) => name === field))
+    if (missing.length === 0) return ok(`rows ${asked} have the field of each collection`)
+    const names = missing.map(({ field }) => field).join(', ')
+    return warn(`rows ${asked} lack ${names}`, 'Look at expand in the declaration.')
+  },
+  currencies: async ({ pages, question, context: { config }, read: [first] }) => {
+    const [, ...others] = config.currencies
+    const rows = first?.page.rowCount ?? 0
+    if (pages.report.currency === undefined || others.length === 0) return undefined
+    for (const currency of others) {
+      const { page } = await pages.read({ ...question, currency }, 1)
+      const cure = 'If no row changed meanwhile: ask the owner of the service which currencies it knows.'
+      const found = `the first page has ${counted(page.rowCount, 'row')} in ${currency}, ${rows} in ${question.currency}`
+      if (page.rowCount !== rows) return warn(found, cure)
+    }
+    return ok(`the first page has ${counted(rows, 'row')} in each of ${config.currencies.join(', ')}`)
   },
   deletions: ({ pages: { report } }) => {
     const how = {
@@ -164,19 +209,18 @@ const QUESTIONS: Readonly<Record<string, (survey: Survey) => Answer | Promise<An
   },
 }
 
-/** Returns how long (ms) the new time of a changed row is before the first read of it. Returns 0 if no row changed so. */
-async function backdatedMs({ pages, question, read }: Survey): Promise<number> {
+/** Returns for each edit between two reads how long (ms) it was hidden at least: from its time to the first read. */
+async function hiddenTimes({ pages, question, read }: Survey): Promise<readonly number[]> {
   // An edited row can move to any page, so all pages are read again.
   const reread = await Array.fromAsync(read, ({ number }) => pages.readLaterPage(question, number))
   const again = new Map(reread.flatMap((each) => timesOf(pages, each)))
-  const backMs = read.flatMap((each) =>
-    timesOf(pages, each).map(([key, before]) => {
-      const times = again.get(key) ?? before
-      const at = times.length === 0 ? each.servedAt : latest(...times)
-      return before.includes(at) ? 0 : millisBetween(at, each.servedAt)
+  return read.flatMap((each) =>
+    timesOf(pages, each).flatMap(([key, before]) => {
+      const times = again.get(key) ?? []
+      const at = times.length === 0 ? before[0] : latest(...times)
+      return at === undefined || before.includes(at) ? [] : [millisBetween(at, each.servedAt)]
     }),
   )
-  return Math.max(0, ...backMs)
 }
 
 const allTimes = ({ pages, read }: Survey): readonly Instant[] =>

@@ -87,10 +87,11 @@ async function checkReport(context: CheckContext, report: ReportName): Promise<F
   }
 }
 
-export function pagesOf({ config, client, clock, signal }: CheckContext, name: ReportName): PageSource {
-  const report: Declaration = reportOf(name)
+/** Returns a source of pages. `catalog` receives the fields of their rows. */
+export function pagesOf(context: CheckContext, name: ReportName, catalog = new ObjectCatalog()): PageSource {
+  const { config, client, clock, signal } = context
   const { pageSize } = config.reports[name]
-  const plan = { report, pageSize, catalog: new ObjectCatalog(), profile: UNKNOWN_PAGING }
+  const plan = { report: reportOf(name), pageSize, catalog, profile: UNKNOWN_PAGING }
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 

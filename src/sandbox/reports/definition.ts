@@ -84,9 +84,6 @@ export const many = (field: string, content: Content): CollectionKind => ({
   content,
 })
 
-export const plain = (field: string, content: Content): CollectionKind => ({
-  ...many(field, content),
-  identified: false,
-})
+export const plain = (field: string, content: Content) => ({ ...many(field, content), identified: false })
 
 export const one = (field: string, content: Content): CollectionKind => ({ ...many(field, content), holds: 'one' })

@@ -257,10 +257,7 @@ class Trail {
     return { mark, until: askedAt, sincePreviousRunMs: begunAt && millisBetween(begunAt, this.#context.clock.now()) }
   }
 
-  async #addTrail(
-    pages: readonly FetchedPage[],
-    trail: Required<Omit<ProvenWindow, 'gone' | 'reached'>>,
-  ): Promise<void> {
+  async #addTrail(pages: readonly FetchedPage[], trail: Required<Omit<ProvenWindow, 'gone' | 'reached'>>) {
     const values = trail.entries.record
     const columns = Object.fromEntries(this.#declaration.asked.map(({ column }, n) => [column, values[n] ?? '']))
     for (const page of pages) await this.#intake.add(page, columns)

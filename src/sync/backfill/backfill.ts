@@ -36,6 +36,7 @@ export interface BackfillOptions {
   readonly onProgress?: (progress: BackfillProgress) => void
 }
 
+/** The end of a backfill, with the windows that have failed. */
 export interface BackfillOutcome {
   readonly backfillId: string
   readonly report: ReportName
@@ -121,11 +122,7 @@ async function runWindows(context: SyncContext, options: BackfillOptions): Promi
 }
 
 /** Counts the windows that were read, and reports them with an estimate of the time for the remaining windows. */
-function countWindows(
-  windows: readonly BookedWindow[],
-  { backfillId, report, onProgress }: BackfillOptions,
-  clock: Clock,
-) {
+function countWindows(windows: BookedWindow[], { backfillId, report, onProgress }: BackfillOptions, clock: Clock) {
   const startedMs = clock.monotonicMs()
   const sumOf = (state: BookedWindow['state'], figure: 'rows' | 'pages' | 'plannedRequests'): number =>
     windows.reduce((sum, window) => (window.state === state ? sum + window[figure] : sum), 0)

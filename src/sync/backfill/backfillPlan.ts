@@ -124,6 +124,7 @@ async function countRows(
   return { ...range, rows }
 }
 
+/** What a backfill would read. */
 export interface BackfillPreview {
   readonly named: NamedBackfill
   readonly windows: readonly PlannedWindow[]

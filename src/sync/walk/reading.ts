@@ -113,10 +113,7 @@ export class Reading implements AsyncDisposable {
   }
 
   /** Closes the slice. The next load stores the slice as proven, with the number of pages since the previous slice. */
-  async close(
-    slice: ProvenSlice,
-    { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {},
-  ): Promise<void> {
+  async close(slice: ProvenSlice, { marks = [], knownUntil = this.knownUntil, reached }: SliceFacts = {}) {
     const gone = await this.#difference?.goneKeys(slice, this.#unflagged)
     this.#unflagged.clear()
     const { proof, rows, totalCount, span } = slice

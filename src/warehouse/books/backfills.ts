@@ -13,12 +13,15 @@ import type { Fence, Fences } from './fences.ts'
  * A `pending` backfill has not begun, or was stopped. A `failed` backfill has failed windows. A new request for its
  * range reads them again.
  */
+/** `failed`: some windows are not read, and are tried again. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
+/** A range of modification time. */
 export interface BackfillRange extends Span {
   readonly since: Instant
 }
 
+/** A part of a backfill that is read and proven by itself. `scope` is the currency, or empty. */
 export interface PlannedWindow extends BackfillRange {
   /** The newest window of a backfill has the number 1. */
   readonly number: number
@@ -34,6 +37,7 @@ export interface BackfillBook extends BackfillRange {
   readonly windows: number
 }
 
+/** A window of a backfill with its last attempt. */
 export interface BookedWindow extends PlannedWindow {
   readonly state: 'pending' | 'done' | 'failed' | 'cancelled'
   readonly rows: number
@@ -55,6 +59,7 @@ interface FailedWindow extends Pick<CompletedWindow, 'backfillId' | 'number'> {
   readonly fence: Fence | undefined
 }
 
+/** The sums over all windows of a backfill. */
 export interface BackfillFigures extends RunCounts {
   readonly windows: number
   readonly done: number

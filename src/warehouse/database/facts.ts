@@ -6,13 +6,8 @@
 /** A longer result is not cached, because its memory would grow with the rows of a report. */
 const ROWS_KEPT_MAX = 1_000
 
-interface Kept {
-  readonly tables: ReadonlySet<string>
-  readonly rows: readonly object[]
-}
-
 export class Facts {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, { readonly tables: ReadonlySet<string>; readonly rows: readonly object[] }>()
   readonly #writtenSinceBegin = new Set<string>()
 
   find(query: string): object[] | undefined {

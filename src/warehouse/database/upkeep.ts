@@ -22,14 +22,16 @@ const TURN_EVERY_MS = 50 * MINUTE_MS
 /** Statements can read files for this time after no snapshot needs them any more. */
 const UNUSED_KEPT_MS = DAY_MS
 
-type Figures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
+/** Sizes of a lake. */
+export type LakeFigures = Readonly<Record<'files' | 'bytes' | 'snapshots' | 'catalogue_rows', number>>
 
+/** The last turn of housekeeping in a lake. */
 export interface LakeUpkeep {
   readonly began_at: string
   /** Null while the turn runs, and if its worker was killed. */
   readonly ended_at: string | null
-  readonly before: Figures
-  readonly after: Figures | null
+  readonly before: LakeFigures
+  readonly after: LakeFigures | null
   /** The number of steps that the next turn does: a limit stopped them, or they failed. No load is affected. */
   readonly left: number
   readonly failed: readonly string[]
@@ -96,14 +98,14 @@ async function inlinedSql(sql: Sql): Promise<string> {
   return ['SELECT 0 AS table_id, 0 AS inlined', ...tables.map(({ count }) => count)].join(' UNION ALL ')
 }
 
-async function figuresOf(sql: Sql): Promise<Figures> {
+async function figuresOf(sql: Sql): Promise<LakeFigures> {
   const counted = (tables: string) => tables.replaceAll(/\w+/g, `(SELECT count(*) FROM ${IN}$&)`)
   const files = counted('data_file + delete_file + files_scheduled_for_deletion')
-  const [figures] = await sql.rows<Figures>(`
+  const [figures] = await sql.rows<LakeFigures>(`
     SELECT ${files} AS files, (SELECT coalesce(sum(file_size_bytes), 0)::BIGINT FROM ${IN}data_file) AS bytes,
       ${counted('snapshot')} AS snapshots, ${files} + ${counted('snapshot + snapshot_changes + file_column_stats')}
         + (SELECT sum(inlined)::BIGINT FROM (${await inlinedSql(sql)})) AS catalogue_rows`)
-  return figures as Figures
+  return figures as LakeFigures
 }
 
 /** A query for the arguments of a function of DuckLake. The step does nothing if the query returns NULL. */

@@ -98,22 +98,17 @@ async function numberBySmallPages(
 }
 
 /** Errors with which a service may fail for a page that does not exist, instead of refusing it. */
-const FAILURES: readonly ErrorCode[] = [
-  'SERVICE_UNAVAILABLE',
-  'ANSWER_MALFORMED',
-  'ANSWER_NOT_JSON',
-  'ANSWER_TOO_LARGE',
-]
+const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
 /**
- * Reads page 0. Returns undefined if the service refuses page 0, or if page 0 fails (`FAILURES`) but page 1 does not.
+ * Reads page 0. Returns undefined if the service refuses page 0, or if page 0 fails (`FAILED`) but page 1 does not.
  * If page 1 fails, too, throws its error.
  */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)
   } catch (error) {
-    if (!(error instanceof SyncError && FAILURES.includes(error.code))) return undefinedIfRefused(error)
+    if (!(error instanceof SyncError && FAILED.includes(error.code))) return undefinedIfRefused(error)
     await read(1)
     return undefined
   }
