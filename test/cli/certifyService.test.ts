@@ -47,7 +47,7 @@ it.each([
 })
 
 it.each([
-  ['wrong times', 100_000, /hidden for at least 1 d.*[^]*- delay: Set overlap to more than this, such as \d+h/],
+  ['wrong times', 100_000, /hidden for at least 1 d.*[^]*- delay: Set overlap to more than this, such as \d+[dhm]/],
   [
     'a service that lags',
     120,
