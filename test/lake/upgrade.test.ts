@@ -20,7 +20,7 @@ interface OldLake extends AsyncDisposable {
   readonly files: string
   readonly at: string
   /** Attaches the lake with the older DuckDB, and returns the number of notes and the format. */
-  readOlder(at: string, more?: string): string
+  readOlder(at: string, more?: string): Promise<string>
 }
 
 async function anOldLake(catalogue: 'sqlite' | 'postgres'): Promise<OldLake> {
@@ -31,13 +31,16 @@ async function anOldLake(catalogue: 'sqlite' | 'postgres'): Promise<OldLake> {
   const python = pythonDuckdb(OLDER, catalogue)
   const attach = (from: string, more = '') =>
     `db.execute("ATTACH 'ducklake:${catalogue}:${from}' AS lake (DATA_PATH '${files}/'${more})")`
-  inPython(python, `${attach(at)}\ndb.execute("CREATE TABLE lake.main.notes AS SELECT range AS id FROM range(100)")`)
+  await inPython(
+    python,
+    `${attach(at)}\ndb.execute("CREATE TABLE lake.main.notes AS SELECT range AS id FROM range(100)")`,
+  )
   const counted = `print(db.execute("SELECT count(*) FROM lake.main.notes").fetchone()[0])`
   return {
     world,
     files,
     at,
-    readOlder: (from, more) => inPython(python, `${attach(from, more)}\n${counted}`).trim(),
+    readOlder: async (from, more) => (await inPython(python, `${attach(from, more)}\n${counted}`)).trim(),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   }
 }
@@ -51,7 +54,7 @@ describe.each(['sqlite', 'postgres'] as const)('a catalogue in %s', (catalogue) 
       expect(code, command.join(' ')).toBe(1)
       expect(stdout + stderr).toMatch(/format 0\.3 of DuckLake.*tidemark lake upgrade/s)
     }
-    expect(old.readOlder(old.at)).toBe('100')
+    expect(await old.readOlder(old.at)).toBe('100')
     const upgraded = await world.run('lake', 'upgrade', '--json')
     expect(upgraded.code, upgraded.stderr).toBe(0)
     const { copy } = JSON.parse(upgraded.stdout) as { copy: string }
@@ -67,15 +70,15 @@ describe.each(['sqlite', 'postgres'] as const)('a catalogue in %s', (catalogue) 
     expect((await world.run('check', '--json')).stdout).toMatch(/DuckLake format 1\.0, DuckDB v1\.5\.\d/)
     expect((await world.run('lake', 'upgrade')).stdout).toContain('it needs no upgrade')
     const isFile = catalogue === 'sqlite'
-    expect(isFile ? old.readOlder(copy) : old.readOlder(old.at, `, METADATA_SCHEMA '${copy}'`)).toBe('100')
-    expect(() => old.readOlder(old.at)).toThrow(/Only DuckLake versions .* are supported/)
+    expect(await (isFile ? old.readOlder(copy) : old.readOlder(old.at, `, METADATA_SCHEMA '${copy}'`))).toBe('100')
+    await expect(old.readOlder(old.at)).rejects.toThrow(/Only DuckLake versions .* are supported/)
   })
 
   it('of a newer DuckLake is refused by every command, the upgrade too', async () => {
     await using old = await anOldLake(catalogue)
     const { world } = old
     const type = catalogue === 'sqlite' ? 'sqlite' : 'postgres'
-    inPython(
+    await inPython(
       pythonDuckdb(OLDER, catalogue),
       `db.execute("ATTACH '${old.at}' AS c (TYPE ${type})")\ndb.execute("UPDATE c.ducklake_metadata SET value = '9.9' WHERE key = 'version'")`,
     )

@@ -1,7 +1,8 @@
 /** DuckDB for Python in any version, with extensions of that version: a client that Tidemark does not contain. */
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { ROOT } from '../rules/source.ts'
 
 const EXTENSIONS = ['ducklake', 'sqlite-scanner', 'postgres-scanner']
@@ -26,6 +27,6 @@ export function pythonDuckdb(version: string, scanner: 'sqlite' | 'postgres'): r
 }
 
 /** Runs Python code that has a connection \`db\`, and returns the text that it prints. */
-export function inPython([command, ...args]: ReturnType<typeof pythonDuckdb>, code: string): string {
-  return execFileSync(command, [...args, PRELUDE + code], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+export async function inPython([command, ...args]: ReturnType<typeof pythonDuckdb>, code: string): Promise<string> {
+  return (await promisify(execFile)(command, [...args, PRELUDE + code], { maxBuffer: 2 ** 26 })).stdout
 }
