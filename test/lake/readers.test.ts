@@ -1,4 +1,4 @@
-/** Readers of a lake: DuckDBs of other programs beside a loader, older states, and the commands and API that read. */
+/** Readers of a lake: DuckDBs of other programs during loads, older states, and the commands and API that read. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
@@ -22,7 +22,7 @@ async function synced(world: World): Promise<void> {
   expect(code, stdout + stderr).toBe(0)
 }
 
-/** Reads the number of events and the number that the books say, in one statement, until the file \`stop\` exists. */
+/** Reads the number of events and the number in the books, in one statement, until the file \`stop\` exists. */
 const COUNTING = `SELECT (SELECT count(*) FROM lake.main.events)::INTEGER AS n,
   (SELECT sum(inserted) FROM lake.tidemark.loads WHERE report = 'events')::INTEGER AS loaded`
 
