@@ -76,7 +76,7 @@ it('the examples of the document run: the present state, and older ones by numbe
   await using world = await aWorld({ sandbox: { rows: 20 } })
   const at = join(world.folder, 'lake.sqlite')
   await world.configure({ warehouse: `ducklake:sqlite:${at}`, extensions: extensionsFolder() })
-  for (let time = 0; time < 5; time += 1) {
+  for (let time = 0; time < 4; time += 1) {
     world.sandbox.world.insert('events')
     await synced(world)
   }
@@ -100,9 +100,9 @@ it('the examples of the document run: the present state, and older ones by numbe
   reader.closeSync()
   expect(counts).toHaveLength(3)
   const [present, byVersion, byTime] = counts as [number, number, number]
-  expect(present).toBe(25)
-  expect(byVersion).toBeLessThan(present)
-  expect(byTime).toBe(present)
+  expect(present).toBe(world.sandbox.world.liveKeys('events').length)
+  expect(byTime).toBe(world.sandbox.world.keys('events').length)
+  expect(byVersion).toBeLessThan(byTime)
 })
 
 it('wait, the explorer and the change feed read a lake beside its worker', async () => {

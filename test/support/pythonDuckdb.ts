@@ -10,6 +10,7 @@ const EXTENSIONS = ['ducklake', 'sqlite-scanner', 'postgres-scanner']
 const PRELUDE = `
 import duckdb, glob, json, os, sys
 db = duckdb.connect()
+db.execute('SET enable_progress_bar = false')
 for name in sys.argv[2].split(','):
     db.execute("LOAD '" + glob.glob(sys.argv[1] + '/**/' + name + '.duckdb_extension', recursive=True)[0] + "'")
 `
