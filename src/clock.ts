@@ -1,7 +1,4 @@
-/**
- * Only this file calls `Date.now`, `Math.random`, `setTimeout` and `setInterval`, so that a simulation can use its own
- * clock.
- */
+/** The only file that calls `Date.now`, `Math.random` and timers, so that a simulation can use its own clock. */
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 

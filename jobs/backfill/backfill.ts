@@ -60,43 +60,40 @@ interface BackfillNamesOptions {
 }
 
 /** Finds or creates the backfill for each request. Equal requests share one backfill, so a range is read only once. */
-export class BackfillNames {
-  readonly #parts: BackfillNamesOptions
+export function openBackfillNames({ books, requests, clock, startOf }: BackfillNamesOptions) {
   /** The queue may not contain these jobs yet. */
-  readonly #jobsInProgress = new Set<BackfillJob>()
-  #lastRequest: Promise<unknown> = Promise.resolve()
+  const jobsInProgress = new Set<BackfillJob>()
+  let lastRequest: Promise<unknown> = Promise.resolve()
 
-  constructor(parts: BackfillNamesOptions) {
-    this.#parts = parts
-  }
-
-  /** Calls `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as a future range. */
-  async withJobs<T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> {
-    // Handles requests one after the other, so that each request finds the backfills of earlier requests.
-    const request = this.#lastRequest.then(() => this.#findOrCreate(requested))
-    this.#lastRequest = request.catch(() => undefined)
-    const named = await request
-    try {
-      return await work(named)
-    } finally {
-      for (const job of named.values()) this.#jobsInProgress.delete(job)
-    }
-  }
-
-  async #findOrCreate(requested: readonly BackfillRequest[]): Promise<BackfillJobs> {
-    const { requests, clock, startOf } = this.#parts
+  const findOrCreate = async (requested: readonly BackfillRequest[]): Promise<BackfillJobs> => {
     const waiting = (await requests.underWay('backfill')).map(({ data }) => data as BackfillJob)
     const named = new Map<ReportName, BackfillJob>()
     for (const request of requested) {
       const { report } = request
-      const known = [...waiting, ...this.#jobsInProgress].filter((job) => job.report === report).map(toOpen)
-      const books = { open: async () => [...(await this.#parts.books.open(report)), ...known] }
-      const parts = { books, start: startOf(report), now: clock.now() }
-      const { goesOn: _, ...job } = await nameBackfill(request, parts)
+      const known = [...waiting, ...jobsInProgress].filter((job) => job.report === report).map(toOpen)
+      const all = { open: async () => [...(await books.open(report)), ...known] }
+      const { goesOn: _, ...job } = await nameBackfill(request, {
+        books: all,
+        start: startOf(report),
+        now: clock.now(),
+      })
       named.set(report, job)
     }
-    for (const job of named.values()) this.#jobsInProgress.add(job)
+    for (const job of named.values()) jobsInProgress.add(job)
     return named
+  }
+
+  /** Calls `work` with one job per report. Throws USAGE_INVALID for an impossible range, such as a future range. */
+  return async <T>(requested: readonly BackfillRequest[], work: (named: BackfillJobs) => Promise<T>): Promise<T> => {
+    // Handles requests one after the other, so that each request finds the backfills of earlier requests.
+    const request = lastRequest.then(() => findOrCreate(requested))
+    lastRequest = request.catch(() => undefined)
+    const named = await request
+    try {
+      return await work(named)
+    } finally {
+      for (const job of named.values()) jobsInProgress.delete(job)
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 /** Executes operations in the warehouse's owner. Uses the queues, so that runs of one kind and report never overlap. */
-import { BackfillNames } from '../../jobs/backfill/backfill.ts'
+import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
 import type { Housekeeping, OwnerContext } from '../../jobs/owner/housekeeping.ts'
 import { type Runs, RUN_KINDS, type RunKind } from '../../jobs/runs/runs.ts'
 import { CANCELLED_ON_REQUEST, STOPPING } from '../../jobs/queue/jobOutcome.ts'
@@ -69,7 +69,7 @@ const CANCELLED_REMEMBERED_MAX = 100
 function workerEngine({ context, requests, runs, housekeeping }: WorkerOperationsOptions): Engine {
   const { warehouse, clock, settings } = context
   const startOf = (report: ReportName) => settings.reports[report].start
-  const backfillNames = new BackfillNames({ books: warehouse.backfills, requests, clock, startOf })
+  const withBackfillJobs = openBackfillNames({ books: warehouse.backfills, requests, clock, startOf })
   /** The runs that `cancel` stopped most recently. A second `cancel` of such a run succeeds, although it has ended. */
   const cancelledRuns: { readonly id: string; readonly what: string }[] = []
   let lastTurn: Promise<unknown> = Promise.resolve()
@@ -83,7 +83,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
         followRuns(reports, { kind, ask, runs, requests, clock, caller })
       if (kind === 'reconcile') return follow(request.reports, (report) => requests.reconcile(report, request))
       if (kind === 'backfill')
-        return backfillNames.withJobs(request.ranges, (jobs) =>
+        return withBackfillJobs(request.ranges, (jobs) =>
           follow([...jobs.keys()], async (report) => {
             const job = jobs.get(report)
             if (job !== undefined) await requests.backfill(job)

@@ -107,10 +107,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/**
- * Returns what page 1 shows about other rows. With `checks`, the service may have shortened its pages since the profile
- * was stored.
- */
+/** Returns what page 1 shows about other rows. With `checks`, the stored size of full pages may be outdated. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

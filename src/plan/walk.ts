@@ -121,10 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /**
-   * Records a page that repeats the page before it. If the last page was read before, the repeated rows are not counted
-   * in `repeats`.
-   */
+  /** Records a page that repeats the one before it. After the last page, its rows do not count as `repeats`. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -166,10 +163,7 @@ export class Walk {
     return [...this.#keyless.keys()].every((text) => other.#keyless.has(text))
   }
 
-  /**
-   * Returns the number of rows on a full page. This is `fullPageRows`, or the longest page of this run if that is
-   * longer, and at most `rowsAsked`.
-   */
+  /** Returns the rows of a full page: `fullPageRows` or the longest page of this run, at most `rowsAsked`. */
   #fullRows({ fullPageRows, longestOfRun }: PagingProfile): number {
     const { rowsAsked } = this
     if (fullPageRows === undefined || rowsAsked !== this.#kind.usualPageSize) return rowsAsked

@@ -98,10 +98,7 @@ export class ReaderProcess {
     return this.#child.connected
   }
 
-  /**
-   * Sends a request when all earlier requests have ended. Throws the request's error, or the reason why the process
-   * ended.
-   */
+  /** Sends a request after all earlier ones. Throws its error, or the reason why the process ended. */
   ask(request: Request, options: AskOptions): Promise<unknown> {
     const turn = this.#turn.then(() => this.#exchange(request, options))
     this.#turn = turn.catch(() => undefined)

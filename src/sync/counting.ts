@@ -19,10 +19,7 @@ const RANGES_MAX = 8
 const FAILURES_MAX = 3
 const STOPPED_MS = DAY_MS
 
-/**
- * Compares the counts and reads the ranges that differ. Returns true if the caller must store the run again. Throws
- * MASS_DELETE_STOPPED.
- */
+/** Compares counts and reads ranges that differ. Returns whether to store the run again. Throws MASS_DELETE_STOPPED. */
 export async function compareCounts(context: SyncContext, reading: Reading): Promise<boolean> {
   const { warehouse, client, clock } = context
   const { declaration, config, scope, window } = reading.plan

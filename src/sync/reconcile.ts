@@ -29,10 +29,7 @@ export interface ReconcileOptions {
   readonly before?: () => Promise<ReportRun>
 }
 
-/**
- * Compares all rows of a report with the service. Throws USAGE_INVALID for an audit report, errors of runs, and
- * MASS_DELETE_STOPPED.
- */
+/** Compares all rows of a report with the service. Throws USAGE_INVALID, MASS_DELETE_STOPPED, errors of runs. */
 export async function reconcileReport(
   given: SyncContext,
   report: ReportName,

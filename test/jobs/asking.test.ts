@@ -2,7 +2,7 @@
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { BackfillNames } from '../../jobs/backfill/backfill.ts'
+import { openBackfillNames } from '../../jobs/backfill/backfill.ts'
 import { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
 import { openStore } from '../../jobs/stores/openStore.ts'
@@ -75,18 +75,18 @@ describe('without a worker on the queues', () => {
 
   it('a backfill that is requested twice is one, while it is named, waits, and can be cancelled', LONG, async () => {
     const start = plusMs(clock.now(), -86_400_000)
-    const names = new BackfillNames({ books: opened.warehouse.backfills, requests, clock, startOf: () => start })
+    const withJobs = openBackfillNames({ books: opened.warehouse.backfills, requests, clock, startOf: () => start })
     const asked = [{ report: 'events', from: start, to: undefined }] as const
-    const add = (named: Parameters<Parameters<typeof names.withJobs>[1]>[0]) => {
+    const add = (named: Parameters<Parameters<typeof withJobs>[1]>[0]) => {
       const job = named.get('events')
       return job === undefined ? Promise.resolve('') : requests.backfill(job).then(() => job.backfillId)
     }
-    const [first, second] = await Promise.all([names.withJobs(asked, add), names.withJobs(asked, add)])
+    const [first, second] = await Promise.all([withJobs(asked, add), withJobs(asked, add)])
     expect(second).toBe(first)
-    expect(await names.withJobs(asked, add), 'nobody waits for it any more').toBe(first)
+    expect(await withJobs(asked, add), 'nobody waits for it any more').toBe(first)
     expect(await waitingRuns(requests)).toEqual([{ id: first, report: 'events', kind: 'backfill' }])
     const other = [{ report: 'events', from: plusMs(start, 1_000), to: undefined }] as const
-    expect(await names.withJobs(other, async (named) => named.get('events')?.backfillId)).not.toBe(first)
+    expect(await withJobs(other, async (named) => named.get('events')?.backfillId)).not.toBe(first)
     expect(await cancelWaiting({ requests, runs: new Runs() }, first)).toMatchObject({ kind: 'backfill' })
     expect(await waitingRuns(requests)).toEqual([])
   })

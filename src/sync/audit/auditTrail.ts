@@ -76,10 +76,7 @@ interface TrailRefill {
   readonly done: () => Promise<void>
 }
 
-/**
- * Stores the current configuration. Returns which trails must be read again, keyed by the beginning of their scope
- * (example: `3:`).
- */
+/** Stores the current configuration. Returns the trails to read again, by scope prefix (example: `3:`). */
 async function openAuditCoverage(
   context: SyncContext,
   report: ReportName,

@@ -1,7 +1,4 @@
-/**
- * Plans the windows of a backfill by the number of rows over time. The numbers come from totals or, without totals,
- * from the stored rows.
- */
+/** Plans the windows of a backfill by the number of rows over time, from totals or from the stored rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import {

@@ -158,10 +158,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
   }
 }
 
-/**
- * Requests one row to get the service's current total, of all rows or within `bounds`. Returns undefined if the service
- * sends no totals.
- */
+/** Requests the service's current total, of all rows or within `bounds`. Undefined if it sends no totals. */
 export async function totalNow(
   { source }: Reading,
   bounds: Pick<Question, 'created'> = {},

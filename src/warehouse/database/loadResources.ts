@@ -21,20 +21,14 @@ export interface LoadSize {
   readonly rowBytesMax: number
 }
 
-/**
- * For each stored row, this many bytes are added to the memory limit. DuckDB needs more memory after many loads into
- * large tables.
- */
+/** The memory limit grows by these bytes per stored row: after many loads into large tables, DuckDB needs more. */
 const BYTES_A_ROW = 8
 const INCREASE_MIB_MIN = 16
 
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/**
- * Runs `work`. After WAREHOUSE_MEMORY, repeats it with more memory or on one thread. Throws WAREHOUSE_MEMORY if all
- * attempts fail.
- */
+/** Runs `work`. After WAREHOUSE_MEMORY, repeats it with more memory, then on one thread, then throws it. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -24,10 +24,7 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/**
- * Returns the number of the first page, or undefined if it stays unknown. A row that is requested alone must be on the
- * first page.
- */
+/** Returns the first page's number, or undefined if unknown. A row requested alone must be on the first page. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,
