@@ -18,6 +18,7 @@ import { isDropped, OVERTAKEN } from '../queue/jobOutcome.ts'
 import { BackfillJob, HousekeepingJob, IncrementalJob, ReconcileJob } from '../queue/queues.ts'
 import type { Requests } from '../queue/requests.ts'
 import { changedRows, logOutcome, type RunKind, type Runs, type RunWork } from '../runs/runs.ts'
+import { attemptOf } from './sharedRuns.ts'
 
 export interface OwnerOptions {
   readonly context: OwnerContext
@@ -26,6 +27,8 @@ export interface OwnerOptions {
   readonly runs: Runs
   readonly housekeeping: Housekeeping
   readonly log: Log
+  /** Runs `work` while no other worker has the lease. Only workers of one lake share leases. */
+  readonly lease?: ((name: string, signal: AbortSignal, work: () => Promise<unknown>) => Promise<unknown>) | undefined
   /** Called when DuckDB accepts no more statements. The worker then opens the file again. */
   readonly onBroken: () => void
 }
@@ -44,12 +47,16 @@ export class Owner {
   }
 
   start(): void {
-    const { consumers, housekeeping } = this.#parts
+    const { consumers } = this.#parts
     const runs = { schema: IncrementalJob, concurrency: RUNS_AT_ONCE }
     const backfills = { schema: BackfillJob, concurrency: BACKFILLS_AT_ONCE, waitsFor: UNTIL_RESUMED }
     consumers.consume('incremental', { ...runs, process: (task) => this.#incremental(task) })
     consumers.consume('reconcile', { schema: ReconcileJob, process: (task) => this.#reconcile(task) })
     consumers.consume('backfill', { ...backfills, process: (task) => this.#backfill(task) })
+  }
+
+  keepHouse(): void {
+    const { consumers, housekeeping } = this.#parts
     const keepHouse = ({ data, signal }: Task<HousekeepingJob>) => housekeeping.do(data.work, signal)
     consumers.consume('housekeeping', { schema: HousekeepingJob, process: keepHouse })
   }
@@ -116,7 +123,7 @@ export class Owner {
     const story = async () => {
       log.debug({ kind, tries: task.job.attemptsMade }, `${report}: ${kind} run begins`)
       const context = { ...this.#parts.context, signal, onProgress: () => undefined }
-      const run = { runId, report, kind, startedAt: context.clock.now(), cancel }
+      const run = { runId, report, kind, startedAt: context.clock.now(), cancel, attempt: attemptOf(task.job) }
       const { outcome, result } = await runs.during(run, async (onProgress) => {
         const ended = await work({ ...context, onProgress })
         return { ...ended, isDropped: isDropped(ended.outcome.error, signal) }
@@ -137,7 +144,7 @@ export class Owner {
   }
 
   #lease({ signal, cancel }: Task<unknown>, name: string) {
-    return { name, signal, cancel: () => cancel(OVERTAKEN) }
+    return { name, signal, cancel: () => cancel(OVERTAKEN), among: this.#parts.lease }
   }
 }
 
@@ -150,13 +157,15 @@ interface LeaseRequest {
   readonly as: string
   readonly signal: AbortSignal
   readonly cancel: () => void
+  /** Excludes runs of other workers, too. */
+  readonly among?: OwnerOptions['lease']
 }
 
 /** Allows one run at a time per report and kind. The queue can start a job again while its first attempt still runs. */
 export class Leases {
   readonly #holders = new Map<string, Pick<LeaseRequest, 'as' | 'cancel'> & { readonly ended: Promise<void> }>()
 
-  async hold<T>({ name, as, signal, cancel }: LeaseRequest, work: () => Promise<T>): Promise<T> {
+  async hold<T>({ name, as, signal, cancel, among }: LeaseRequest, work: () => Promise<T>): Promise<T> {
     for (let holder = this.#holders.get(name); holder !== undefined; holder = this.#holders.get(name)) {
       if (holder.as === as) holder.cancel()
       await holder.ended
@@ -165,7 +174,7 @@ export class Leases {
     const end = Promise.withResolvers<void>()
     this.#holders.set(name, { as, cancel, ended: end.promise })
     try {
-      return await work()
+      return await (among === undefined ? work() : (among(name, signal, work) as Promise<T>))
     } finally {
       this.#holders.delete(name)
       end.resolve()

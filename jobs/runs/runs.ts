@@ -15,7 +15,9 @@ export interface RunningRun {
   readonly report: ReportName
   readonly kind: RunKind
   readonly startedAt: Instant
-  readonly cancel: (why: string) => void
+  readonly cancel: (why: string) => unknown
+  /** Only a worker of a shared lake: names one attempt of the run's job. */
+  readonly attempt?: string | undefined
   progress: Progress | undefined
 }
 
@@ -36,13 +38,24 @@ export type RunWork = (
 
 type Follower = (event: RunEvent) => void
 
+export type EndedRun = Extract<RunEvent, { event: 'ended' }>
+
+/** The runs of other workers of a lake (jobs/owner/sharedRuns.ts). */
+interface OtherWorkers {
+  running(): readonly RunningRun[]
+  /** Finds the runs that have begun in other workers until now. */
+  look(): Promise<unknown>
+  publish(ended: EndedRun, attempt: string | undefined): Promise<void>
+}
+
 export class Runs {
   readonly #running = new Map<string, RunningRun>()
   readonly #followers = new Set<Follower>()
   #begun = 0
+  others: OtherWorkers | undefined
 
   get running(): readonly RunningRun[] {
-    return [...this.#running.values()]
+    return [...this.#running.values(), ...(this.others?.running() ?? [])]
   }
 
   get begun(): number {
@@ -50,16 +63,16 @@ export class Runs {
   }
 
   async during(run: Omit<RunningRun, 'progress'>, work: RunWork): ReturnType<RunWork> {
-    const order = (this.#begun += 1)
+    const order = this.nextOrder()
     const { runId, kind } = run
     const running: RunningRun = { ...run, progress: undefined }
     this.#running.set(runId, running)
     try {
       const { outcome, result, isDropped } = await work((progress) => {
         running.progress = progress
-        this.#tell({ kind, event: 'progress', progress })
+        this.tell({ kind, event: 'progress', progress })
       })
-      if (isDropped !== true) this.#tell({ kind, event: 'ended', order, outcome, result })
+      if (isDropped !== true) await this.#end({ kind, event: 'ended', order, outcome, result }, run.attempt)
       return { outcome, result }
     } finally {
       if (this.#running.get(runId) === running) this.#running.delete(runId)
@@ -67,13 +80,22 @@ export class Runs {
   }
 
   cancel(runId: string, why: string): boolean {
-    const run = this.#running.get(runId)
-    run?.cancel(why)
-    return run !== undefined
+    const runs = this.running.filter((run) => run.runId === runId)
+    for (const run of runs) run.cancel(why)
+    return runs.length > 0
   }
 
-  neverBegins(kind: RunKind, outcome: ReportOutcome): void {
-    this.#tell({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
+  neverBegins(kind: RunKind, outcome: ReportOutcome): Promise<void> {
+    return this.#end({ kind, event: 'ended', order: this.#begun + 1, outcome, result: undefined })
+  }
+
+  nextOrder(): number {
+    return (this.#begun += 1)
+  }
+
+  async #end(ended: EndedRun, attempt?: string): Promise<void> {
+    this.tell(ended)
+    await this.others?.publish(ended, attempt)
   }
 
   follow(follower: Follower): () => void {
@@ -81,7 +103,7 @@ export class Runs {
     return () => void this.#followers.delete(follower)
   }
 
-  #tell(event: RunEvent): void {
+  tell(event: RunEvent): void {
     for (const follower of this.#followers) follower(event)
   }
 }

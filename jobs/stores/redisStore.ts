@@ -183,7 +183,7 @@ function redisValues(redis: Redis, prefix: string): SharedValues {
     },
     write: async (name, text, ms) => void (await redis.set(key(name), text, 'PX', whole(ms))),
     claim: async (name, text, ms) => (await redis.set(key(name), text, 'PX', whole(ms), 'NX')) === 'OK',
-    renew: async (name, text, ms) => void (await run(RENEW, name, text, whole(ms))),
+    renew: async (name, text, ms) => (await run(RENEW, name, text, whole(ms))) === 1,
     remove: async (name, text) => void (await run(REMOVE, name, text)),
     prolong: async (name, ms) => void (await run(PROLONG, name, whole(ms))),
   }

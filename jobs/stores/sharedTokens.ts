@@ -18,8 +18,8 @@ export interface SharedValues {
   write(name: string, text: string, ms: number): Promise<void>
   /** If no value has this name, writes the value and returns true. If several processes call at once, one gets true. */
   claim(name: string, text: string, ms: number): Promise<boolean>
-  /** If the value still equals `text`, lets it expire `ms` from now. */
-  renew(name: string, text: string, ms: number): Promise<void>
+  /** If the value still equals `text`, lets it expire `ms` from now. Otherwise returns false. */
+  renew(name: string, text: string, ms: number): Promise<boolean>
   remove(name: string, text: string): Promise<void>
   /** Stores an empty value that expires `ms` from now. A value that expires later is not overwritten. */
   prolong(name: string, ms: number): Promise<void>
@@ -28,11 +28,40 @@ export interface SharedValues {
 /** The lease must last longer than the event loop can be blocked, because a blocked process cannot renew the lease. */
 const REFRESH_LEASE_MS = 10_000
 const RENEWALS_PER_LEASE = 3
-const POLL_EVERY_MS = 100
+const POLLS_PER_LEASE = 50
 /** After the service refuses the credentials, no process requests a token for this time, not even after a restart. */
 const REFUSAL_MS = 10 * MINUTE_MS
 
 const REFUSED = 'refused'
+
+export interface LeaseRequest {
+  readonly name: string
+  readonly ms: number
+  readonly signal: AbortSignal
+}
+
+/** Runs `work` while no other process has the lease. The signal `lost` aborts if another process takes the lease. */
+export async function withLease<T>(
+  { values, clock }: Pick<SharedTokensOptions, 'values' | 'clock'>,
+  { name, ms, signal }: LeaseRequest,
+  work: (lost: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const holder = randomUUID()
+  const claim = () => values.claim(name, holder, ms)
+  while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
+  const losing = new AbortController()
+  // The work, such as a token request, can take longer than a lease.
+  using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
+    // If the store has lost the lease, this process claims it again.
+    if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
+  })
+  try {
+    signal.throwIfAborted()
+    return await work(losing.signal)
+  } finally {
+    await values.remove(name, holder).catch(() => undefined)
+  }
+}
 
 interface SharedTokensOptions {
   readonly values: SharedValues
@@ -71,20 +100,7 @@ export function sharedTokens(options: SharedTokensOptions): TokenStore {
       const kept = await values.read(refusalName)
       if (kept !== undefined) await values.remove(refusalName, kept.text)
     },
-    withLock: async (refresh, signal) => {
-      const holder = randomUUID()
-      while (!(await values.claim(leaseName, holder, leaseMs))) {
-        await clock.sleep(POLL_EVERY_MS * (0.5 + clock.random()), signal)
-      }
-      // A token request can take minutes, which is longer than a lease.
-      using _ = repeat(leaseMs / RENEWALS_PER_LEASE, clock, () => values.renew(leaseName, holder, leaseMs))
-      try {
-        signal.throwIfAborted()
-        return await refresh()
-      } finally {
-        await values.remove(leaseName, holder).catch(() => undefined)
-      }
-    },
+    withLock: (refresh, signal) => withLease(options, { name: leaseName, ms: leaseMs, signal }, refresh),
   }
 }
 

@@ -71,7 +71,7 @@ ON CONFLICT (name) DO UPDATE SET text = excluded.text, until = excluded.until`
 const CLAIM = `${WRITE} WHERE ${TABLE}.until <= clock_timestamp() RETURNING name`
 
 const RENEW = `UPDATE ${TABLE} SET until = ${fromNow('$3')}
-WHERE name = $1 AND text = $2 AND until > clock_timestamp()`
+WHERE name = $1 AND text = $2 AND until > clock_timestamp() RETURNING name`
 
 const REMOVE = `DELETE FROM ${TABLE} WHERE name = $1 AND text = $2`
 
@@ -84,7 +84,7 @@ export function sqlValues(database: PgQueryable): SharedValues {
     read: async (name) => (await rowsOf(READ, name))[0],
     write: async (...value) => void (await rowsOf(WRITE, ...value)),
     claim: async (...value) => (await rowsOf(CLAIM, ...value)).length > 0,
-    renew: async (...value) => void (await rowsOf(RENEW, ...value)),
+    renew: async (...value) => (await rowsOf(RENEW, ...value)).length > 0,
     remove: async (...value) => void (await rowsOf(REMOVE, ...value)),
     prolong: async (...value) => void (await rowsOf(PROLONG, ...value)),
   }

@@ -14,7 +14,7 @@ import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'
 import type { Secret } from '../../src/secret.ts'
 import { messageOf, type ProblemLog, unfitError } from './problemLog.ts'
-import { sharedPauses, sharedTokens, type SharedValues } from './sharedTokens.ts'
+import { sharedPauses, sharedTokens, type LeaseRequest, type SharedValues, withLease } from './sharedTokens.ts'
 
 export type StoreKind = 'redis' | 'postgres' | 'embedded'
 
@@ -59,7 +59,7 @@ interface StoreParts {
 const DAY_S = 24 * 3_600
 
 /** A dead worker's job runs again after 20 s. A worker can lose its job if its event loop is blocked for 7.5 s. */
-const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
+export const LOCKS = { lockDuration: 15_000, stalledInterval: 5_000 }
 
 const RETRY_OPTIONS = {
   runRetryDelay: 2_000,
@@ -137,6 +137,9 @@ export function composeStore({ clock, prefix, leaseMs, telemetry }: Opening, par
     /** A key that is derived from the client secret encrypts the shared token. */
     tokens: (access: { readonly identity: string; readonly secret: Secret }) =>
       sharedTokens({ values, clock, access, leaseMs }),
+    values,
+    lease: <T>(request: LeaseRequest, work: (lost: AbortSignal) => Promise<T>) =>
+      withLease({ values, clock }, request, work),
     pauses: ({ identity }: { readonly identity: string }) => sharedPauses(values, identity),
     workersOf: (name: string): Promise<number> => {
       const here = [...workers].filter((each) => each.name === name && each.closing === undefined).length

@@ -68,8 +68,8 @@ function* lakeProblems(raw: RawConfig): Generator<Finding> {
   if (lake.catalogue === 'postgres' && raw.lake_data === undefined)
     yield problemOf('lake_data', 'is missing: a lake in PostgreSQL needs a directory for its files')
   if (raw.serve !== undefined) yield problemOf('serve', 'serves a published copy; readers attach a lake themselves')
-  if (raw.queue !== 'embedded')
-    yield problemOf('queue', 'must be embedded: each worker that loads into a lake has a queue of its own')
+  if (lake.catalogue === 'sqlite' && raw.queue !== 'embedded')
+    yield problemOf('queue', 'must be embedded: only a lake in PostgreSQL takes several workers, which share a queue')
 }
 
 const problemOf = (key: string, problem: string): Finding => ({ at: [key], problem: `${key} ${problem}` })

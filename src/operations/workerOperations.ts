@@ -160,7 +160,7 @@ export async function cancelWaiting(
       if (idOf(kind, job) !== id) continue
       await job.remove()
       const report = job.name as ReportName
-      runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelled(CANCELLED_ON_REQUEST) })
+      await runs.neverBegins(kind, { ...nothingRun(report), state: 'failed', error: cancelled(CANCELLED_ON_REQUEST) })
       found = { id, report, kind }
     }
   }

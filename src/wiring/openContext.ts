@@ -117,6 +117,9 @@ export function guardSecrets({ service, console, hashKey, notify, lake }: Config
 /** Returns whether other processes can stage rows: pullers of a shared queue, or loaders of a lake. */
 const hasOthers = ({ queue, lake }: Config): boolean => queue !== 'embedded' || lake !== undefined
 
+/** Returns whether several workers load at the same time: they share a lake and its queue. */
+export const sharesQueue = ({ queue, lake }: Config): boolean => queue !== 'embedded' && lake !== undefined
+
 /** A staging folder that was not modified for this time belongs to a process that has died. */
 const STALE_MS = 15 * MINUTE_MS
 

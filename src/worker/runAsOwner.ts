@@ -3,8 +3,11 @@ import type { Metrics } from '../../jobs/metrics/metrics.ts'
 import { openNoticeBook } from '../../jobs/notify/memory.ts'
 import { Notifier } from '../../jobs/notify/notifier.ts'
 import { Housekeeping } from '../../jobs/owner/housekeeping.ts'
-import { Owner } from '../../jobs/owner/owner.ts'
+import { Owner, type OwnerOptions } from '../../jobs/owner/owner.ts'
+import { shareRuns } from '../../jobs/owner/sharedRuns.ts'
 import { JobConsumers, type ConsumersOptions, type Task } from '../../jobs/queue/consumers.ts'
+import type { LeaseRequest } from '../../jobs/stores/sharedTokens.ts'
+import { LOCKS } from '../../jobs/stores/store.ts'
 import { NoticesJob } from '../../jobs/queue/queues.ts'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import { Runs } from '../../jobs/runs/runs.ts'
@@ -20,7 +23,7 @@ import type { Secret } from '../secret.ts'
 import { standingsOf } from '../status/standing.ts'
 import { bookFigures } from '../warehouse/books/bookFigures.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
-import { settingsOf, openWarehouse } from '../wiring/openContext.ts'
+import { settingsOf, openWarehouse, sharesQueue } from '../wiring/openContext.ts'
 import { readNewData } from '../wiring/published.ts'
 import { ownerBackend } from './consoleBackends.ts'
 import type { WarehouseOwnership } from './readiness.ts'
@@ -45,7 +48,7 @@ interface OwnerContext extends ConsumersOptions {
 
 /** Works as the owner until the signal aborts or the database fails. Then closes the warehouse. */
 async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: AbortSignal): Promise<void> {
-  const { config, client, clock, log, requests, metrics, observe, ownership, runLogs } = context
+  const { config, client, clock, log, requests, store, locks, metrics, observe, ownership, runLogs } = context
   const consumers = new JobConsumers(context)
   const runs = new Runs()
   const runContext = { client, warehouse, clock, settings: settingsOf(config), observe }
@@ -56,9 +59,12 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   const end = () => ended.resolve()
   using _stopping = onAbort(signal, end)
   using _ = metrics.watchBooks(() => bookFigures(warehouse))
+  const isShared = sharesQueue(config)
+  const ms = locks?.lockDuration ?? LOCKS.lockDuration
   try {
+    using _looking = isShared ? shareRuns({ runs, requests, store, clock }) : undefined
     await using live = await startServing(config, { token: context.serveToken, log })
-    const notifier = await openNotifier(context, { runs, warehouse })
+    let notifier: Notifier | undefined
     const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {
       if (replaced) await live?.onPublished()
       notifier?.setDue('data')
@@ -67,12 +73,22 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
     const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
-    await using _socket = await listenAt(socketPathOf(config.warehouse), operations)
+    // Workers of one lake can be in one folder, so a command reaches them through the queue.
+    await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
-    const orphans = await requests.takeOverFromDeadOwner()
+    const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
     if (orphans > 0) log.info({ orphans }, 'took over the jobs of an owner that has died')
-    new Owner({ ...shared, housekeeping, onBroken: end }).start()
-    const notified = notifier && sendMessages(notifier, consumers, ending.signal)
+    const lease: OwnerOptions['lease'] = (name, signal, work) => store.lease({ name, ms, signal }, work)
+    const owner = new Owner({ ...shared, housekeeping, onBroken: end, ...(isShared && { lease }) })
+    owner.start()
+    const lead = async (): Promise<void> => {
+      owner.keepHouse()
+      notifier = await openNotifier(context, { runs, warehouse })
+      await (notifier && sendMessages(notifier, consumers, ending.signal))
+    }
+    const led = isShared
+      ? leadAlone(context, { name: 'house', ms, signal: ending.signal }, { lead, onLost: end })
+      : lead()
     ownership.owned = { backend: ownerBackend({ config, clock, warehouse, operations, runs }), warehouse }
     ownership.isDecided = true
     consumeRequests(consumers, operations)
@@ -80,7 +96,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     await ended.promise
     operations.close()
     ending.abort()
-    await notified
+    await led
     await endInTime(context, returnJobs(consumers, warehouse, context))
   } finally {
     ownership.owned = undefined
@@ -89,6 +105,21 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     await endInTime(context, warehouse.close())
     log.info('the warehouse is closed')
   }
+}
+
+/** Only one worker of a lake keeps house and sends messages. Another worker does so when this worker has ended. */
+async function leadAlone(
+  { store, clock }: OwnerContext,
+  request: LeaseRequest,
+  { lead, onLost }: { readonly lead: () => Promise<void>; readonly onLost: () => void },
+): Promise<void> {
+  const { signal, ms } = request
+  const work = async (lost: AbortSignal) => {
+    using _ = onAbort(lost, onLost)
+    await lead()
+    await new Promise<void>((resolve) => void onAbort(signal, resolve))
+  }
+  while (!signal.aborted) await store.lease(request, work).catch(() => clock.sleep(ms, signal).catch(() => undefined))
 }
 
 /** Prepares notices and messages about new data. Returns undefined if no receiver is configured. */

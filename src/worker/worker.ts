@@ -14,7 +14,7 @@ import { makePrivateFolder } from '../folders.ts'
 import type { Host } from '../operations/surroundings.ts'
 import { observedBy } from '../observe.ts'
 import { RunLogs, runLogsOf } from '../runLogs.ts'
-import { clientOf, settingsOf } from '../wiring/openContext.ts'
+import { clientOf, settingsOf, sharesQueue } from '../wiring/openContext.ts'
 import { version } from '../wiring/version.ts'
 import { loggingWork } from '../wiring/workLog.ts'
 import { startConsole } from './console.ts'
@@ -68,7 +68,8 @@ export async function runWorker(shell: WorkerShell, options: WorkerOptions): Pro
   const consumers = new JobConsumers({ store, clock, log, locks })
   let pulls = false
   const startPulling = () => {
-    if (!pulls && roles.has('pull')) {
+    // The files of a pulled window are on the disk of its puller, so each worker of a lake pulls its own windows.
+    if (!pulls && roles.has('pull') && !sharesQueue(config)) {
       makePrivateFolder(config.staging)
       consumeWindows(consumers, { requests, client, clock, settings: settingsOf(config), observe })
     }

@@ -211,7 +211,7 @@ describe('other settings', () => {
     ],
     [
       '{ warehouse: "ducklake:sqlite:lake.db", extensions: ./duckdb, queue: "redis://h" }',
-      'queue must be embedded: each worker that loads into a lake has a queue of its own',
+      'queue must be embedded: only a lake in PostgreSQL takes several workers, which share a queue',
     ],
     ['lake_data: ./files', 'lake_data is for a lake (warehouse: ducklake:…)'],
     ['{ lake_data: "gs://bucket" }', expect.stringContaining('lake_data must be a directory, or s3://BUCKET/PATH')],

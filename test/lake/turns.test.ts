@@ -1,5 +1,5 @@
 /**
- * Turns of loaders on a lake in PostgreSQL: smaller commits cannot outrun a larger one for ever, and a loader that is
+ * Turns of loaders on a lake in PostgreSQL. Smaller commits cannot outrun a larger one again and again. A loader that is
  * frozen, parted from the catalogue or dead blocks the others only for seconds.
  */
 import { join } from 'node:path'

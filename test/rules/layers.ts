@@ -146,7 +146,7 @@ export const FOLDERS: Readonly<Record<string, Readonly<Record<string, readonly s
     queue: ['stores'],
     schedule: ['queue'],
     backfill: ['queue', 'runs'],
-    owner: ['queue', 'runs', 'backfill'],
+    owner: ['queue', 'runs', 'backfill', 'stores'],
     notify: ['runs'],
     metrics: ['runs', 'notify'],
   },

@@ -49,7 +49,7 @@ export async function aheadOfData(stage: Stage, report: WorldReport): Promise<st
   })
 }
 
-async function untrueBooks(stage: Stage): Promise<string[]> {
+export async function untrueBooks(stage: Stage): Promise<string[]> {
   const found: string[] = []
   for (const report of WORLD_REPORTS) found.push(...(await aheadOfData(stage, report)))
   for (const report of reportNames) {

@@ -1,0 +1,82 @@
+/** Shows the workers of one lake each other's runs: active runs by the jobs of the queue, ended runs by shared values. */
+import { randomUUID } from 'node:crypto'
+import type { Job } from 'bullmq'
+import { reportNames, type ReportName } from '../../schema/index.ts'
+import { type Clock, repeat } from '../../src/clock.ts'
+import { SyncError } from '../../src/errors.ts'
+import { fromMillis, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
+import type { Requests } from '../queue/requests.ts'
+import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/runs.ts'
+import type { QueueStore } from '../stores/store.ts'
+
+const LOOK_EVERY_MS = 1_000
+const ENDED_KEPT_MS = HOUR_MS
+/** A run that begins again within this time, after its worker has died, is also cancelled. */
+const CANCEL_KEPT_MS = MINUTE_MS
+
+interface SharedRunsOptions {
+  readonly runs: Runs
+  readonly requests: Requests
+  readonly store: Pick<QueueStore, 'values'>
+  readonly clock: Clock
+}
+
+/** Names one attempt of a job. A job that returns to the queue begins again with the same identifier. */
+export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
+
+const PLACES = RUN_KINDS.flatMap((kind) => reportNames.map((report) => `ended:${kind} ${report}`))
+
+/** Looks at the runs of other workers every second until it is disposed. */
+export function shareRuns({ runs, requests, store: { values }, clock }: SharedRunsOptions): Disposable {
+  let running: readonly RunningRun[] = []
+  let orders = new Map<string, number>()
+  const lastEnded = new Map<string, string>()
+  let looking: Promise<unknown> = Promise.resolve()
+
+  const lookAtJobs = async () => {
+    const found: (RunningRun & { readonly attempt: string })[] = []
+    for (const kind of RUN_KINDS)
+      for (const job of await requests.queue<{ backfillId?: string }>(kind).getActive()) {
+        const { id = '', data, name, processedOn = 0 } = job
+        const { backfillId: runId = id } = data
+        const attempt = attemptOf(job)
+        const own = runs.running.find((run) => run.attempt === attempt && !running.includes(run))
+        const why = own && (await values.read(`cancel:${runId}`))
+        if (why !== undefined) own?.cancel(why.text)
+        if (own !== undefined) continue
+        const cancel = (text: string) => values.write(`cancel:${runId}`, text, CANCEL_KEPT_MS)
+        const startedAt = fromMillis(processedOn)
+        found.push({ runId, report: name as ReportName, kind, startedAt, cancel, attempt, progress: undefined })
+      }
+    running = found
+    orders = new Map(found.map(({ attempt }) => [attempt, orders.get(attempt) ?? runs.nextOrder()]))
+  }
+  const look = async (isFirst = false) => {
+    const before = orders
+    await lookAtJobs()
+    for (const place of PLACES) {
+      const text = (await values.read(place))?.text ?? ''
+      if (text === '' || text === lastEnded.get(place)) continue
+      lastEnded.set(place, text)
+      const { attempt, ...ended } = JSON.parse(text) as EndedRun & { readonly attempt: string }
+      const order = before.get(attempt) ?? orders.get(attempt) ?? runs.nextOrder()
+      const { error, report } = ended.outcome
+      const thrown = error && { error: new SyncError(error.code, error.message, { cure: error.cure, report }) }
+      if (!isFirst) runs.tell({ ...ended, order, outcome: { ...ended.outcome, ...thrown } })
+    }
+  }
+  const lookInTurn = (isFirst?: boolean) => (looking = looking.catch(() => undefined).then(() => look(isFirst)))
+  runs.others = {
+    running: () => running,
+    look: lookInTurn,
+    publish: async (ended, attempt = randomUUID()) => {
+      const { error, report } = ended.outcome
+      const problem = error && { error: { code: error.code, message: error.message, cure: error.cure } }
+      const text = JSON.stringify({ ...ended, outcome: { ...ended.outcome, ...problem }, attempt })
+      lastEnded.set(`ended:${ended.kind} ${report}`, text)
+      await values.write(`ended:${ended.kind} ${report}`, text, ENDED_KEPT_MS).catch(() => undefined)
+    },
+  }
+  void lookInTurn(true).catch(() => undefined)
+  return repeat(LOOK_EVERY_MS, clock, () => lookInTurn())
+}
