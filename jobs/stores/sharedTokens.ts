@@ -71,7 +71,7 @@ interface SharedTokensOptions {
 }
 
 export function sharedTokens(options: SharedTokensOptions): TokenStore {
-  const { values, clock, access, leaseMs = REFRESH_LEASE_MS } = options
+  const { values, access, leaseMs = REFRESH_LEASE_MS } = options
   const cipher = tokenCipher(access)
   const name = identityHash(access.identity)
   const [tokenName, leaseName, refusalName] = [`token:${name}`, `lease:${name}`, `refusal:${name}`]
