@@ -7,32 +7,24 @@ import { SyncError } from '../../src/errors.ts'
 import { fromMillis, HOUR_MS, MINUTE_MS } from '../../src/instant.ts'
 import type { Requests } from '../queue/requests.ts'
 import { type EndedRun, RUN_KINDS, type RunningRun, type Runs } from '../runs/runs.ts'
-import type { QueueStore } from '../stores/store.ts'
+import type { SharedValues } from '../stores/sharedTokens.ts'
 
 const LOOK_EVERY_MS = 1_000
-const ENDED_KEPT_MS = HOUR_MS
 /** A run that begins again within this time, after its worker has died, is also cancelled. */
 const CANCEL_KEPT_MS = MINUTE_MS
-
-interface SharedRunsOptions {
-  readonly runs: Runs
-  readonly requests: Requests
-  readonly store: Pick<QueueStore, 'values'>
-  readonly clock: Clock
-}
 
 /** Names one attempt of a job. A job that returns to the queue begins again with the same identifier. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
 const PLACES = RUN_KINDS.flatMap((kind) => reportNames.map((report) => `ended:${kind} ${report}`))
 
+type Shared = { readonly values: SharedValues; readonly clock: Clock }
 /** Looks at the runs of other workers every second until it is disposed. */
-export function shareRuns({ runs, requests, store: { values }, clock }: SharedRunsOptions): Disposable {
+export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
   let orders = new Map<string, number>()
   const lastEnded = new Map<string, string>()
   let looking: Promise<unknown> = Promise.resolve()
-
   const lookAtJobs = async () => {
     const found: (RunningRun & { readonly attempt: string })[] = []
     for (const kind of RUN_KINDS)
@@ -42,7 +34,7 @@ export function shareRuns({ runs, requests, store: { values }, clock }: SharedRu
         const attempt = attemptOf(job)
         const own = runs.running.find((run) => run.attempt === attempt && !running.includes(run))
         const why = own && (await values.read(`cancel:${runId}`))
-        if (why !== undefined) own?.cancel(why.text)
+        if (own !== undefined && why !== undefined) own.cancel(why.text)
         if (own !== undefined) continue
         const cancel = (text: string) => values.write(`cancel:${runId}`, text, CANCEL_KEPT_MS)
         const startedAt = fromMillis(processedOn)
@@ -70,11 +62,12 @@ export function shareRuns({ runs, requests, store: { values }, clock }: SharedRu
     running: () => running,
     look: lookInTurn,
     publish: async (ended, attempt = randomUUID()) => {
-      const { error, report } = ended.outcome
-      const problem = error && { error: { code: error.code, message: error.message, cure: error.cure } }
+      const { code, message, cure } = ended.outcome.error ?? {}
+      const problem = code && { error: { code, message, cure } }
       const text = JSON.stringify({ ...ended, outcome: { ...ended.outcome, ...problem }, attempt })
-      lastEnded.set(`ended:${ended.kind} ${report}`, text)
-      await values.write(`ended:${ended.kind} ${report}`, text, ENDED_KEPT_MS).catch(() => undefined)
+      const place = `ended:${ended.kind} ${ended.outcome.report}`
+      lastEnded.set(place, text)
+      await values.write(place, text, HOUR_MS).catch(() => undefined)
     },
   }
   void lookInTurn(true).catch(() => undefined)

@@ -50,9 +50,8 @@ export async function withLease<T>(
   const claim = () => values.claim(name, holder, ms)
   while (!(await claim())) await clock.sleep((ms / POLLS_PER_LEASE) * (0.5 + clock.random()), signal)
   const losing = new AbortController()
-  // The work, such as a token request, can take longer than a lease.
+  // Work can take longer than a lease. If the store has lost the lease, this process claims it again.
   using _ = repeat(ms / RENEWALS_PER_LEASE, clock, async () => {
-    // If the store has lost the lease, this process claims it again.
     if (!(await values.renew(name, holder, ms)) && !(await claim())) losing.abort()
   })
   try {

@@ -62,7 +62,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   const isShared = sharesQueue(config)
   const ms = locks?.lockDuration ?? LOCKS.lockDuration
   try {
-    using _looking = isShared ? shareRuns({ runs, requests, store, clock }) : undefined
+    using _looking = isShared ? shareRuns(runs, requests, { values: store.values, clock }) : undefined
     await using live = await startServing(config, { token: context.serveToken, log })
     let notifier: Notifier | undefined
     const onPublished = async ({ replaced }: { readonly replaced: boolean }) => {

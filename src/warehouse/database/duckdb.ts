@@ -163,11 +163,7 @@ export class Database implements Sql, AsyncDisposable {
   async #takeTurn(lost: number): Promise<AsyncDisposable | undefined> {
     if (this.#turnsOf === undefined) return undefined
     const side = (this.#side ??= await this.#instance.connect())
-    const sql = {
-      run: async (statement: string) => void (await side.run(statement)),
-      rows: async <T>(query: string) => (await side.runAndReadAll(query)).getRowObjectsJS() as T[],
-    }
-    return takeTurn(sql, this.#turnsOf, lost)
+    return takeTurn((statement) => side.run(statement), this.#turnsOf, lost)
   }
 
   async #transactOnce<T>(work: (sql: Sql) => Promise<T>, limit: CompactionLimit<T>): Promise<T> {

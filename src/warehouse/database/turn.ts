@@ -3,7 +3,7 @@
  * lost several times takes the lock alone, so that smaller transactions cannot commit first again.
  */
 import { repeat, systemClock } from '../../clock.ts'
-import { type Sql, text } from './sql.ts'
+import { text } from './sql.ts'
 
 /** The letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
@@ -18,25 +18,19 @@ const END_FROZEN = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activit
     AND state_change < clock_timestamp() - interval '${SILENT_S_MAX} s' AND pid IN
       (SELECT pid FROM pg_locks WHERE relation = to_regclass('ducklake_snapshot') AND mode = 'RowExclusiveLock')`
 
-/** Waits for a turn. `side` is a second connection, whose transaction keeps the lock until the turn is disposed. */
-export async function takeTurn(side: Pick<Sql, 'run' | 'rows'>, lake: string, lost: number): Promise<AsyncDisposable> {
-  const ask = (sql: string) => side.rows(`FROM postgres_query(${text(`__ducklake_metadata_${lake}`)}, ${text(sql)})`)
+/** Waits for a turn. `run` uses a second connection, whose transaction keeps the lock until the turn is disposed. */
+export async function takeTurn(
+  run: (sql: string) => Promise<unknown>,
+  lake: string,
+  lost: number,
+): Promise<AsyncDisposable> {
+  const ask = (sql: string) => run(`FROM postgres_query(${text(`__ducklake_metadata_${lake}`)}, ${text(sql)})`)
   const lock = lost < LOST_MAX ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
-  const end = () => side.run('ROLLBACK').catch(() => undefined)
-  await side.run('BEGIN')
-  try {
-    await ask(
-      `SELECT ${lock}(${LOCK})::text, set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`,
-    )
-  } catch (error) {
-    await end()
-    throw error
-  }
-  const renewing = repeat(RENEW_EVERY_MS, systemClock, () => ask(END_FROZEN))
-  return {
-    [Symbol.asyncDispose]: async () => {
-      renewing[Symbol.dispose]()
-      await end()
-    },
-  }
+  await using taking = new AsyncDisposableStack()
+  taking.defer(() => run('ROLLBACK').then(undefined, () => undefined) as Promise<void>)
+  await run('BEGIN')
+  const limit = `set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
+  await ask(`SELECT ${lock}(${LOCK})::text, ${limit}`)
+  taking.use(repeat(RENEW_EVERY_MS, systemClock, () => ask(END_FROZEN)))
+  return taking.move()
 }
