@@ -27,7 +27,7 @@ export async function takeTurn(
   const ask = (sql: string) => run(`FROM postgres_query(${text(`__ducklake_metadata_${lake}`)}, ${text(sql)})`)
   const lock = lost < LOST_MAX ? 'pg_advisory_xact_lock_shared' : 'pg_advisory_xact_lock'
   await using taking = new AsyncDisposableStack()
-  taking.defer(() => run('ROLLBACK').then(undefined, () => undefined) as Promise<void>)
+  taking.defer(async () => void (await run('ROLLBACK').catch(() => undefined)))
   await run('BEGIN')
   const limit = `set_config('idle_in_transaction_session_timeout', '${SILENT_S_MAX}s', true)`
   await ask(`SELECT ${lock}(${LOCK})::text, ${limit}`)
