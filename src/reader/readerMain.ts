@@ -5,7 +5,7 @@ import path from 'node:path'
 import { systemClock } from '../clock.ts'
 import { asSyncError } from '../errors.ts'
 import { HOUR_MS, SECOND_MS, toMillis } from '../instant.ts'
-import { knownLayout } from '../warehouse/books/layout.ts'
+import { checkLayout } from '../warehouse/books/layout.ts'
 import type { Cell } from '../warehouse/database/cells.ts'
 import { Database } from '../warehouse/database/duckdb.ts'
 import { openLake } from '../warehouse/database/lake.ts'
@@ -90,7 +90,7 @@ const charsOf = (row: readonly Cell[]): number => row.reduce((sum, cell) => sum 
 async function openLocked({ source, result, ...limits }: OpenRequest): Promise<Database> {
   const options = { ...limits, readOnly: true, spillDirectory: path.join(folder, 'spill') }
   const opened = await (typeof source === 'string' ? Database.open(source, options) : openLake(source, options))
-  await knownLayout(opened, opened.path)
+  await checkLayout(opened)
   await createRule(opened)
   if (typeof source !== 'string') await opened.run(`SET allowed_directories = [${text(source.data)}]`)
   if (result !== undefined) await opened.run(`SET allowed_paths = [${text(result)}]`)

@@ -4,40 +4,43 @@ import type { Config } from '../config/config.ts'
 import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
-import { openLake } from '../warehouse/database/lake.ts'
+import { type LakePlace, openLake } from '../warehouse/database/lake.ts'
 import { type NewData, type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts'
 import type { Sql } from '../warehouse/database/sql.ts'
-import { knownLayout } from '../warehouse/books/layout.ts'
+import { checkLayout } from '../warehouse/books/layout.ts'
 
 /** Opens the published copy or the lake. Throws WAREHOUSE_CORRUPT, or WAREHOUSE_MISSING (no copy, no permission). */
 export async function openPublished(
   { published, limits, lake }: Config,
   more: Pick<DatabaseOptions, 'spillDirectory'> = {},
 ): Promise<Database> {
-  if (lake !== undefined) return openLake(lake, { readOnly: true, memory: limits.queryMemory, ...more })
+  const options = { memory: limits.queryMemory, ...more }
+  if (lake !== undefined) return openLakeToRead(lake, options)
   if (!isThere(published)) {
     throw new SyncError('WAREHOUSE_MISSING', `nothing was published yet: there is no ${published}`, {
       cure: 'Run "tidemark sync": it publishes at its end.',
       data: { path: published },
     })
   }
-  return openToRead(published, { memory: limits.queryMemory, ...more })
+  return openToRead(() => Database.open(published, { ...options, readOnly: true }))
 }
 
-/** Throws WAREHOUSE_NEWER if a newer Tidemark has changed the layout of its tables. */
-async function openToRead(path: string, options: DatabaseOptions): Promise<Database> {
+async function openToRead(open: () => Promise<Database>): Promise<Database> {
   await using opening = new AsyncDisposableStack()
-  const database = await Database.open(path, { ...options, readOnly: true })
+  const database = await open()
   opening.defer(() => database.close())
-  await knownLayout(database, path)
+  await checkLayout(database)
   opening.move()
   return database
 }
 
-export const openWarehouseToRead = ({ warehouse, lake, limits }: Config): Promise<Database> =>
+const openLakeToRead = (lake: LakePlace, options: DatabaseOptions): Promise<Database> =>
+  openToRead(() => openLake(lake, { ...options, readOnly: true }))
+
+export const openWarehouseToRead = ({ warehouse, lake, limits: { queryMemory: memory } }: Config): Promise<Database> =>
   lake === undefined
-    ? openToRead(warehouse, { memory: limits.queryMemory })
-    : openLake(lake, { readOnly: true, memory: limits.queryMemory })
+    ? openToRead(() => Database.open(warehouse, { memory, readOnly: true }))
+    : openLakeToRead(lake, { memory })
 
 /** Returns true for a lake, without a check. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)

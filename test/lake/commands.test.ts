@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadConfig } from '../../src/config/config.ts'
 import type { Manifest } from '../../src/warehouse/publish/exportManifest.ts'
+import { Database } from '../../src/warehouse/database/duckdb.ts'
 import { openPublished } from '../../src/wiring/published.ts'
 import { aWorld, type World } from '../cli/support.ts'
 import { extensionsFolder } from '../support/extensions.ts'
@@ -74,6 +75,19 @@ async function exportedOtherwise(world: World): Promise<unknown[]> {
   for (const each of compared) differing.push(...(await database.rows(`SELECT name FROM (${each}) WHERE differ > 0`)))
   return differing
 }
+
+it('status shows nothing, and query names the cure, while another process creates the tables of a lake', async () => {
+  await using world = await aLakeWorld('sqlite')
+  await using other = await Database.open(':memory:', { memory: '256MB' })
+  for (const name of ['sqlite_scanner', 'ducklake'])
+    await other.run(`LOAD '${join(extensionsFolder(), `${name}.duckdb_extension`)}'`)
+  await other.run(
+    `ATTACH 'ducklake:sqlite:${join(world.folder, 'lake.sqlite')}' AS lake (DATA_PATH '${world.folder}/files/', META_JOURNAL_MODE 'WAL')`,
+  )
+  expect(JSON.parse(await done(world, 'status', '--json'))).toMatchObject({ reports: [] })
+  const query = await world.run('query', 'SELECT count(*) FROM current.events')
+  expect(query.stderr).toMatch(/has no tables yet[\s\S]*tidemark sync/)
+})
 
 describe.each(['sqlite', 'postgres'] as const)('with a lake whose catalogue is in %s', (catalogue) => {
   // One story: each test goes on with the lake of the one before.

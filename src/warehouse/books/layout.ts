@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { reports } from '../../../schema/index.ts'
 import { tableOf } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
+import type { Database } from '../database/duckdb.ts'
 import { type Sql, text } from '../database/sql.ts'
 import { createFeed } from './changeFeed.ts'
 import { freshnessCommentsSql, freshnessSql } from './freshness.ts'
@@ -62,5 +63,15 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise
   throw new SyncError('WAREHOUSE_NEWER', `${path} has layout ${version}, this program reads up to ${LAYOUT}`, {
     cure: 'Run the newer Tidemark that wrote it.',
     data: { path, layout: version },
+  })
+}
+
+/** Throws WAREHOUSE_NEWER if a newer Tidemark wrote the tables, and WAREHOUSE_MISSING if a lake has no tables yet. */
+export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'isShared'>): Promise<void> {
+  const layout = await knownLayout(database, database.path)
+  // While another process creates a lake, the lake exists for a moment without its tables.
+  if (layout > 0 || !database.isShared) return
+  throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, {
+    cure: 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.',
   })
 }
