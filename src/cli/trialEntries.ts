@@ -34,7 +34,7 @@ It starts a local service that serves the declaration with generated rows, and s
 It prints for each claim whether it is true: each row arrives once, edits and deletions arrive, faults lose nothing.
 The local service follows the declaration, so it cannot know whether the real service does.
 With --service it reads from the configured service: how it pages, whether totals, keys, windows and times are as
-declared, what page_size, overlap and settle should be, and what could not be found out. The page has no values except keys.
+declared, what page_size, overlap and settle should be, and what stays unknown. It shows no values except keys.
 Exit code 1: a claim is not true, or the report cannot be read.`,
 }
 

@@ -37,7 +37,7 @@ const documents = async (name: string): Promise<unknown[]> =>
   parseAllDocuments(await read(name)).map((document) => document.toJS() as unknown)
 
 it('the configuration of the workers is accepted, with the variables of the Secrets', async () => {
-  await using folder = await aFolder({ 'tidemark.yaml': await read('tidemark.yaml') })
+  await using folder = await aFolder({ 'tidemark.yaml': await read('settings.yaml') })
   const env = {
     REPORTING_CLIENT_SECRET: 'x',
     TIDEMARK_QUEUE_URL: 'rediss://tidemark:secret@redis.databases:6380',

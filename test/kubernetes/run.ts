@@ -15,7 +15,7 @@ const FOLDER = path.join(ROOT, 'ops/kubernetes')
 const VERSIONS = ['1.30', '1.37']
 
 const { resources } = parse(await readFile(path.join(FOLDER, 'kustomization.yaml'), 'utf8')) as { resources: string[] }
-const others = (await readdir(FOLDER)).filter((name) => !['kustomization.yaml', 'tidemark.yaml'].includes(name))
+const others = (await readdir(FOLDER)).filter((name) => !['kustomization.yaml', 'settings.yaml'].includes(name))
 if (others.toSorted().join() !== resources.toSorted().join()) throw new TypeError('the kustomization lacks a file')
 
 const python = await aPython(path.join(import.meta.dirname, 'requirements.txt'))

@@ -9,7 +9,7 @@ import { forgetValues } from '../tables/forgetValues.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { merged, type Span } from '../../plan/spans.ts'
 
-interface CoveredPlace {
+export interface CoveredPlace {
   readonly report: string
   readonly scope: string
 }
