@@ -44,7 +44,7 @@ export async function aheadOfData(stage: Stage, report: WorldReport): Promise<st
   if (mark === undefined) return []
   const markTicks = (mark - Date.UTC(2020, 0, 1) * 1_000) * 10
   return (await differencesButAbsence(stage, report)).filter((each) => {
-    const row = world.tables[report].find(Number(/^\w+ (\d+)/.exec(each)?.[1]))
+    const row = world.tables[report].find(Number(/the row (\d+)/.exec(each)?.[1]))
     return row === undefined || row.aggregate <= markTicks
   })
 }

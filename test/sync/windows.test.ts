@@ -274,7 +274,7 @@ describe('a run that ends in the middle', () => {
     const mark = await markOf(tide, 'events')
     expect(mark).toBe(kept?.until)
     const { world, requests } = tide.sandbox
-    const missing = (await differencesOf(tide, 'events')).map((each) => Number(/^events (\d+)/.exec(each)?.[1]))
+    const missing = (await differencesOf(tide, 'events')).map((each) => Number(/the row (\d+)/.exec(each)?.[1]))
     expect(missing.length).toBeGreaterThan(0)
     const ticks = ((mark ?? 0) - Date.UTC(2020, 0, 1) * 1_000) * 10
     for (const key of missing) expect(world.stampsOf('events', key).aggregate).toBeGreaterThan(ticks)
