@@ -77,12 +77,12 @@ it('lets ticks and a backfill wait while the budget is spent, but no person, and
 
   const [, address = ''] = /the console listens at (\S+?)"/.exec(spent.said()) ?? []
   const response = await fetch(`${address}/api/overview`, { headers: { authorization: `Bearer ${TOKEN}` } })
-  const { requests } = (await response.json()) as { requests: string[] }
-  expect(requests).toContain(
+  const { figures } = (await response.json()) as { figures: string[] }
+  expect(figures).toContain(
     'The schedule needs more than requests_per_day allows. Nothing is lost, but rows arrive later.',
   )
   const status = (await shop.run('status')).stdout
-  for (const line of requests) expect(status).toContain(line)
+  for (const line of figures) expect(status).toContain(line)
   expect(status).toMatch(/^enquiries: next run in (7 d|6 d 23 h)/m)
 
   const synced = JSON.parse((await shop.run('sync', 'events', 'enquiries', '--json')).stdout) as { reports: object[] }
