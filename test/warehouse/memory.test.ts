@@ -106,7 +106,7 @@ describe('a load of 16 MiB or more', () => {
     await loadRows(opened, events, rows.slice(0, 10))
     expect(threadsSet(statements)).toEqual([])
     await loadRows(opened, events, rows)
-    expect(threadsSet(statements)).toEqual(['SET threads = 3', 'SET threads = 4'])
+    expect(threadsSet(statements)).toEqual(["SET threads = '3'", "SET threads = '4'"])
     const [held] = await opened.warehouse.rows('SELECT count(*) AS rows FROM events')
     expect(held).toEqual({ rows: 20 })
   })

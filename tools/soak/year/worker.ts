@@ -49,7 +49,9 @@ const shared = { context: { client, warehouse, clock, settings, observe }, reque
 const { published, historyMs } = config
 const housekeeping = new Housekeeping({ ...shared, published, historyMs, runLogs })
 consumeWindows(consumers, { requests, client, clock, settings, observe })
-new Owner({ ...shared, housekeeping, onBroken: () => failures.push('the database is broken') }).start()
+const owner = new Owner({ ...shared, housekeeping, onBroken: () => failures.push('the database is broken') })
+owner.start()
+owner.keepHouse()
 const parts: OwnerAccess = { config, warehouse, requests }
 
 /** Logs all work, and counts the publications that are under way. */
