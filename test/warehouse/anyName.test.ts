@@ -124,7 +124,7 @@ async function held(opened: OpenWarehouse, shared: readonly SharedColumns[]): Pr
   found['loads'] = await texts(opened, 'tidemark.loads', { columns: COUNTS })
   const published = join(opened.folder, 'published.duckdb')
   await opened.warehouse.publish(published)
-  await using copy = await Database.open(published, { readOnly: true, memory: '256MB' })
+  await using copy = await Database.open(published, { readOnly: true, memory: '512MB' })
   const { manifest } = await exportTo(copy, { to: join(opened.folder, 'out'), reports: LIVED, now: NOON })
   for (const { name, files } of manifest.tables) {
     found[`export of ${name}`] = files.map(({ keys, rows, deleted }) => ({ keys, rows, deleted }))
