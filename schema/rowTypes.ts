@@ -38,17 +38,17 @@ const ANY_VALUE: ValueType = { typescript: 'unknown', json: {} }
 const valueTypeOf = (type: string): ValueType => VALUE_TYPES[type.replace(/\(.*\)$/, '')] ?? ANY_VALUE
 
 /** Key columns are never NULL, although DuckDB has no constraint for them. */
-const KEYS: ReadonlyMap<string, readonly string[]> = new Map(
+const isKey = (table: string, column: string): boolean =>
   reports
     .map(tableOf)
-    .flatMap(({ name, key, children }) => [
-      [name, key] as const,
-      ...children.map((child) => [child.name, [...key, '_child_key']] as const),
-    ]),
-)
+    .some(({ name, key, children }) =>
+      name === table
+        ? key.includes(column)
+        : children.some((child) => child.name === table) && [...key, '_child_key'].includes(column),
+    )
 
 const mayBeNull = (table: RowTable, { name, nullable }: RowTable['columns'][number]): boolean =>
-  nullable && (table.schema === 'tidemark' || KEYS.get(table.name)?.includes(name) !== true)
+  nullable && (table.schema === 'tidemark' || !isKey(table.name, name))
 
 /** Returns one interface for each table, and the interface `Database` that query builders such as Kysely need. */
 export function typescriptOf(tables: readonly RowTable[]): string {

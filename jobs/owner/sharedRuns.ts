@@ -16,9 +16,8 @@ const CANCEL_KEPT_MS = MINUTE_MS
 /** Names one attempt of a job. A job that returns to the queue begins again with the same identifier. */
 export const attemptOf = ({ id, attemptsStarted }: Job): string => `${id} ${attemptsStarted}`
 
-const PLACES = RUN_KINDS.flatMap((kind) => reportNames.map((report) => `ended:${kind} ${report}`))
-
 type Shared = { readonly values: SharedValues; readonly clock: Clock }
+
 /** Looks at the runs of other workers every second until it is disposed. */
 export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Shared): Disposable {
   let running: readonly RunningRun[] = []
@@ -43,10 +42,11 @@ export function shareRuns(runs: Runs, requests: Requests, { values, clock }: Sha
     running = found
     orders = new Map(found.map(({ attempt }) => [attempt, orders.get(attempt) ?? runs.nextOrder()]))
   }
+  const places = RUN_KINDS.flatMap((kind) => reportNames.map((report) => `ended:${kind} ${report}`))
   const look = async (isFirst = false) => {
     const before = orders
     await lookAtJobs()
-    for (const place of PLACES) {
+    for (const place of places) {
       const text = (await values.read(place))?.text ?? ''
       if (text === '' || text === lastEnded.get(place)) continue
       lastEnded.set(place, text)

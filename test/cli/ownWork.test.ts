@@ -41,10 +41,10 @@ describe('a run from the command line', () => {
     expect(messages).toMatch(/^events page: page \d+, rows 40, bytes \d+, \d+ ms$/m)
     expect(messages).toMatch(/^events load: rows 40, inserted 40, /m)
     expect(messages).toMatch(/^events run: .*state done, /m)
-    const told = [
+    const endOfRun = [
       expect.objectContaining({ msg: expect.stringMatching(/^events: \d+ pages, 40 rows/) as string, inserted: 40 }),
     ]
-    expect(lines.filter(({ state, what }) => state === 'done' && what === undefined)).toEqual(told)
+    expect(lines.filter(({ state, what }) => state === 'done' && what === undefined)).toEqual(endOfRun)
     expect(await said('events')).toEqual(lines)
 
     for (const [kind, ...args] of [

@@ -34,7 +34,7 @@ export const CORPUS: readonly CorpusSeed[] = [
   {
     seed: 571,
     isSlow: true,
-    found: 'a first page with more rows than its total told counted as the last page that is shown again',
+    found: 'a first page had more rows than its total, and was taken for a last page that the service repeats',
   },
   { seed: 1310, found: 'two reports that looked side by side for what pages count from misled each other' },
   {
