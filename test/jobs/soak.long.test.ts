@@ -7,9 +7,9 @@ import { expect, it } from 'vitest'
 import { soak } from '../../tools/soak/soak.ts'
 import { brokenBounds } from '../../tools/soak/year/bounds.ts'
 import { soakYear, type YearRow } from '../../tools/soak/year/year.ts'
-import { repetitions } from '../support/repeats.ts'
 
-const TICKS = repetitions(100, 50)
+/** Almost four days. With fewer ticks, entries that are kept for a day still grow at the end. */
+const TICKS = 100
 
 it('workers that are killed, frozen and cut off from Redis keep every promise', { timeout: 600_000 }, async () => {
   const ended = await soak({
