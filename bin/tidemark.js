@@ -17,6 +17,18 @@ const NODE_MIN = [24, 12]
 const PROGRAMS = ['../src/cli/main.ts', '../src/cli/main.js', '../dist/src/cli/main.js']
 /** Must be set before the first asynchronous read of a file, when libuv creates its threads. */
 process.env.UV_THREADPOOL_SIZE ??= '16'
+const PARENT_CHECK_MS = 500
+
+// npm and npx pass a signal only to the shell that they start. So a program of theirs ends when that shell has ended.
+if (process.env.npm_command !== undefined && process.platform !== 'win32') {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, PARENT_CHECK_MS)
+  timer.unref()
+}
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 

@@ -1,10 +1,12 @@
 /** Stopping at any moment: the exit code says by what, nothing committed is lost, nothing unfinished lies around. */
+import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Warehouse } from '../../src/warehouse/warehouse.ts'
+import { ROOT } from '../rules/source.ts'
 import { liveRows } from '../support/held.ts'
-import { aWorld, isAlive, until, type World } from './support.ts'
+import { aWorld, isAlive, SECRET_TEXT, until, type World } from './support.ts'
 
 const warehouseIn = ({ folder }: World) => path.join(folder, 'data/warehouse.duckdb')
 
@@ -80,6 +82,21 @@ describe('stopping a sync', () => {
 })
 
 describe('the launcher', () => {
+  it('ends with the shell that npm has started it in, because npm passes a signal only to that shell', {
+    tags: 'long',
+  }, async () => {
+    await using world = await aWorld()
+    const env = { ...process.env, REPORTING_CLIENT_SECRET: SECRET_TEXT, TIDEMARK_CONSOLE_PORT: '0' }
+    const config = path.join(world.folder, 'tidemark.yaml')
+    const npm = spawn('npm', ['run', 'tidemark', '--', 'worker', '--config', config], { cwd: ROOT, env, stdio: 'pipe' })
+    let said = ''
+    npm.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
+    await until(() => said.includes('"pid":'), 'the worker writes its log')
+    const pid = Number(/"pid":(\d+)/.exec(said)?.[1])
+    npm.kill('SIGTERM')
+    await until(() => !isAlive(pid), 'the worker is gone')
+  })
+
   it('is followed by the program when it is killed', async () => {
     await using world = await aWorld()
     const old = '/usr/bin/node'
