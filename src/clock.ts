@@ -12,10 +12,7 @@ export interface Clock {
   random(): number
 }
 
-/**
- * Returns the result of `work`. If it takes longer than `ms`, aborts the signal of `work` and returns undefined. Keeps
- * the process alive until then, because the caller waits.
- */
+/** Aborts `work` and returns undefined if it takes longer than `ms`. Keeps the process alive until then. */
 export async function within<T>(
   ms: number,
   clock: Pick<Clock, 'after'>,

@@ -56,10 +56,7 @@ export function liveProgress(out: Output, clock: Clock): ProgressView & { write(
   }
 }
 
-/**
- * Returns, for example, `events       12 pages     6,000 rows     850 rows/s  40 s left`. If `width` is too small, leaves
- * out the last parts, so that no number is cut.
- */
+/** Returns, for example, `events  12 pages  6,000 rows  850 rows/s`. Leaves out parts that are wider than `width`. */
 export function progressLine(progress: Progress, elapsedMs: number, width = Number.POSITIVE_INFINITY): string {
   const { report, pages, rows, rowsExpected, windows } = progress
   const rate = elapsedMs < REDRAW_MS ? undefined : (rows / elapsedMs) * 1_000

@@ -22,10 +22,7 @@ export interface Shell {
   readonly isInteractive: boolean
 }
 
-/**
- * 0 if all is done, 1 if something failed, 2 for an error of configuration or usage (product contract §7), 3 if `wait`
- * waits for a report that does not run.
- */
+/** 1: something failed. 2: wrong configuration or usage (product contract §7). 3: `wait` waits for a stopped report. */
 export type ExitCode = 0 | 1 | 2 | 3
 
 export type Done = (code: ExitCode) => void

@@ -139,10 +139,7 @@ class Client implements AsyncDisposable {
     return { expiresAt, scopes }
   }
 
-  /**
-   * Returns the earliest time that the service's clock can show. Without Date headers, returns our time. Before the
-   * first response, returns undefined.
-   */
+  /** Returns the earliest time of the service's clock: our time without Date headers, undefined without a response. */
   serviceNow(): Instant | undefined {
     return this.#serviceClock.now()
   }

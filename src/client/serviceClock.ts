@@ -22,10 +22,7 @@ export class ServiceClock {
     return this.#answered && this.#offsetMs === undefined
   }
 
-  /**
-   * Returns the earliest time that the service's clock can show. Without Date headers, returns our time. Before the
-   * first response, returns undefined.
-   */
+  /** Returns the earliest time of the service's clock: our time without Date headers, undefined without a response. */
   now(): Instant | undefined {
     if (!this.#answered) return undefined
     return this.at(this.#clock.monotonicMs())

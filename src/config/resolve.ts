@@ -90,10 +90,7 @@ export function resolve(raw: RawConfig, given: ResolveContext) {
   }
 }
 
-/**
- * Returns the absolute paths of the files. Staging, queue and socket are created next to `warehouse`, also for a lake.
- * The published copy is by default in the folder of the warehouse.
- */
+/** Returns absolute paths. The copy is by default next to `warehouse`, where staging, queue and socket always are. */
 export function filesOf(raw: Pick<RawConfig, 'warehouse' | 'published'>, folder: string) {
   const lake = lakeAddress(raw.warehouse)
   const local = lake?.catalogue === 'postgres' ? './data/lake' : (lake?.at ?? raw.warehouse)

@@ -39,10 +39,7 @@ export const isOverfull = (given: Case): boolean => {
 export const hasOldLoads = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/**
- * Returns the parts before and after `youngFrom`. Returns undefined if a part is empty, or if the rows of the first
- * part may fit one page.
- */
+/** Splits at `youngFrom`. Returns undefined if a part is empty, or if the rows of the first part may fit one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -52,10 +49,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/**
- * Returns the parts before and after `youngFrom`. Returns undefined if the first part is shorter than the second, or if
- * its rows can't be counted.
- */
+/** Splits at `youngFrom`. Returns undefined if the first part is the shorter one, or if its rows can't be counted. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -68,10 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/**
- * Returns whether the report continues after page 1. If page 2 has new rows but also repeats all rows of page 1, the
- * service ignores page numbers.
- */
+/** Returns false if page 2 also repeats all rows of page 1, because the service then ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 

@@ -41,10 +41,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/**
- * Returns the profile after a page of `rows` rows that was expected to be the last one but has a next page. The service
- * has shortened its pages.
- */
+/** Returns the profile after a next page followed a page of `rows` rows: the service has shortened its pages. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,

@@ -16,10 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/**
- * If a slice has at most this many pages, it is merged with the rest of its span and cut again. Otherwise its last part
- * would be short.
- */
+/** A slice of at most this many pages is cut again with the rest of its span, so that its last part is not short. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {

@@ -5,10 +5,7 @@ import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } f
 import type { CatalogField } from './catalog.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/**
- * Whether the items of each row have distinct `id`s (`unique`) or no `id` at all (`none`). For `unsure`, the load must
- * compare the `id`s.
- */
+/** Items of each row have distinct `id`s (`unique`), or no `id` (`none`). The load checks the `id`s of `unsure`. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)

@@ -121,10 +121,7 @@ async function wrongRanges(
 const totalUpTo = (reading: Reading, until: Instant): Promise<number | undefined> =>
   totalNow(reading, { created: { since: undefined, until } })
 
-/**
- * Reads the range in slices of about a page and stores their counts, so that a later comparison reads less. Returns the
- * number of rows that are absent.
- */
+/** Reads the range in slices of about a page, and stores their counts. Returns the number of absent rows. */
 async function readRange(comparison: Comparison, range: Span): Promise<number> {
   const { context, reading, until } = comparison
   const { warehouse, clock, fence } = context

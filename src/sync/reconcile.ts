@@ -1,7 +1,4 @@
-/**
- * Compares a whole report with the service. The number of rows that differ is Tidemark's error rate. If two reconciles
- * in a row do not find a row, the row is marked as deleted.
- */
+/** Compares a whole report with the service. Rows that two reconciles in a row do not find are marked as deleted. */
 import { type ReportName, reportOf } from '../../schema/index.ts'
 import type { Declaration } from '../../schema/report.ts'
 import { SyncError } from '../errors.ts'

@@ -34,10 +34,7 @@ export const noFigures = (): Figures => Figures.parse({})
 export const OutcomeFacts = z.object({
   report: Report,
   runId: z.string().optional(),
-  /**
-   * `paused` means that the report did not run, because a refusal or an operator has paused it. `error` has the reason
-   * and what to do.
-   */
+  /** A `paused` report did not run, because a refusal or an operator has paused it. `error` has the cure. */
   state: z.enum(['done', 'failed', 'off', 'paused']),
   pages: count,
   figures: named<Figures>(Figures),

@@ -1,7 +1,4 @@
-/**
- * Routes for actions, such as `sync`. Each route sends a request to the owner of the warehouse. Such an action is an
- * errand: it can take hours, so the page polls its state.
- */
+/** Routes for actions. Each one asks the owner of the warehouse, which can take hours, so the page polls its state. */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { Report } from '../../../schema/index.ts'

@@ -145,8 +145,7 @@ watchLive({
     void released().then(() => hasSelection() || draw())
   },
 })
-// Reads whether the user is allowed to start actions. If the read fails, the page shows all buttons: the server checks
-// each action anyway.
+// If the page can't read whether the user may act, it shows all buttons, because the server checks each action anyway.
 void read('/api/session')
   .then(({ may_act: mayAct }) => change({ mayAct }))
   .catch(() => undefined)

@@ -80,10 +80,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/**
- * Halves the part with the most rows again and again. Totals show how many rows each half has. Returns undefined if the
- * service sends no totals.
- */
+/** Halves the part with the most rows, by totals, again and again. Returns undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined

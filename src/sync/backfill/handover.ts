@@ -1,7 +1,4 @@
-/**
- * Pulls a window of a backfill without a warehouse, and loads it where the warehouse is open. In between, its rows and a
- * manifest are in a staging folder.
- */
+/** Pulls a window of a backfill into staging files with a manifest, and loads it where the warehouse is open. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -149,10 +146,7 @@ export async function readPulled(staging: string, directory: string): Promise<Pu
   return pulled
 }
 
-/**
- * Loads the window and removes its files, even after an error. The last load also stores that the window is `done`.
- * Throws STAGED_MISSING, FENCED and errors of loads.
- */
+/** Loads the window and marks it `done`. Always removes its files. Throws STAGED_MISSING, FENCED and load errors. */
 export async function loadPulled(context: SyncContext, pulled: PulledWindow): Promise<void> {
   const { settings, warehouse, client, clock, signal } = context
   const { report, numberMark, question } = pulled.ask

@@ -9,11 +9,7 @@ import type { Database } from '../database/duckdb.ts'
 import { onlyRow, type Sql, type WithNulls, withoutNulls, text, time } from '../database/sql.ts'
 import type { Fence, Fences } from './fences.ts'
 
-/**
- * A `pending` backfill has not begun, or was stopped. A `failed` backfill has failed windows. A new request for its
- * range reads them again.
- */
-/** `failed`: some windows are not read, and are tried again. */
+/** `pending`: not begun, or stopped. `failed`: some windows are not read; a new request for the range reads them. */
 export type BackfillState = 'pending' | 'running' | 'done' | 'failed' | 'cancelled'
 
 /** A range of modification time. */

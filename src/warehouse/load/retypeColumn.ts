@@ -163,10 +163,7 @@ function newExtraSql({ column, numberMark }: ColumnReading, place: string, rerea
     FROM ${reread} r WHERE r.tid = t.rowid AND (r.stays OR r.is_in_json)`
 }
 
-/**
- * Replaces the column's misfits by the rows of `reread_0` with the condition `isListed`. Misfits without a stored value
- * are kept, because they can't be read again.
- */
+/** Replaces misfits by the rows of `reread_0`. Keeps misfits without a stored value, which can't be read again. */
 function replaceMisfitsSql({ table, target, column, type }: ColumnReading, isListed: string): string {
   const ofColumn = `"table" = ${text(target)} AND "column" = ${text(column.name)} AND value IS NOT NULL`
   return `

@@ -1,7 +1,4 @@
-/**
- * Writes the published copy as Parquet files (`tidemark export`). Replaced files are kept until another export replaces
- * files, because readers of the previous manifest can still open them.
- */
+/** Writes the published copy as Parquet files. Keeps replaced files until the next export, because readers use them. */
 import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ReportName, reportOf } from '../../../schema/index.ts'

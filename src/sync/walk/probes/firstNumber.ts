@@ -8,10 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/**
- * Reads page 0 after walks that returned fewer rows than the total. Returns the number of the first page, or undefined
- * if it stays unknown.
- */
+/** Reads page 0 after walks with too few rows for the total. Returns the first page's number, if it is known. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -97,10 +94,7 @@ async function numberBySmallPages(
 /** Errors with which a service may fail for a page that does not exist, instead of refusing it. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
-/**
- * Reads page 0. Returns undefined if the service refuses page 0, or if page 0 fails (`FAILED`) but page 1 does not.
- * If page 1 fails, too, throws its error.
- */
+/** Returns undefined if page 0 is refused, or if page 0 fails and page 1 does not. Throws if page 1 fails, too. */
 async function pageZero(read: Read): Promise<FetchedPage | undefined> {
   try {
     return await read(0)

@@ -1,7 +1,4 @@
-/**
- * Finds the last page of an old span without a total. The number of that page limits the number of rows, and rows can
- * only leave an old span (docs/PROOFS.md, `total`).
- */
+/** Finds the last page of an old span without a total. Its number limits the rows, which can only leave the span. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import type { Overfull } from '../../../plan/spanQueue.ts'
@@ -37,10 +34,7 @@ export interface ProbedSlice {
   readonly first: FetchedPage
 }
 
-/**
- * Returns the last page. If its pages fill more than a load, returns two parts of the span instead. Returns undefined
- * if the last page is uncertain.
- */
+/** Returns the last page, or two parts of the span if its pages fill more than a load, or undefined if uncertain. */
 export async function probeLastPage(
   { source, slice, first }: ProbedSlice,
   walk: PageWalk,
