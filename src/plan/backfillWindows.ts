@@ -2,9 +2,9 @@
 import { DAY_MS, type Instant, MICROS_PER_MS } from '../instant.ts'
 import type { Span } from './spans.ts'
 
-/** Each window is a job in the queue and a row in the warehouse. */
+/** Maximum number of windows in a backfill, because each one is a job in the queue and a row in the warehouse. */
 export const BACKFILL_WINDOWS_MAX = 1_000
-/** With 32 windows, several workers end at about the same time. Fewer windows are planned if there are few rows. */
+/** Wanted number of windows, so that several workers end at about the same time. Few rows get fewer windows. */
 const WINDOWS_WANTED = 32
 /** The last page of a window is rarely full, so smaller windows would need more requests. */
 const PAGES_A_WINDOW_MIN = 4

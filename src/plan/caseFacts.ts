@@ -9,10 +9,10 @@ import type { Walk } from './walk.ts'
 
 /** If a span that was planned as one load fills more loads than this, the plan was wrong, and the span is cut again. */
 const PLANNED_LOADS_MAX = 2
-/** Walks request at most this many times `page_size` rows per page. A service may fail for larger responses. */
+/** A walk requests at most 8 times `page_size` rows per page, because a service may fail to build larger responses. */
 const USUAL_PAGES_MAX = 8
 const SPEC_PAGE_SIZE_MAX = 10_000
-/** After rows have moved, old rows are read in slices of about 8 pages, and at most twice as many. */
+/** After rows have moved between pages, old rows are read in slices of about 8 pages and at most 16 pages. */
 const MOVED_PAGES = 8
 
 export const isOld = ({ slice: { span }, terms }: Case): boolean => span !== undefined && span.until <= terms.youngFrom
@@ -39,7 +39,7 @@ export const isOverfull = (given: Case): boolean => {
 export const hasOldLoads = (given: Case): boolean =>
   isOverfull(given) && isOld(given) && (given.seen.walk.totalCount ?? 0) > given.terms.loadRowsMax
 
-/** Splits at `youngFrom`. Returns undefined if a part is empty, or if the rows of the first part may fit one page. */
+/** Splits the span at `youngFrom`. Returns undefined if a part is empty, or if the old part probably fits one page. */
 export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): readonly Span[] | undefined {
   const parts = span && splitAt(span, terms.youngFrom)
   const old = parts?.[0]
@@ -49,7 +49,7 @@ export function splitByAge({ slice: { span }, terms, seen: { walk } }: Case): re
   return (walk.totalCount ?? 0) * share > walk.pageRows ? parts : undefined
 }
 
-/** Splits at `youngFrom`. Returns undefined if the first part is the shorter one, or if its rows can't be counted. */
+/** Splits the span at `youngFrom`. Returns undefined if the old part is the shorter one or can't be counted. */
 export function splitOffOld(given: Case): readonly Span[] | undefined {
   const { slice, terms } = given
   const { span } = slice
@@ -62,7 +62,7 @@ export function splitOffOld(given: Case): readonly Span[] | undefined {
 export const isCuttable = (given: Case): boolean =>
   mayCut(given) && given.slice.heap === undefined && canSplit(given.slice.span)
 
-/** Returns false if page 2 also repeats all rows of page 1, because the service then ignores page numbers. */
+/** Returns whether page 2 has new rows. False if it also repeats page 1: the service then ignores page numbers. */
 export const continuesOnPage2 = ({ seen: { walk } }: Case): boolean =>
   walk.freshOnLastPage > 0 && walk.repeats < walk.firstRows
 
@@ -135,7 +135,7 @@ export function learnCounted(given: Case): PagingProfile {
 export const countMax = ({ slice, terms }: Case): number =>
   slice.rowsExpected === undefined ? terms.loadRowsMax : PLANNED_LOADS_MAX * terms.loadRowsMax
 
-/** Returns whether the walk back to page 1 has as many rows as its pages can have. Then no row is missing. */
+/** Returns whether the walk from the last page to page 1 found all rows: as many as these pages have room for. */
 export function isCountMet(given: Case): boolean {
   const { counted } = given.seen.found
   const total = lastPageFound(given)?.total
@@ -168,7 +168,7 @@ export const isShort = (given: Case): boolean => {
 
 const everyPageIsPage1 = (given: Case): boolean => isShort(given) && given.seen.walk.repeats > 0
 
-/** Returns whether the service may have more rows, but no other request can return these rows. */
+/** Returns whether rows may be missing that no other request can return. The run then fails. */
 export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
@@ -247,13 +247,13 @@ export function nextSize(given: Case): number {
   return Math.max(size, rows)
 }
 
-/** Returns whether the span can be cut by its total. If an earlier page had more rows, the total may be too low. */
+/** Returns whether the total may decide where to cut. It may be too low if an earlier page was longer than page 1. */
 export const isTotalBelieved = ({ profile, slice, seen }: Case): boolean =>
   canSplit(slice.span) && seen.walk.firstRows >= profile.longestPageRows
 
 const isLong = ({ seen: { walk } }: Case): boolean => walk.leastTotal > 2 * MOVED_PAGES * walk.pageRows
 
-/** Returns whether to cut before the next page is read: young spans, and long slices after rows have moved. */
+/** Returns whether to cut the span by its total after page 1: if it is young, or if it is long and rows have moved. */
 export const isCutByTotal = (given: Case): boolean => {
   const isWanted = !isOld(given) || (given.slice.mayCount === false && isLong(given))
   return isOverfull(given) && isTotalBelieved(given) && isWanted && given.slice.heap === undefined

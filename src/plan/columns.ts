@@ -63,7 +63,7 @@ export function changesFor(fields: readonly SeenField[], known: ColumnContext): 
   const taken = takenNames(known)
   const { contract = 'evolve' } = known
   let count = known.columns.length
-  // Reports the limit once per table. If field names are data, thousands of fields may exceed the limit.
+  // Reports the limit once per table, because thousands of fields exceed it if the service uses data as field names.
   let beyondLimit = 0
   return fields.flatMap((field): ColumnChange[] => {
     const column = byField.get(field.name)

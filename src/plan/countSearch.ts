@@ -23,8 +23,8 @@ export function mergedRanges(notes: readonly CreationRange[]): readonly Creation
 }
 
 /**
- * Yields times. For each, the caller passes the service's number of rows up to this time to `next`. Returns the ranges
- * whose number of stored rows is wrong, at most `rangesMax`. `total` is the service's number of rows in all ranges.
+ * Finds the ranges whose number of stored rows is wrong, and returns at most `rangesMax` of them. Yields times: for
+ * each, the caller passes the service's number of rows up to that time to `next`. `total` is its number for all ranges.
  */
 export function* searchDiffering(
   ranges: readonly CreationRange[],

@@ -53,7 +53,7 @@ export function nextCoverage(
     const before = earlier.refillUntil === undefined ? [] : earlier.because
     return { asked: wanted, refillUntil: readUntil, because: [...new Set([...before, ...changes])] }
   }
-  // Also stores a removed `expand` flag. If it is added again later, rows that were read without it must be read again.
+  // Stores also that an `expand` flag was removed: if it is added again, rows that were read without it are read again.
   const start = earlier.refillUntil === undefined ? earliest(earlier.asked.start, wanted.start) : wanted.start
   const isSame = start === earlier.asked.start && wanted.expand.length === earlier.asked.expand.length
   return isSame ? earlier : { ...earlier, asked: { ...wanted, start } }
@@ -62,7 +62,7 @@ export function nextCoverage(
 const canonical = (filters: ReadSettings['filters']): string =>
   JSON.stringify(Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Lengths in days of the parts that are read again, newest first. One more part has all older time. */
+/** Lengths in days of the parts that are read again, newest first. One more part covers everything before them. */
 const PART_DAYS = [7, 30, 90, 365, 730] as const
 
 export function partsNewestFirst(start: Instant, until: Instant): Span[] {

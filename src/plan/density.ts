@@ -11,7 +11,7 @@ const DISPERSION_MEMORY = 0.8
 const RESTART_FACTOR = 3
 /** Minimum of x in `margin = √(2 ln x)`, where x = 0.35 × pageRows / deviation. So `margin` is at least 1. */
 const WORTH_MIN = Math.exp(0.5)
-/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`. If the difference can be chance, adds 0.1 × ln(…). */
+/** A slice adds 0.25 × ln(its rows / expected rows) to `#trend`, or 0.1 × ln(…) if chance may be the reason. */
 const TREND_SHARE = 0.25
 const TREND_SHARE_BY_CHANCE = 0.1
 const CHANCE_DEVIATIONS = 2

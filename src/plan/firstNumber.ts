@@ -1,4 +1,4 @@
-/** Chooses a row to request alone. The page of the response shows whether the service counts pages from 0 or from 1. */
+/** Chooses a row to request by its own time. If page 1 of the response lacks it, the service counts pages from 0. */
 import type { Instant } from '../instant.ts'
 import type { RowStamps } from './stampSample.ts'
 

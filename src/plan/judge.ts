@@ -68,7 +68,7 @@ const NUMBERING: readonly Rule[] = [
   },
 ]
 
-/** Rules for page 1 of an envelope. */
+/** Rules for page 1 of an envelope (a response with a total). */
 const ENVELOPE: readonly Rule[] = [
   {
     name: 'Page 1 has as many keys as its total and has room left',
@@ -120,7 +120,7 @@ const ENVELOPE: readonly Rule[] = [
   },
 ]
 
-/** Rules for page 1 and page 2 of a bare array, in the first walk. */
+/** Rules for page 1 and page 2 of a bare array (a response without a total), in the first walk. */
 const BARE_ARRAY: readonly Rule[] = [
   {
     name: 'Page 1 is empty; or it is below the limit, and the limit is confirmed',

@@ -1,4 +1,4 @@
-/** Finds the last page without a total. Its page number limits the number of rows (docs/PROOFS.md, "total"). */
+/** Finds the last page of a response without a total. Its number limits how many rows exist (PROOFS, "total"). */
 
 /** `full`: as many new rows as page 1. `again`: the same rows as the short page. `odd`: too many or repeated rows. */
 export type Sight = 'full' | 'short' | 'empty' | 'again' | 'odd'
@@ -12,9 +12,9 @@ export interface LastPage {
 const LEAP_GROWTH = 4
 
 /**
- * Yields numbers of pages to request. For each, the caller passes to `next` what the page is. Returns the last page, or
- * undefined if pages contradict each other. Page 1 must be full. `guess` is the probable last page. `stop` is a page
- * that the search reads before any higher page.
+ * Finds the last page. Returns undefined if pages contradict each other. Yields numbers of pages to request: for each,
+ * the caller passes the page's `Sight` to `next`. Page 1 must be full. `guess` is the probable last page. The search
+ * reads page `stop` before any higher page.
  */
 export function* searchLastPage(guess = 1, stop = Infinity): Generator<number, LastPage | undefined, Sight> {
   let highestFull = 1

@@ -10,7 +10,7 @@ export interface PagingProfile {
   readonly longestOfRun: number
   /** Number of rows in the longest response that is complete: requests for parts of its span returned no other row. */
   readonly wholeRows: number
-  /** Set only for audit reports: what page numbers after the last page return. Tested only if two pages are equal. */
+  /** Audit reports only: what the service returns for pages after the last one. Tested only if two pages are equal. */
   readonly behindLastPage?: 'nothing' | 'rows' | undefined
 }
 
@@ -41,7 +41,7 @@ export const sawLastPage = (profile: PagingProfile, rows: number): PagingProfile
   longestPageRows: Math.max(profile.longestPageRows, rows),
 })
 
-/** Returns the profile after a next page followed a page of `rows` rows: the service has shortened its pages. */
+/** Returns the profile after the service has shortened its pages: a page of `rows` rows was followed by another one. */
 export const sawLoweredClamp = (profile: PagingProfile, rows: number): PagingProfile => ({
   ...profile,
   fullPageRows: rows,
@@ -77,7 +77,7 @@ export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: Pa
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 
-/** Returns whether a response has more rows than requested and than any earlier page. The service may ignore paging. */
+/** Returns whether the service may ignore paging: a response has more rows than requested and than any earlier page. */
 export const mayBeUnpaged = ({ longestPageRows }: PagingProfile, rows: number, asked: number): boolean =>
   rows > Math.max(asked, longestPageRows)
 
@@ -104,7 +104,7 @@ export interface FirstPage {
   readonly rowsAsked: number
 }
 
-/** Returns what page 1 shows about other rows. With `checks`, the stored size of full pages may be outdated. */
+/** Returns what page 1 shows about other rows. `checks`: whether the stored length of full pages may be outdated. */
 export function claimOf(profile: PagingProfile, { rows, rowsSent, rowsAsked }: FirstPage, checks: boolean): Claim {
   if (mayBeUnpaged(profile, rows, rowsAsked)) return 'all if unpaged'
   if (!isCompletePage(profile, rows, rowsAsked)) return 'unknown'

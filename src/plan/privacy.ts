@@ -14,7 +14,7 @@ export interface PrivacyRules {
 
 export type ActiveRule = Exclude<ColumnRule, 'keep'>
 
-/** A text that begins with these words replaces a rejected row with private values. It can't be loaded again. */
+/** The text that replaces a rejected row with private values begins so. Such a row can't be loaded again. */
 export const WITHHELD = 'withheld by '
 
 export type ObjectRules = ReadonlyMap<string, ActiveRule>

@@ -14,7 +14,7 @@ export interface RequestUse {
   readonly cost: number
   /** Changed rows per day. */
   readonly changes: number
-  /** When the last run began that was not interrupted. An interrupted run continues at once. */
+  /** The start of the last run that was not interrupted. An interrupted run continues at once, so it does not count. */
   readonly lastStart: Instant | null
 }
 
@@ -24,7 +24,7 @@ export type BudgetSettings = Limited & { readonly reports: Readonly<Record<Repor
 
 type ReportBudget = ReturnType<typeof budgetOf>[number]
 
-/** Incremental runs leave a tenth of a budget to other work, such as backfills, and at most half of the budget. */
+/** Returns the requests left for incremental runs. Other work, such as backfills, gets 10 to 50 % of the budget. */
 const shareOfRuns = (limit: number, others: number): number =>
   Math.max(limit / 2, Math.min(0.9 * limit, limit - others))
 
@@ -92,7 +92,7 @@ export function isDue(plan: readonly ReportBudget[], report: ReportName, now: In
   return !dueAt || now >= dueAt
 }
 
-/** Returns whether a backfill may begin its next window: incremental runs need the rest of the budget. */
+/** Returns whether a backfill may begin its next window, or whether incremental runs need the rest of the budget. */
 export function hasRoom(plan: readonly ReportBudget[], { requestsPerDay: budget = Infinity }: BudgetSettings): boolean {
   const ofRuns = plan.reduce((sum, { needed, others }) => sum + needed - others, 0)
   return sumOf(plan, 'used') < budget && sumOf(plan, 'others') < Math.max(budget / 10, budget - ofRuns)

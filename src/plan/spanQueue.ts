@@ -16,7 +16,7 @@ const HINTED_FAILURES_MAX = 3
 const STUCK_SHARE = 0.8
 const STUCK_SHRINK = 8
 const HEAP_SIGNS = 2
-/** A slice of at most this many pages is cut again with the rest of its span, so that its last part is not short. */
+/** If an overfull slice has at most this many pages, it is cut again with the time after it: no part is short then. */
 const FAR_OVER_PAGES = 6
 
 export interface Overfull {
@@ -125,7 +125,7 @@ export class SpanQueue {
     if (!isSparse) this.#lastOverfullTotal = undefined
     if (!isSparse) this.#heapSigns = 0
     this.#sparseInARow = isSparse ? this.#sparseInARow + 1 : 0
-    // If a proven span has more rows than a page, many rows share a time and do not show the rows per µs elsewhere.
+    // A proven span with more rows than a page has many rows at one time, so it does not show the density elsewhere.
     if (rows <= this.#pageRows || this.#pagesEach > 1) {
       const from = Math.max(span.since, Math.min(this.#earliestStamp ?? span.since, span.until - 1))
       this.#density.saw(span.until - from, rows)
@@ -215,7 +215,7 @@ export class SpanQueue {
     return hintOf(stamps, { since, until, pageRows, rowsPlanned: planned, isKnown, failures: this.#failures })
   }
 
-  /** Returns the length (µs) for the next slice. A slice of `length` µs that begins at `since` had too many rows. */
+  /** Returns the length (µs) of the next slice, after a slice of `length` µs from `since` had too many rows. */
   #shorter(length: number, facts: { since: Instant; hint: SampleHint | undefined; total: number | undefined }): number {
     const { since, hint, total } = facts
     const shrunk = shorterLength(length, this.#failures)
@@ -243,7 +243,7 @@ export class SpanQueue {
     this.#pending.push({ span: heap, isHeap: true })
   }
 
-  /** If many rows are between `from` and `to`, ends the next slice halfway or, after two sparse slices, at `to`. */
+  /** Ends the next slice halfway between `from` and `to`, where many rows are, or at `to` after two sparse slices. */
   #approach(from: Instant, to: Instant): void {
     const leaps = this.#sparseInARow >= 2 && this.#triedEnd !== to
     if (leaps) this.#triedEnd = to

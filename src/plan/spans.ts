@@ -67,7 +67,7 @@ export function gapsIn(spans: readonly Span[], from: Instant): (Span & { readonl
   return gaps
 }
 
-/** Returns the time up to which the spans have no gap after `from`. If `from` is undefined: after the first span. */
+/** Returns the end of the spans that follow `from` without a gap. If `from` is undefined: the end of the first span. */
 export function provenUpTo(from: Instant | undefined, spans: readonly Span[]): Instant | undefined {
   const islands = merged(spans)
   if (from === undefined) return islands[0]?.until

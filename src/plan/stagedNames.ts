@@ -1,4 +1,4 @@
-/** Names and limits that the writer of staged lines has in common with the SQL that reads these lines. */
+/** Names and limits that are common to the code that writes staged lines and the SQL that reads them. */
 
 /** Staging writes these two fields first into every row. Fields of the service with these names are renamed. */
 export const ORDINAL_FIELD = '#'

@@ -28,7 +28,7 @@ export interface SampleQuestion {
 
 const SORTED_SHARE = 0.97
 const HEAP_SHARE = 0.95
-/** Planned share of `rowsPlanned` after 1, 2, 3 or more slices with too many rows. Used if `isKnown` is true. */
+/** Share of `rowsPlanned` to plan after 1, 2, 3, or at least 4 slices with too many rows. Used if `isKnown` is true. */
 const KNOWN_SHARES = [0.85, 0.45, 0.15, 0.05] as const
 /** Used instead of `KNOWN_SHARES` if `isKnown` is false and the rows are sorted by time. */
 const SORTED_SHARES = [0.65, 0.4, 0.2, 0.1] as const

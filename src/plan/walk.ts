@@ -121,7 +121,7 @@ export class Walk {
     if (page.totalCount !== undefined) this.#totals.add(page.totalCount)
   }
 
-  /** Records a page that repeats the one before it. After the last page, its rows do not count as `repeats`. */
+  /** Records a page that repeats the page before it. Its rows are no `repeats` if it comes after the last page. */
   #sawAgain({ rowCount, totalCount }: WalkPage): void {
     const isBehindLast =
       totalCount === undefined ? this.#highest !== 1 : this.rows === totalCount && totalCount === this.totalCount
@@ -141,7 +141,7 @@ export class Walk {
     return this.totalCount !== undefined && this.repeats === 0 && this.hasExactly(this.totalCount)
   }
 
-  /** Returns whether rows have moved between pages. False if a whole page was repeated: the service may not page. */
+  /** Returns whether rows have moved between pages. False if a page repeats another: the service may ignore paging. */
   get hasMoved(): boolean {
     const { firstTotal, repeats, firstRows } = this
     return firstTotal !== undefined && (this.#totals.size > 1 || (repeats > 0 && repeats < firstRows))

@@ -51,7 +51,7 @@ export function nextWindow(before: Before, clock: Instant, rules: WindowRules): 
   const { mark } = before
   if (mark === undefined) return { since: rules.sinceRequired ? rules.start : undefined, until, clock }
   const { until: end = mark, sincePreviousRunMs = 0 } = before
-  // A `clock` before `end` was set back. If our clock was also set back, the time since the previous run is too short.
+  // If `clock` is before `end`, the service's clock was set back. Ours may be set back too, so the longer time counts.
   const began = minusMs(clock, Math.max(0, sincePreviousRunMs, millisBetween(clock, end)))
   const reached = earliest(mark, end, clock, latest(rules.start, began))
   return { since: minusMs(reached, rules.overlapMs), until, clock }
