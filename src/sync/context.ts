@@ -12,7 +12,7 @@ import type { Fence, FenceRequest } from '../warehouse/books/fences.ts'
 import type { Warehouse } from '../warehouse/warehouse.ts'
 import type { ReportOutcome } from './reportOutcome.ts'
 
-/** Where staged rows go. This is the warehouse or, in a process that does not own the warehouse, the hand-over. */
+/** Takes staged rows: the warehouse or, in a process without the warehouse, the code that hands windows over to it. */
 export type Loader = Pick<Warehouse, 'numberMark' | 'load'>
 
 export interface WalkContext {
@@ -39,7 +39,7 @@ export interface SyncSettings
   readonly concurrency: number
   /** The client identifier and its OAuth scopes. If they change, reports that the service refused are tried again. */
   readonly identity: string
-  /** A refusal of the credentials ends when the secret changes, too. */
+  /** If the secret changes, requests are tried again after the service has refused the credentials. */
   readonly clientSecret: Pick<Secret, 'shortHash'>
   readonly hashKey?: Secret | undefined
 }

@@ -70,7 +70,7 @@ interface Comparison {
   readonly reading: Reading
   /** End of the compared range. The window of this run has read all rows that were created later. */
   readonly until: Instant
-  /** The service's clock at the previous comparison. The total did not yet include the rows that are missing now. */
+  /** The service's clock at the previous comparison. The rows that are missing now were not yet in its total. */
   readonly comparedAt: Instant | undefined
 }
 

@@ -72,7 +72,7 @@ export class Intake implements AsyncDisposable {
     this.#options = options
     this.source = source
     this.catalog = catalogOf(report)
-    // Another process may stage rows of the same run.
+    // The directory has a random name, because another process may stage rows of the same run.
     const directory = join(settings.staging, `${runId}-${report.name}-${randomUUID()}`)
     this.#spool = new Spool(directory, this.catalog, {
       ...settings.limits,
@@ -125,7 +125,7 @@ export class Intake implements AsyncDisposable {
     return !this.#awaitsDifference && this.source.kind !== 'audit'
   }
 
-  /** Loads full segments during the walk, one at a time. The walk waits if the next segment is full before that. */
+  /** Loads full segments during the walk, one at a time. The walk waits if another segment is full before that ends. */
   async #loadFullSegments(): Promise<void> {
     await this.#spool.cutWhenFull()
     for (const segment of this.#spool.takeFull()) {

@@ -37,7 +37,7 @@ export async function oneRun<R extends ReportRun>(
   const { code, message, cure } = error
   const state = code === 'CANCELLED' || code === 'FENCED' ? 'stopped' : 'failed'
   const record: RunRecord = { ...begun, state, endedAt: context.clock.now(), error: { code, message, cure } }
-  // Ignores the error of this statement, for example on a full disk. The caller must get the error of the run.
+  // Ignores errors of these two calls, for example on a full disk. The caller must get the error of the run.
   await context.warehouse.recordRun(record).catch(() => undefined)
   await pauseAfter(context, ask.report, error).catch(() => undefined)
   return ended

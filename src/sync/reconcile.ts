@@ -85,7 +85,7 @@ async function reconcileScope(
   return { pages: reading.pages, inserted, updated, found }
 }
 
-/** Returns keys that the previous reconcile did not find, because an edit moved their time to before `start`. */
+/** Returns keys of rows that the previous reconcile did not find, and whose times are now before `start`. */
 async function keysBeforeStart({ warehouse }: SyncContext, { plan, source }: Reading): Promise<readonly string[]> {
   const { declaration, scope, config } = plan
   const absent = declaration.window.required ? await warehouse.books.absentKeys(declaration.name, scope) : []

@@ -1,4 +1,4 @@
-/** Reads rows again after a change of the configuration, newest part first. Stores each part, and moves no mark. */
+/** Reads rows again after a change of the configuration, newest part first. Stores its progress, and moves no mark. */
 import type { ReportName } from '../../schema/index.ts'
 import type { Instant } from '../instant.ts'
 import { nextCoverage, partsNewestFirst } from '../plan/coverage.ts'
@@ -16,7 +16,7 @@ export interface Refill {
   readonly endReset: (() => Promise<number>) | undefined
 }
 
-/** Stores the current configuration before the run reads rows. Returns the time up to which rows must be read again. */
+/** Stores the settings before the run reads rows. Returns the refill to make, or undefined if none is needed. */
 export async function openCoverage(
   context: SyncContext,
   { plan: { config, declaration, scope, runId, window } }: Reading,
@@ -60,7 +60,7 @@ export async function readAgain(context: SyncContext, reading: Reading, refill: 
     if (part !== parts.at(-1)) await record(part?.since)
   }
   if (endReset === undefined) return record(undefined)
-  // An edit moves a row out of the part that would have read the row, so the newest rows are read once more.
+  // A row that was edited meanwhile may be in no part any more, so the newest rows are read once more.
   if (declaration.window.required || reading.asksCreated) await readNewest(context, reading, reading.plan.window.clock)
   reading.intake.figures.deleted += await endReset()
 }

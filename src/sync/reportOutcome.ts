@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Report, type ReportName } from '../../schema/index.ts'
 import type { SyncError } from '../errors.ts'
 
-/** Returns the schema. Types with this schema contain the name of the type instead of its fields. */
+/** Returns the schema unchanged. Types that are derived from it contain the name `T` instead of the fields of `T`. */
 export const named = <T>(schema: z.ZodType<T>): z.ZodType<T> => schema
 
 const count = z.number()

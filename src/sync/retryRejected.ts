@@ -32,7 +32,7 @@ export type RetryContext = Pick<SyncContext, 'warehouse' | 'clock' | 'signal'> &
 
 /** One query reads at most this many rejected rows, so a page of staged rows never has more. */
 const ROWS_AT_ONCE = 500
-/** After this many rows, rows of the next load go to a new batch. Rows of one load stay together. */
+/** A batch with at least this many rows is complete. A load's rows stay together, so a batch may have more. */
 const ROWS_A_LOAD = 5_000
 const TRIES_MAX = 10
 const ONE_SEGMENT = { loadRowsMax: Infinity, loadBytesMax: Infinity }
@@ -153,7 +153,7 @@ function columnsOf({ asked }: Declaration, scope: string): StagedPage['asked'] {
   return Object.fromEntries(asked.map(({ column }, n) => [column, values[n] ?? '']))
 }
 
-/** Returns a window of an audited record that has no time, so that the load deletes no stored entry. */
+/** Returns a window that contains no time, so that the load deletes no stored entry of the audited record. */
 const emptyWindow = ({ asked }: Declaration, columns: StagedPage['asked']): EntryWindow => ({
   record: asked.map(({ column }) => columns[column] ?? ''),
   since: 1 as Instant,

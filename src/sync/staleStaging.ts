@@ -22,7 +22,7 @@ async function lastWrittenMs(path: string): Promise<number> {
   return Math.max(...times)
 }
 
-/** Returns Infinity for a file that another process has removed. */
+/** Returns Infinity for a file that another process has just removed, so that its folder does not count as stale. */
 const writtenMs = (path: string): Promise<number> =>
   stat(path).then(
     ({ mtimeMs }) => mtimeMs,

@@ -22,7 +22,7 @@ import { proveSlice } from '../walk/proveSlice.ts'
 import { serviceClock } from '../walk/serviceClock.ts'
 import type { ReportRun } from '../syncReport.ts'
 
-/** Each record adds a window and a mark to its load. */
+/** Limits the size of a load, because each record adds a window and a mark to it. */
 const RECORDS_A_LOAD_MAX = 2_000
 /** After a change of the configuration, one run reads at most this many trails again, so that runs stay short. */
 const TRAILS_AGAIN_MAX = 2_000
@@ -101,8 +101,8 @@ async function openAuditCoverage(
 }
 
 /**
- * If an entity is removed from the configuration and added again, all of its trails must be read again. An earlier
- * `start` requires nothing, because trails of new records are read from the current `start`.
+ * Returns the coverage to store. If an entity was removed from the configuration and added again, all of its trails
+ * must be read again. A later `start` is stored too, because trails of new records are read only from that time.
  */
 function auditCoverage(stored: Coverage | undefined, wanted: ReadSettings, askedUntil: Instant | undefined): Coverage {
   const isBack = stored === undefined && askedUntil !== undefined
@@ -140,7 +140,7 @@ class Trail {
     await this.#readTrails(subject, await dueRecords(this.#recordsOf(subject, again?.askedUntil)))
   }
 
-  /** Reads at most `TRAILS_AGAIN_MAX` of the trails to read again. After the last trail, calls `again.done()`. */
+  /** Reads trails again, at most `TRAILS_AGAIN_MAX` per run. Calls `again.done()` after the last of them. */
   async readAgain(subject: Subject, again: TrailRefill | undefined): Promise<void> {
     if (again === undefined) return
     await this.#intake.commit()

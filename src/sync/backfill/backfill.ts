@@ -183,7 +183,7 @@ async function throwIfPaused(context: SyncContext, report: ReportName): Promise<
   if (paused !== undefined) throw paused
 }
 
-/** Cancels a backfill and fences its processes off. Returns its report, or undefined if it has already ended. */
+/** Cancels a backfill, so that its processes cannot commit. Returns its report, or undefined if it has ended. */
 export const cancelBackfill = (
   { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
   backfillId: string,
@@ -245,7 +245,7 @@ async function recordStop(
   if (book?.state === 'cancelled') return outcomeOf(context, book)
   // A newer run has taken over the report, so this run must not write to the schema `tidemark`.
   if (error.code === 'FENCED') throw error
-  // The caller must get the error of the backfill, and not an error of these two statements, such as a full disk.
+  // Ignores errors of the two calls below, such as a full disk, because the caller must get the error of the backfill.
   const state = error.code === 'CANCELLED' ? 'stopped' : 'failed'
   const endedAt = context.clock.now()
   const run = { runId: backfillId, report, kind: 'backfill', state, startedAt, endedAt, ...NO_RUN_COUNTS } as const

@@ -27,7 +27,7 @@ interface PlanAsk extends Range {
   readonly basis: BackfillBasis
 }
 
-/** Maximum number of requests for totals. A small range needs only one request per `PAGES_PER_TOTAL` pages of rows. */
+/** Maximum number of requests for totals. If there are few rows, one request per `PAGES_PER_TOTAL` pages is enough. */
 const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
@@ -80,7 +80,7 @@ async function rangesOf(planning: Planning, scope: string): Promise<WindowRange[
   return windowsByRows(known, rowsAWindow(total, sizes))
 }
 
-/** Halves the part with the most rows, by totals, again and again. Returns undefined if there are no totals. */
+/** Returns parts with their totals: repeatedly halves the part with the most rows. Undefined if there are no totals. */
 async function countParts(planning: Planning, scope: string, sizes: WindowSizes): Promise<CountedRange[] | undefined> {
   const whole = await countRows(planning, scope, planning.ask)
   if (whole === undefined) return undefined
@@ -132,7 +132,7 @@ interface PreviewBooks {
   readonly basis: BackfillBasis
 }
 
-/** Returns the preview without windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
+/** Returns the preview without the windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
 export async function previewBackfill(
   context: WalkContext,
   { books, basis }: PreviewBooks,

@@ -7,9 +7,9 @@ import { SyncError } from '../../errors.ts'
 
 export interface BackfillRequest {
   readonly report: ReportName
-  /** Undefined for the start that is configured for the report. */
+  /** If undefined, the range begins at the configured `start` of the report. */
   readonly from: Instant | undefined
-  /** Undefined for the end of the open backfill with the same start or, if there is none, for the present time. */
+  /** If undefined, the range ends where the open backfill with the same start ends or, without such a backfill, now. */
   readonly to: Instant | undefined
 }
 

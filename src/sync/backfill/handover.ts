@@ -1,4 +1,4 @@
-/** Pulls a window of a backfill into staging files with a manifest, and loads it where the warehouse is open. */
+/** Stages a window of a backfill with a manifest. The process that has the warehouse open loads the staged files. */
 import { randomUUID, createHash } from 'node:crypto'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -34,7 +34,7 @@ export interface PullAsk {
   readonly fence: Fence
   /** Fingerprint of the settings that affect requests. A worker with other settings refuses the job. */
   readonly question: string
-  /** Staging writes this text before each number that a double would round. Each warehouse has another text. */
+  /** Staging writes this text before each number that a double would round. The text differs between warehouses. */
   readonly numberMark: string
   readonly profile: PagingProfile
 }
@@ -201,7 +201,7 @@ function loadsOf({ settings }: SyncContext, pulled: PulledWindow, folder: string
 
 const discard = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })
 
-/** Returns a hash of the settings for requests and privacy, because their filters may contain personal names. */
+/** Returns a hash of the settings that affect requests and rows. It hides the settings: filters may name people. */
 export function questionOf(settings: Pick<SyncSettings, 'reports' | 'hashKey'>, report: ReportName): string {
   const { pageSize, expand, filters, askCreated } = settings.reports[report]
   const sorted = Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))

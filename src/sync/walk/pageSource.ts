@@ -38,7 +38,7 @@ export class PageSource {
   readonly pageSize: number
   profile: PagingProfile
   pages = 0
-  /** The service's clock in its first response. Later pages may lack rows that were modified after this time. */
+  /** The service's clock in the first response. Later pages may lack rows that were modified after this time. */
   firstServedAt: Instant | undefined
   readonly keyed: boolean
   readonly report: Declaration
@@ -173,7 +173,7 @@ export class PageSource {
   }
 }
 
-/** Returns whether the error is a response that services send for a page number beyond the last page. */
+/** Returns whether the error may be a refusal: services send such responses for page numbers after the last page. */
 const isRefusal = (error: unknown): error is SyncError =>
   error instanceof SyncError && (error.code === 'REQUEST_INVALID' || error.code === 'STATUS_UNEXPECTED')
 

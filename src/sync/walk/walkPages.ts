@@ -112,7 +112,7 @@ export class PageWalk {
     })
   }
 
-  /** Returns whether the page repeats the previous one. Returns false for pages of one row: its key shows it. */
+  /** Returns whether the page repeats the previous page. False for pages of one row, because their key shows it. */
   #repeatsLast({ number, page }: FetchedPage): boolean {
     const last = this.#last
     if (last === undefined || number !== last.number + 1 || page.rowCount === 0) return false

@@ -8,7 +8,7 @@ import { type FetchedPage, undefinedIfRefused } from '../pageSource.ts'
 import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
-/** Reads page 0 after walks with too few rows for the total. Returns the first page's number, if it is known. */
+/** Reads page 0 if walks returned fewer rows than the total. Returns the first page's number, if it is clear. */
 export async function probePageZero(
   source: SliceSource,
   span: Span | undefined,
@@ -21,7 +21,7 @@ export async function probePageZero(
   return numberOf(walk, zero, source.terms.keyed)
 }
 
-/** Returns the first page's number, or undefined if unknown. A row requested alone must be on the first page. */
+/** Returns the first page's number: the page with a row that is requested alone. Returns undefined if it is unclear. */
 export async function probeFirstNumber(
   source: SliceSource,
   span: Span | undefined,

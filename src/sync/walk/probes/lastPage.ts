@@ -1,4 +1,4 @@
-/** Finds the last page of an old span without a total. Its number limits the rows, which can only leave the span. */
+/** Finds the last page of an old span without a total. Its number limits how many rows the span can have. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
 import type { Overfull } from '../../../plan/spanQueue.ts'
@@ -20,7 +20,7 @@ type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
 
-/** `guess` is the page to request first. At page `stop`, a load is full. It is undefined if one load is enough. */
+/** Returns the page to request first (`guess`), and the page that fills a load (`stop`, undefined if one is enough). */
 function pagesToProbe({ rowsExpected = 0 }: Slice, { loadRowsMax }: WalkTerms, pageRows: number) {
   const behindLoad = Math.floor((LOAD_SHARE * loadRowsMax) / pageRows)
   const isLoad = behindLoad < 2 || (rowsExpected > 0 && rowsExpected <= loadRowsMax)

@@ -1,4 +1,4 @@
-/** Tests whether the service has rows that complete responses or equal walks lack. */
+/** Tests whether the service has more rows than a response or equal walks that seem complete. */
 import { earliest, type Instant, latest } from '../../../instant.ts'
 import type { NarrowerFinding } from '../../../plan/slice.ts'
 import type { Span } from '../../../plan/spans.ts'
