@@ -1,4 +1,4 @@
-/** Reads the problems in the body of a 400 or 422. Accepts common layouts: the specification shows none (§7). */
+/** Reads the problems in a 400 or 422 response. Accepts common layouts, because the specification shows none (§7). */
 import { attempt } from '../errors.ts'
 
 export interface Problem {
@@ -46,7 +46,7 @@ function asText(value: unknown): string {
 
 const isPlain = (value: unknown): value is Plain => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Ignores the case of names, because services use camelCase or PascalCase. */
+/** Returns the first field of the body that is in `names`. Ignores case: services use camelCase or PascalCase. */
 function field(body: Plain, names: readonly string[]): unknown {
   const known = Object.entries(body).filter(([, value]) => value !== null)
   const byName = new Map(known.map(([name, value]) => [name.toLowerCase(), value]))

@@ -2,7 +2,7 @@
 import { type Secret, spellingsOf } from '../secret.ts'
 
 const MASK = '[secret]'
-/** Requests that run at the same time use fewer tokens than this. */
+/** Only this many newest tokens are masked. Requests that run at the same time use fewer tokens. */
 const TOKENS_REMEMBERED_MAX = 16
 const JWT_LIKE = /eyJ[\w-]{4,}\.[\w-]+\.?[\w-]*/g
 const BEARER = /\bbearer\s+[\w.~+/=-]{8,}/gi

@@ -65,7 +65,7 @@ export interface ReportRequest<T> {
   scope?: string | undefined
   /** After a 403, all later reads of the report fail (`report`, the default) or only this read (`request`; spec §7). */
   forbids?: 'report' | 'request' | undefined
-  /** Incremental runs are `first` (the default). Backfills are `behind`. They get at least one of eight requests. */
+  /** Incremental runs are `first` (the default). Backfills are `behind`, and get at least one of eight requests. */
   priority?: Priority | undefined
   /** Parses the body. If this function throws a transient SyncError (ANSWER_MALFORMED), the request is sent again. */
   parse(bytes: Buffer): T | Promise<T>
@@ -152,7 +152,7 @@ class Client implements AsyncDisposable {
   async resume(report?: string): Promise<void> {
     if (report === undefined) this.#refusals.clear()
     else this.#refusals.delete(report)
-    // A cached token lacks scopes that were granted after it was issued.
+    // Drops the cached token, because it lacks scopes that were granted after it was issued.
     await this.#tokens.forget()
   }
 
@@ -168,7 +168,7 @@ class Client implements AsyncDisposable {
     await this.#tokens.forget()
   }
 
-  /** Returns and forgets the requests since the last call, also repeated ones. */
+  /** Returns the requests that were sent since the last call, including retries, and forgets them. */
   takeRequests = (): readonly RequestEntry[] => this.#requests.splice(0)
 
   async close(): Promise<void> {
@@ -190,7 +190,7 @@ class Client implements AsyncDisposable {
     const context = { report, scope, redactor: this.#redactor }
     const refusal = refusalOf(answer, context)
     if (refusal !== undefined) {
-      // Later reads throw the stored error without a response. So it has no Retry-After, which would begin a new pause.
+      // Later reads throw the stored error without a request. So it has no Retry-After, which would begin a new pause.
       const stored = refusalOf({ ...answer, retryAfterMs: undefined }, context) ?? refusal
       if (answer.status === 401 || (answer.status === 403 && forbids !== 'request')) this.#refusals.set(report, stored)
       throw refusal

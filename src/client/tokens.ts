@@ -1,4 +1,4 @@
-/** Requests tokens and keeps one (spec §4, §5). All requests that need a token share one token request. */
+/** Requests tokens and caches one (spec §4, §5). All requests that need a token share one token request. */
 import { z } from 'zod'
 import type { Clock } from '../clock.ts'
 import { cancelled, SyncError } from '../errors.ts'
@@ -61,7 +61,7 @@ export class TokenCache {
   readonly #dependencies: TokenDependencies
   #cached: Token | undefined
   #refresh: Refresh | undefined
-  /** A refusal of the credentials that is in the store can expire there, or other processes delete it. */
+  /** Where the refusal of the credentials is recorded. In the store, it can expire or be deleted by another process. */
   #refusal: 'none' | 'ours' | 'in the store' = 'none'
   /** Number of tokens that this client has requested. */
   issued = 0
@@ -70,7 +70,7 @@ export class TokenCache {
     this.#dependencies = dependencies
   }
 
-  /** Returns a token that does not expire soon. Callers that come during a token request share its result. */
+  /** Returns a token that does not expire soon. Calls during a token request share its result. */
   async current(signal: AbortSignal): Promise<Token> {
     throwIfAborted(signal)
     if (this.#refusal !== 'none') await this.#dependencies.readSecret()
@@ -155,7 +155,7 @@ export class TokenCache {
     return token !== undefined && this.#dependencies.clock.monotonicMs() < token.renewAtMs ? token : undefined
   }
 
-  /** The token is renewed a minute before its end, or a fifth of a lifetime below five minutes. */
+  /** A token is renewed a minute before its end. If it lasts less than five minutes, after four fifths of its time. */
   #tokenOf({ accessToken, lifetimeMs, remainingMs, scopes }: StoredToken, issue: number): Token {
     const { clock } = this.#dependencies
     const marginMs = Math.min(TOKEN_MARGIN_MS_MAX, lifetimeMs * TOKEN_MARGIN_SHARE)

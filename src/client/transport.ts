@@ -229,7 +229,7 @@ export function parseHttpDate(text: string | undefined): Instant | undefined {
   return Number.isNaN(ms) || ms < 0 || ms > MS_MAX ? undefined : fromMillis(ms)
 }
 
-/** Returns the time (ms) to wait that `Retry-After` contains (RFC 9110 §10.2.3), or undefined for invalid text. */
+/** Returns the waiting time (ms) of a `Retry-After` header (RFC 9110 §10.2.3), or undefined for invalid text. */
 export function parseRetryAfter(text: string | undefined, now: Instant): number | undefined {
   const trimmed = text?.trim()
   if (trimmed === undefined) return undefined

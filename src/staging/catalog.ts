@@ -4,7 +4,7 @@ import type { Declaration } from '../../schema/report.ts'
 import { collectionFields } from '../../schema/tables.ts'
 import { ORDINAL_FIELD, SHAPE_FIELD } from '../plan/stagedNames.ts'
 
-/** A trie with more nodes is deleted. Its field names are probably identifiers, which differ from row to row. */
+/** The trie of field names is deleted if it has more nodes, because its names are then probably identifiers. */
 const TRIE_NODES_MAX = 20_000
 
 export interface CatalogField {
@@ -57,7 +57,7 @@ export class ObjectCatalog {
   readonly shapes: (readonly string[])[] = []
   root = rootNode()
   readonly #byName = new Map<string, CatalogField>()
-  /** Staged lines begin with the two reserved fields. */
+  /** Contains the names of the two fields with which each staged line begins, so that no other field gets them. */
   readonly #stagedNames = new Set([ORDINAL_FIELD, SHAPE_FIELD])
   readonly #shapeNumbers = new Map<string, number>()
   readonly #collections: ReadonlySet<string>
@@ -88,7 +88,7 @@ export class ObjectCatalog {
     return this.#byName.get(name)
   }
 
-  /** Returns the node after `from` for a field. `text`: its name in quotes, if that differs from `quoted`. */
+  /** Returns the node after `from` for a field. `text`: the field's name in quotes, if it differs from `quoted`. */
   step(from: TrieNode, quoted: Buffer, text?: string): TrieNode {
     const spelling = quoted.toString('latin1')
     let node = from.next.get(spelling)
@@ -98,7 +98,7 @@ export class ObjectCatalog {
       from.next.set(spelling, node)
       this.#nodes += 1
     }
-    // `likelyNext` would skip the replacement of half a surrogate pair in the name, which is necessary in each row.
+    // Half a surrogate pair in a name must be replaced in each row. `likelyNext` would skip that, so it is not set.
     if (text === undefined) from.likelyNext = node
     return node
   }

@@ -5,7 +5,7 @@ import { LETTER_N, NEWLINE, QUOTE, TAB, DIGITS_MAX, writeDigits, writePadded } f
 import type { CatalogField } from './catalog.ts'
 import { copySpliced, type JsonBytes, type Splice, spliceBytes } from './jsonBytes.ts'
 
-/** Items of each row have distinct `id`s (`unique`), or no `id` (`none`). The load checks the `id`s of `unsure`. */
+/** `unique`: the items of each row have distinct `id`s. `none`: no item has an `id`. `unsure`: the load must check. */
 export type ItemIds = 'none' | 'unique' | 'unsure'
 
 const ABSENT = Buffer.from(`\t${NO_VALUE}`)
@@ -107,7 +107,7 @@ export class Collection {
     if (this.#end - start > this.lineBytesMax) this.lineBytesMax = this.#end - start
   }
 
-  /** Writes a text without escapes without its quotes. Writes any other value as the service sent it. */
+  /** Writes a text without its quotes, if it has no escapes. Writes any other value as the service sent it. */
   #field(id: number, at: number, { fields, loneSurrogates }: Item): number {
     const out = this.#out
     const { bytes } = this.#json

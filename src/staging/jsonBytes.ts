@@ -113,7 +113,7 @@ export class JsonBytes {
     return new MalformedJson(at, this.bytes.length, expected)
   }
 
-  /** Replaces line breaks and tabs by blanks, because they separate the rows and columns of staged files. */
+  /** Skips white space. Replaces line breaks and tabs by blanks: they separate rows and columns in staged files. */
   skipSpace(from: number): number {
     const bytes = this.bytes
     const end = bytes.length

@@ -73,7 +73,7 @@ export class PrivatePages {
     return this.#apply('drop', at)
   }
 
-  /** Replaces an item that is no object as a whole, because privacy rules name fields of objects. */
+  /** Replaces the whole item if it is no object, because privacy rules only name fields of objects. */
   #item(rules: ObjectRules, at: number): number {
     if (this.#json.bytes[at] !== OPEN_OBJECT)
       return this.#json.bytes[at] === LETTER_N ? this.#json.value(at) : this.#withhold(at)
@@ -89,7 +89,7 @@ export class PrivatePages {
     const end = this.#json.value(at, 1)
     if (bytes[at] === LETTER_N) return end
     const written = bytes.toString('utf8', at, end)
-    // The hash is of the string without quotes and escapes, or of another value as the service sent it.
+    // Strings are hashed without quotes and escapes. Other values are hashed as the service sent them.
     const original = () => (bytes[at] === QUOTE ? (JSON.parse(written) as string) : written)
     this.#edits.push({ at, remove: end - at, insert: rule === 'drop' ? NULL : this.#hash(original()) })
     return end

@@ -11,7 +11,7 @@ import { StagedLines } from './stagedLines.ts'
 import { textKind } from './textKind.ts'
 import { PAGES, type PageNames } from '../../schema/report.ts'
 
-/** A row's key, for comparison. It is a number if that is a safe integer, else the key's JSON text. */
+/** A row's key, to compare rows. It is a number if that is a safe integer, otherwise the JSON text of the key. */
 export type RowKey = number | string
 
 export interface ScanPlan {
@@ -36,7 +36,7 @@ export interface RejectedRow {
   readonly row: number
   readonly reason: string
   readonly text: string
-  /** The key, if the row has one. The service has a row with this key, although it is not stored. */
+  /** The row's key, if it has one. It shows that the service has the row, although the row is not stored. */
   readonly key?: RowKey | undefined
 }
 
@@ -76,7 +76,7 @@ export function scanPage(bytes: Buffer, plan: ScanPlan): ScannedPage {
 /** Each scan changes the trie of its catalogue. So a scan waits for the previous scan with the same catalogue. */
 const lastScans = new WeakMap<ObjectCatalog, Promise<unknown>>()
 
-/** Scans a page in slices, so that a large page does not delay timers and leases. Throws `MalformedJson`. */
+/** Scans a page in slices, so that a large page delays no timer and no renewal of a lease. Throws `MalformedJson`. */
 export function scanInSlices(bytes: Buffer, plan: ScanPlan, nextTurn: () => Promise<void>): Promise<ScannedPage> {
   const before = lastScans.get(plan.catalog) ?? Promise.resolve()
   const scan = before.then(async () => {

@@ -82,7 +82,7 @@ interface OpenSegment {
   readonly rejected: StagedReject[]
 }
 
-/** In `OpenFile.field`, this text means that the file has the rows. */
+/** The value of `OpenFile.field` for the file with the rows. Other files have the name of a collection there. */
 const ROWS = ''
 
 /** Each write appends to the end of the file, even after `takeBack` has shortened the file. */
@@ -102,7 +102,7 @@ export class Spool implements AsyncDisposable {
   #pages = 0
   #tail: Promise<unknown> = Promise.resolve()
 
-  /** Creates `directory` when the first page is added. The disposal of the spool deletes `directory`. */
+  /** Creates `directory` when the first page is added, and deletes it when the spool is disposed. */
   constructor(directory: string, catalog: ObjectCatalog, limits: SpoolLimits) {
     this.#directory = directory
     this.#catalog = catalog
@@ -126,7 +126,7 @@ export class Spool implements AsyncDisposable {
     return this.#inTurn(() => this.#shorten(point))
   }
 
-  /** Ends the segment if it is full. Call this when all pages are added whose rows must be in one load. */
+  /** Ends the segment if it is full. Call this after all pages that must be in one load were added. */
   cutWhenFull(): Promise<void> {
     return this.#inTurn(() => this.#finishFullSegment())
   }

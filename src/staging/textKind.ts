@@ -11,7 +11,7 @@ function twoDigits(bytes: Buffer, from: number): number {
 
 const FULL_DATE_TIME = '"2026-03-01T12:00:00"'.length - 1
 
-/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z`, with or without zone, or else `text`. */
+/** Returns `dateTime` for a string such as `2026-03-01T12:00:00Z`, with or without a zone. Otherwise returns `text`. */
 export function textKind(bytes: Buffer, at: number, end: number): Kinds {
   const last = end - 1
   if (last - at < FULL_DATE_TIME || bytes[at + 5] !== 0x2d || bytes[at + 11] !== 0x54) return Kind.text
