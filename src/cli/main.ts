@@ -2,13 +2,13 @@
 import { systemClock } from '../clock.ts'
 import { runProgram } from './program.ts'
 import { outputOf, type Shell } from './shell.ts'
-import { Stop } from './stop.ts'
+import { catchSignals } from './stop.ts'
 
 const LINGER_MS_MAX = 3_000
 
 export async function main(args: readonly string[]): Promise<void> {
   const err = outputOf(process.stderr)
-  using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })
+  using stop = catchSignals({ clock: systemClock, say: (text) => err.write(text), quit: (code) => process.exit(code) })
   const shell: Shell = {
     out: outputOf(process.stdout),
     err,
@@ -19,6 +19,6 @@ export async function main(args: readonly string[]): Promise<void> {
     isInteractive: process.stdin.isTTY && process.stdout.isTTY,
   }
   const code = await runProgram(shell, args)
-  process.exitCode = stop.exitCode ?? code
+  process.exitCode = stop.exitCode() ?? code
   systemClock.after(LINGER_MS_MAX, () => process.exit())
 }

@@ -12,75 +12,55 @@ const SAME_PRESS_MS = 500
 
 const STOPPING = 'tidemark: stopping; what is committed stays, the rest is undone. Again to quit at once.'
 
-export interface StopOptions {
+export type Stop = ReturnType<typeof catchSignals>
+
+interface StopOptions {
   readonly clock: Clock
   readonly say: (line: string) => void
   readonly quit: (code: number) => void
 }
 
-export class Stop implements Disposable {
-  readonly #aborting = new AbortController()
-  readonly #parts: StopOptions
-  #replacement: string | undefined
-  #stoppedMs: number | undefined
-  #exitCode: number | undefined
-  #endsWell = false
-
-  constructor(parts: StopOptions) {
-    this.#parts = parts
-    for (const name of SIGNALS) process.on(name, this.#onSignal)
-    if (process.channel === undefined) return
-    process.once('disconnect', this.#onOrphaned)
-    // The channel to the parent process must not keep this process alive.
-    process.channel?.unref()
-  }
-
-  get signal(): AbortSignal {
-    return this.#aborting.signal
-  }
-
-  /** Returns 130 after Ctrl-C and 143 after SIGTERM. */
-  get exitCode(): number | undefined {
-    return this.#endsWell ? undefined : this.#exitCode
-  }
-
-  /** After this call, a stop counts as success. Used by commands that run until they are stopped, such as `worker`. */
-  endsWell(): void {
-    this.#endsWell = true
-  }
-
-  /** Replaces the message of a stop until the result is disposed. Used while a worker executes the operation. */
-  replaceMessage(words: string): Disposable {
-    this.#replacement = words
-    return { [Symbol.dispose]: () => (this.#replacement = undefined) }
-  }
-
-  requested(): Promise<void> {
-    return new Promise((resolve) => void onAbort(this.signal, resolve))
-  }
-
-  [Symbol.dispose](): void {
-    for (const name of SIGNALS) process.off(name, this.#onSignal)
-    process.off('disconnect', this.#onOrphaned)
-  }
-
-  readonly #onSignal = (name: StopSignal): void => {
-    const { clock, quit } = this.#parts
+/** Stops the program at a signal, until the result is disposed. */
+export function catchSignals({ clock, say, quit }: StopOptions) {
+  const aborting = new AbortController()
+  let replacement: string | undefined
+  let stoppedMs: number | undefined
+  let exitCode: number | undefined
+  let endsWell = false
+  const onSignal = (name: StopSignal): void => {
     const now = clock.monotonicMs()
-    if (this.#stoppedMs === undefined) {
-      this.#stoppedMs = now
-      this.#begin(name)
-    } else if (now - this.#stoppedMs > SAME_PRESS_MS) quit(this.#exitCode ?? 1)
-  }
-
-  readonly #onOrphaned = (): void => this.#onSignal('SIGTERM')
-
-  #begin(name: StopSignal): void {
-    this.#exitCode = 128 + constants.signals[name]
-    const replacement = this.#replacement
+    if (stoppedMs !== undefined) {
+      if (now - stoppedMs > SAME_PRESS_MS) quit(exitCode ?? 1)
+      return
+    }
+    stoppedMs = now
+    exitCode = 128 + constants.signals[name]
     const cure = replacement ?? 'Start it again; it goes on where it stopped.'
     // Aborts before it prints the message, because the abort erases the progress lines.
-    this.#aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
-    if (!this.#endsWell) this.#parts.say(`${replacement ?? STOPPING}\n`)
+    aborting.abort(new SyncError('CANCELLED', 'stopped on request', { cure }))
+    if (!endsWell) say(`${replacement ?? STOPPING}\n`)
+  }
+  const onOrphaned = () => onSignal('SIGTERM')
+  for (const name of SIGNALS) process.on(name, onSignal)
+  if (process.channel !== undefined) process.once('disconnect', onOrphaned)
+  // The channel to the parent process must not keep this process alive.
+  process.channel?.unref()
+  const { signal } = aborting
+  return {
+    signal,
+    /** Returns 130 after Ctrl-C and 143 after SIGTERM. */
+    exitCode: () => (endsWell ? undefined : exitCode),
+    /** After this call, a stop counts as success. Used by commands that run until they are stopped, such as `worker`. */
+    endsWell: () => void (endsWell = true),
+    /** Replaces the message of a stop until the result is disposed. Used while a worker executes the operation. */
+    replaceMessage: (words: string): Disposable => {
+      replacement = words
+      return { [Symbol.dispose]: () => (replacement = undefined) }
+    },
+    requested: () => new Promise<void>((resolve) => void onAbort(signal, resolve)),
+    [Symbol.dispose]: () => {
+      for (const name of SIGNALS) process.off(name, onSignal)
+      process.off('disconnect', onOrphaned)
+    },
   }
 }

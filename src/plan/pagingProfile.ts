@@ -55,12 +55,6 @@ export const sawWhole = (profile: PagingProfile, rows: number): PagingProfile =>
   wholeRows: Math.max(profile.wholeRows, rows),
 })
 
-/** Returns the profile with this `firstNumber`. Undefined means that it is unknown again, after a refused request. */
-export const sawFirstNumber = (profile: PagingProfile, firstNumber: 0 | 1 | undefined): PagingProfile => ({
-  ...profile,
-  firstNumber,
-})
-
 /** Combines two profiles that were learned separately, for example by two workers. */
 export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile => ({
   ...(b.fullPageRows === undefined ? a : sawFullPage(a, b.fullPageRows)),

@@ -40,7 +40,7 @@ import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
 import { load, loadIntoLake } from './load/load.ts'
 import type { LoadInput, LoadPlace, LoadResult } from './load/loadInput.ts'
-import { QuietLoads } from './load/quietLoads.ts'
+import { type QuietLoads, quietLoads } from './load/quietLoads.ts'
 import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, spillFolderOf, watchFile } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
@@ -140,7 +140,7 @@ export class Warehouse implements AsyncDisposable {
     this.backfillBasis = backfillBasis(database)
     this.counts = countBooks(database, (fence, work) => this.#afterOtherLoads(() => this.#fenced(fence, work)))
     this.orders = ordersOf(database)
-    this.#quiet = new QuietLoads({ database, fences, begun: this.#begun })
+    this.#quiet = quietLoads({ database, fences, begun: this.#begun })
     this.books = readsOf(database, this.#quiet)
     this.numberMark = numberMark
   }

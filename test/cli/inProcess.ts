@@ -7,7 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import fs from 'node:fs'
 import { runProgram } from '../../src/cli/program.ts'
 import type { Output, Shell } from '../../src/cli/shell.ts'
-import { Stop } from '../../src/cli/stop.ts'
+import { catchSignals } from '../../src/cli/stop.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { Ended } from './support.ts'
 
@@ -35,7 +35,7 @@ export async function runHere(cwd: string, args: readonly string[], env: NodeJS.
   const written = { text: '' }
   let stdout = ''
   const err = outputOf((text) => (written.text += text))
-  using stop = new Stop({ clock: systemClock, say: (text) => err.write(text), quit })
+  using stop = catchSignals({ clock: systemClock, say: (text) => err.write(text), quit })
   // The stop lets the process end without its channel to the test runner, which this process needs.
   process.channel?.ref()
   const out = outputOf((text) => (stdout += text))

@@ -3,7 +3,6 @@ import type { ReportName } from '../../../schema/index.ts'
 import { advisedOverlap } from '../../config/units.ts'
 import { SyncError } from '../../errors.ts'
 import { type Instant, latest, millisBetween, MINUTE_MS, SECOND_MS } from '../../instant.ts'
-import { sawFirstNumber } from '../../plan/pagingProfile.ts'
 import type { Question } from '../../plan/question.ts'
 import { WALK_POLICIES } from '../../plan/slice.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'
@@ -69,7 +68,7 @@ async function firstPage(context: CheckContext, pages: PageSource, question: Que
   const terms = { answer, keyed: pages.keyed, pageSize, youngFrom: now, floor: start, ...context.config.limits }
   const source = { pages, question, axis: 'window', policy: WALK_POLICIES.changes, terms, concurrency: 1 } as const
   const number = await probeFirstNumber(source, question.window && { ...question.window, until: now }, first)
-  pages.profile = sawFirstNumber(pages.profile, number ?? pages.profile.firstNumber)
+  pages.profile = { ...pages.profile, firstNumber: number ?? pages.profile.firstNumber }
   return number === 0 && first.sent !== 0 ? pages.read(question, 1) : first
 }
 

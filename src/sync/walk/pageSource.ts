@@ -3,7 +3,7 @@ import type { Declaration } from '../../../schema/report.ts'
 import { wireKey } from '../../../schema/tables.ts'
 import { SyncError } from '../../errors.ts'
 import { earliest, type Instant, parseInstant } from '../../instant.ts'
-import { type PagingProfile, sawFirstNumber, sawLastPage, sawPage } from '../../plan/pagingProfile.ts'
+import { type PagingProfile, sawLastPage, sawPage } from '../../plan/pagingProfile.ts'
 import { bodyOf, pathOf, type Question } from '../../plan/question.ts'
 import type { ObjectCatalog } from '../../staging/catalog.ts'
 import { MalformedJson } from '../../staging/jsonBytes.ts'
@@ -73,11 +73,11 @@ export class PageSource {
   async readFirst(question: Question, size = this.pageSize): Promise<FetchedPage> {
     const { firstNumber } = this.profile
     const otherwise = () => {
-      this.profile = sawFirstNumber(this.profile, firstNumber === 0 ? undefined : 0)
+      this.profile = { ...this.profile, firstNumber: firstNumber === 0 ? undefined : 0 }
       return this.read(question, 1, size)
     }
     return readOrElse(() => this.read(question, 1, size), otherwise).catch((error: unknown) => {
-      this.profile = sawFirstNumber(this.profile, firstNumber)
+      this.profile = { ...this.profile, firstNumber }
       throw error
     })
   }

@@ -5,7 +5,7 @@ import { unobserved } from '../../observe.ts'
 import { countedParts } from '../../plan/caseFacts.ts'
 import { judge } from '../../plan/judge.ts'
 import type { Case, Evidence, Findings, PageOrder, ProbeName, Slice } from '../../plan/slice.ts'
-import { claimOf, sawFirstNumber } from '../../plan/pagingProfile.ts'
+import { claimOf } from '../../plan/pagingProfile.ts'
 import type { KeySet } from '../../plan/keySet.ts'
 import type { Overfull } from '../../plan/spanQueue.ts'
 import type { Span } from '../../plan/spans.ts'
@@ -207,9 +207,9 @@ class SliceReading {
     }
   }
 
-  #learnNumber(number: 0 | 1 | undefined): void {
+  #learnNumber(firstNumber: 0 | 1 | undefined): void {
     const { pages } = this.source
-    if (number !== undefined) pages.profile = sawFirstNumber(pages.profile, number)
+    if (firstNumber !== undefined) pages.profile = { ...pages.profile, firstNumber }
   }
 }
 

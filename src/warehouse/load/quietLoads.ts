@@ -12,51 +12,50 @@ import { type AuditLoad, type ChangesLoad, type LoadInput, type LoadResult, NO_C
 import { loadRow } from './recordLoad.ts'
 
 /** `begun`: runs that have not committed anything yet. */
-type QuietParts = { readonly database: Database; readonly fences: Fences; readonly begun: Map<string, RunRecord> }
+interface QuietParts {
+  readonly database: Database
+  readonly fences: Fences
+  readonly begun: Map<string, RunRecord>
+}
 
 const NOTHING = { ...NO_COUNTS, rows: 0, rejected: 0 }
 
-export class QuietLoads {
-  readonly #parts: QuietParts
-  readonly #loads: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
+export type QuietLoads = ReturnType<typeof quietLoads>
 
-  constructor(parts: QuietParts) {
-    this.#parts = parts
-  }
-
-  /** Keeps the load if it has no rows and no newer run has begun. Otherwise returns undefined. */
-  add(input: LoadInput): LoadResult | undefined {
-    const { database, fences, begun } = this.#parts
-    const run = begun.get(input.runId)
-    if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined
-    this.#loads.push({ ...input, begunAt: run.startedAt })
-    if (input.run !== undefined) begun.delete(input.runId)
-    database.postpone((sql) => this.#commit(sql))
-    return { ...NOTHING, loadId: 0, changes: [] }
-  }
-
-  /** Returns what the newest kept load of a scope knows about its mark; undefined if no kept load has moved it. */
-  lastWindow(report: string, scope: string): LastWindow | undefined {
-    const all = this.#loads.flatMap((load) =>
-      load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],
-    )
-    const last = all.findLast(([, window]) => window.scope === scope && window.marks.length > 0)
-    return last && { mark: last[1].marks[0]?.value, until: last[1].until, begunAt: last[0].begunAt }
-  }
-
+export function quietLoads({ database, fences, begun }: QuietParts) {
+  const added: ((ChangesLoad | AuditLoad) & { readonly begunAt: RunRecord['startedAt'] })[] = []
   /** Writes all kept loads. If this throws, they are forgotten, and their windows are read again. */
-  async #commit(sql: Sql): Promise<void> {
-    const kept = this.#loads.splice(0)
+  const commit = async (sql: Sql): Promise<void> => {
+    const kept = added.splice(0)
     // A load that was added while an earlier transaction began was already written by that transaction.
     if (kept.length === 0) return
     const first = await nextLoadId(sql)
     const loads = kept.map((load, place) => ({ ...load, ...NOTHING, loadId: first + place, windows: load.closes }))
     for (const fence of new Set(loads.map((load) => load.fence)))
-      if (this.#parts.fences.isNewest(fence)) await this.#parts.fences.check(sql, fence)
+      if (fences.isNewest(fence)) await fences.check(sql, fence)
     await closeWindows(sql, loads)
     await sql.run(`INSERT INTO tidemark.loads VALUES ${loads.map((load) => loadRow(load, load)).join()}`)
     await recordRun(sql, ...loads.flatMap(({ run }) => run ?? []))
     for (const { requests = [], serviceNow, now } of loads) await recordRequests(sql, requests, serviceNow ?? now)
+  }
+  return {
+    /** Keeps the load if it has no rows and no newer run has begun. Otherwise returns undefined. */
+    add: (input: LoadInput): LoadResult | undefined => {
+      const run = begun.get(input.runId)
+      if (run === undefined || !isQuiet(input) || !fences.isNewest(input.fence)) return undefined
+      added.push({ ...input, begunAt: run.startedAt })
+      if (input.run !== undefined) begun.delete(input.runId)
+      database.postpone(commit)
+      return { ...NOTHING, loadId: 0, changes: [] }
+    },
+    /** Returns what the newest kept load of a scope knows about its mark; undefined if no kept load has moved it. */
+    lastWindow: (report: string, scope: string): LastWindow | undefined => {
+      const all = added.flatMap((load) =>
+        load.report.name === report ? load.closes.map((each) => [load, each] as const) : [],
+      )
+      const last = all.findLast(([, window]) => window.scope === scope && window.marks.length > 0)
+      return last && { mark: last[1].marks[0]?.value, until: last[1].until, begunAt: last[0].begunAt }
+    },
   }
 }
 
