@@ -1,13 +1,8 @@
 /** Runs a backfill. The table `tidemark.backfill_windows` lists its windows, so that it can continue after a stop. */
 import type { SyncError } from '../../src/errors.ts'
 import type { Instant } from '../../src/instant.ts'
-import {
-  type BackfillOptions,
-  type BackfillOutcome,
-  backfillReport,
-  wasCancelled,
-  windowsFailed,
-} from '../../src/sync/backfill/backfill.ts'
+import type { BackfillOptions, BackfillOutcome } from '../../src/sync/backfill/backfill.ts'
+import { backfillReport, wasCancelled, windowsFailed } from '../../src/sync/backfill/backfill.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import { observeRun, runToEnd } from '../../src/sync/oneRun.ts'
 import { pausedReports } from '../../src/sync/pauses.ts'

@@ -4,14 +4,8 @@ import type { Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import { repeat } from '../../src/clock.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
-import {
-  type Pull,
-  type PullAsk,
-  type PullContext,
-  pullHere,
-  pullWindow,
-  readPulled,
-} from '../../src/sync/backfill/handover.ts'
+import type { Pull, PullAsk, PullContext } from '../../src/sync/backfill/handover.ts'
+import { pullHere, pullWindow, readPulled } from '../../src/sync/backfill/handover.ts'
 import type { SyncContext } from '../../src/sync/context.ts'
 import type { JobConsumers, Task } from '../queue/consumers.ts'
 import { CANCELLED_ON_REQUEST, errorOfReason } from '../queue/jobOutcome.ts'

@@ -3,19 +3,16 @@ import { randomUUID } from 'node:crypto'
 import type { Job, JobsOptions, Queue } from 'bullmq'
 import type { ReportName } from '../../schema/index.ts'
 import { MINUTE_MS } from '../../src/instant.ts'
-import {
-  CLOCKS_APART_MS_MAX,
-  type BackfillJob,
-  type HousekeepingJob,
-  type IncrementalJob,
-  JOB_OPTIONS,
-  type NoticesJob,
-  OWNER_QUEUES,
-  QUEUES,
-  type QueueName,
-  type ReconcileJob,
-  type Tick,
+import type {
+  BackfillJob,
+  HousekeepingJob,
+  IncrementalJob,
+  NoticesJob,
+  QueueName,
+  ReconcileJob,
+  Tick,
 } from './queues.ts'
+import { CLOCKS_APART_MS_MAX, JOB_OPTIONS, OWNER_QUEUES, QUEUES } from './queues.ts'
 import type { QueueStore } from '../stores/store.ts'
 
 /** The delay between a run that changes rows and the publication. After other runs, `PUBLISH_LATER_MS` is used. */

@@ -1,13 +1,6 @@
 /** BullMQ's PostgreSQL backend with one shared pool. A pool for each queue would open too many connections. */
-import {
-  type BackendFactory,
-  type PgPool,
-  PostgresConnection,
-  PostgresQueueBackend,
-  type RedisQueueBackend,
-  runMigrations,
-  type PgQueryable,
-} from 'bullmq'
+import type { BackendFactory, PgPool, RedisQueueBackend, PgQueryable } from 'bullmq'
+import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq'
 import type { StoredValue, SharedValues } from './sharedTokens.ts'
 
 /** The letters `tide` in ASCII. */

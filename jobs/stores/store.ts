@@ -1,14 +1,6 @@
 /** A queue store: Redis, PostgreSQL, or the embedded one. Only a store creates BullMQ's queues and workers. */
-import {
-  type BackendFactory,
-  type ConnectionOptions,
-  type Processor,
-  Queue,
-  type RedisQueueBackend,
-  type Telemetry,
-  Worker,
-  type WorkerOptions,
-} from 'bullmq'
+import type { BackendFactory, ConnectionOptions, Processor, RedisQueueBackend, Telemetry, WorkerOptions } from 'bullmq'
+import { Queue, Worker } from 'bullmq'
 import { type Clock, within } from '../../src/clock.ts'
 import { SyncError } from '../../src/errors.ts'
 import type { Log } from '../../src/log.ts'

@@ -5,15 +5,8 @@ import { marksOf } from '../status/standing.ts'
 import { type BackfillOutcome, cancelBackfill, cancelledBefore } from '../sync/backfill/backfill.ts'
 import type { ReconcileResult } from '../warehouse/load/reconcile.ts'
 import { type RetriedReport, retryRejected } from '../sync/retryRejected.ts'
-import {
-  type ActingRequest,
-  type AnswerOf,
-  type Outcome,
-  outcomeOf,
-  problemOf,
-  type Publication,
-  type RequestOf,
-} from './contract.ts'
+import type { ActingRequest, AnswerOf, Outcome, Publication, RequestOf } from './contract.ts'
+import { outcomeOf, problemOf } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 
 type Operation<Name extends ActingRequest['do']> = (

@@ -11,15 +11,8 @@ import { json } from 'node:stream/consumers'
 import type { Clock } from '../clock.ts'
 import { SyncError } from '../errors.ts'
 import { isPrivateFolder, makePrivateFolder, ownFileRefused } from '../folders.ts'
-import {
-  notUnderstood,
-  OperationEvent,
-  type OperationRequest,
-  problemOf,
-  Reply,
-  SentRequest,
-  workerLost,
-} from './contract.ts'
+import type { OperationRequest } from './contract.ts'
+import { notUnderstood, OperationEvent, problemOf, Reply, SentRequest, workerLost } from './contract.ts'
 import type { Caller } from './engine.ts'
 import type { WorkerOperations } from './workerOperations.ts'
 

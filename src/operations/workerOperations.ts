@@ -8,15 +8,8 @@ import { isPerRecord, type ReportName } from '../../schema/index.ts'
 import { asSyncError, cancelled } from '../errors.ts'
 import { type Standing, ticksInBudget } from '../status/standing.ts'
 import { type BackfillPreview, previewBackfill } from '../sync/backfill/backfillPlan.ts'
-import {
-  type Activity,
-  type AnswerOf,
-  type OperationRequest,
-  problemOf,
-  type Reply,
-  type RequestOf,
-  type WaitingRun,
-} from './contract.ts'
+import type { Activity, AnswerOf, OperationRequest, Reply, RequestOf, WaitingRun } from './contract.ts'
+import { problemOf } from './contract.ts'
 import type { Caller, Engine } from './engine.ts'
 import { followRuns } from './followRuns.ts'
 import { carryOut } from './operations.ts'

@@ -1,14 +1,6 @@
 /** Computes the next window and mark in the service's time. Bounds are inclusive on both ends (spec §4, rule 1). */
-import {
-  earliest,
-  type Instant,
-  latest,
-  MICROS_PER_SECOND,
-  MINUTE_MS,
-  millisBetween,
-  minusMs,
-  plusMs,
-} from '../instant.ts'
+import type { Instant } from '../instant.ts'
+import { earliest, latest, MICROS_PER_SECOND, MINUTE_MS, millisBetween, minusMs, plusMs } from '../instant.ts'
 
 export interface Window {
   /** Lower bound. If undefined, the request has none, so the service also returns rows without a modification time. */

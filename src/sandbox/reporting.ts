@@ -5,14 +5,8 @@ import { draw } from './dice.ts'
 import type { Currency } from './money.ts'
 import type { Parts } from './options.ts'
 import { type Page, pageOf, shuffled } from './paging.ts'
-import {
-  DEFINITIONS,
-  ENTITY_IDS,
-  isWorldReport,
-  type NamedEndpoint,
-  reportOfEntity,
-  type WorldReport,
-} from './reports/index.ts'
+import type { NamedEndpoint, WorldReport } from './reports/index.ts'
+import { DEFINITIONS, ENTITY_IDS, isWorldReport, reportOfEntity } from './reports/index.ts'
 import type { RawFields, Row, Table, TrailEntry } from './table.ts'
 import { formatTicks, parseTicks } from './ticks.ts'
 import type { ReportRequest, Value } from './validate.ts'

@@ -27,14 +27,8 @@ import { type AroundStatement, Database } from './database/duckdb.ts'
 import type { Sql } from './database/sql.ts'
 import { type Fence, type FenceRequest, Fences } from './books/fences.ts'
 import { backfillBasis, type BackfillBasis } from './books/backfillBasis.ts'
-import {
-  dueRecords,
-  lastReadRecord,
-  lastTrailRead,
-  recordSkipped,
-  recordsToReadAgain,
-  type SkippedRecord,
-} from './books/auditRecords.ts'
+import type { SkippedRecord } from './books/auditRecords.ts'
+import { dueRecords, lastReadRecord, lastTrailRead, recordSkipped, recordsToReadAgain } from './books/auditRecords.ts'
 import { recordRequests, requestUse } from './books/requests.ts'
 import { type TrimResult, trimBooks } from './books/trimBooks.ts'
 import { migrate } from './books/layout.ts'
@@ -45,17 +39,8 @@ import { sizeOf, stagedBytes } from './load/recordLoad.ts'
 import { makeFile, makeFolderFor, spillFolderOf, watchFile } from './database/warehouseFile.ts'
 import { learnPagingProfile, type PagingPlace, pagingProfileOf } from './books/pagingProfiles.ts'
 import { publish, type PublishBy, type PublishResult } from './publish/publish.ts'
-import {
-  absentKeys,
-  beginReconcile,
-  type ReconcileEnd,
-  endReconcile,
-  type OpenReconcile,
-  openReconcile,
-  type ReconcilePlace,
-  reconciledRows,
-  type ReconcileResult,
-} from './load/reconcile.ts'
+import type { ReconcileEnd, OpenReconcile, ReconcilePlace, ReconcileResult } from './load/reconcile.ts'
+import { absentKeys, beginReconcile, endReconcile, openReconcile, reconciledRows } from './load/reconcile.ts'
 import { rejectedRows, type Dismissal, dismissRejected, rejectingLoads, withheldRows } from './load/rejectedRows.ts'
 import { endReset, RESET, resetReport, type ResetEnd, type ResetRequest } from './load/reset.ts'
 import { type RetypedColumn, retypeColumn, type RetypeRequest } from './load/retypeColumn.ts'

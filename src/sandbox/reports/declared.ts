@@ -1,16 +1,8 @@
 /** Generates a report from a declaration, for reports that the specification does not have. */
 import type { Dice } from '../dice.ts'
 import type { Ticks } from '../ticks.ts'
-import {
-  created,
-  type Definition,
-  many,
-  modified,
-  one,
-  paging,
-  type ParameterType,
-  type RowSource,
-} from './definition.ts'
+import type { Definition, ParameterType, RowSource } from './definition.ts'
+import { created, many, modified, one, paging } from './definition.ts'
 
 type FieldType = 'integer' | 'decimal' | 'date-time' | 'string' | 'boolean' | 'json'
 

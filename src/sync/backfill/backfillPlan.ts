@@ -1,17 +1,8 @@
 /** Plans the windows of a backfill by the number of rows over time, from totals or from the stored rows. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
-import {
-  type CountedRange,
-  type WindowRange,
-  type Range,
-  requestsFor,
-  rowsAWindow,
-  rowsIn,
-  windowsByRows,
-  windowsByTime,
-  type WindowSizes,
-} from '../../plan/backfillWindows.ts'
+import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'
+import { requestsFor, rowsAWindow, rowsIn, windowsByRows, windowsByTime } from '../../plan/backfillWindows.ts'
 import type { Question } from '../../plan/question.ts'
 import { canSplit } from '../../plan/spans.ts'
 import { ObjectCatalog } from '../../staging/catalog.ts'

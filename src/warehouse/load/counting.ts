@@ -6,18 +6,8 @@ import type { Span } from '../../plan/spans.ts'
 import type { Fence } from '../books/fences.ts'
 import { countOf, type Sql, name, text, time, withoutNulls, type WithNulls } from '../database/sql.ts'
 import { goneKeysSql } from './merge.ts'
-import {
-  checkBrake,
-  type CountPlace,
-  type Deleting,
-  findAbsent,
-  heldSql,
-  keyColumn,
-  markAbsent,
-  placeSql,
-  rowsSql,
-  storedKeySql,
-} from './reconcile.ts'
+import type { CountPlace, Deleting } from './reconcile.ts'
+import { checkBrake, findAbsent, heldSql, keyColumn, markAbsent, placeSql, rowsSql, storedKeySql } from './reconcile.ts'
 
 type Keys = Iterable<string | number>
 

@@ -1,12 +1,6 @@
 /** Creates tables, comments and views, and changes columns. After a change of columns, creates the views again. */
-import {
-  CHILD_COLUMNS,
-  type ChildTable,
-  type Column,
-  type ReportTable,
-  SYSTEM_COLUMNS,
-  tableOf,
-} from '../../../schema/tables.ts'
+import type { ChildTable, Column, ReportTable } from '../../../schema/tables.ts'
+import { CHILD_COLUMNS, SYSTEM_COLUMNS, tableOf } from '../../../schema/tables.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import { type ColumnChange, type DiscoveredColumn, type ColumnRename, renamesFor } from '../../plan/columns.ts'
 import { onlyRow, type Sql, name, names, text } from '../database/sql.ts'
