@@ -45,6 +45,8 @@ export default defineConfig({
           name: 'containers',
           include: ['test/containers/**/*.test.ts'],
           globalSetup: ['./test/support/containerEngine.ts'],
+          // Each file starts a deployment, which has the memory and both cores of a small machine.
+          maxWorkers: 1,
         },
       },
       { extends: true, test: { name: 'install', include: ['test/install/**/*.test.ts'] } },

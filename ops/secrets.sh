@@ -13,6 +13,7 @@ if [ -e secrets ]; then
 fi
 IFS= read -r client_secret || [ -n "$client_secret" ]
 password=$(openssl rand -hex 32)
+token=$(openssl rand -hex 32)
 hash=$(printf %s "$password" | openssl dgst -sha256 -r | cut -d ' ' -f 1)
 
 mkdir secrets
@@ -20,7 +21,7 @@ printf '%s\n' "$client_secret" >secrets/reporting
 # Tidemark reads this file as the .env beside its tidemark.yaml.
 {
   echo "TIDEMARK_QUEUE_URL=redis://:$password@redis:6379"
-  echo "TIDEMARK_CONSOLE_TOKEN=$(openssl rand -hex 32)"
+  echo "TIDEMARK_CONSOLE_TOKEN=$token"
 } >secrets/tidemark.env
 # Redis reads its users from this file. It contains only the hash of the password.
 {
@@ -28,7 +29,20 @@ printf '%s\n' "$client_secret" >secrets/reporting
   echo 'user health on nopass -@all +ping'
 } >secrets/redis.acl
 
-# The users of both images have the group 1000.
+# The profile "lake": PostgreSQL and the object storage have secrets of their own. Its jobs are in database 1 of Redis.
+catalogue=$(openssl rand -hex 32)
+key=$(openssl rand -hex 32)
+printf %s "$catalogue" >secrets/postgres
+echo "export ROOT_ACCESS_KEY=tidemark ROOT_SECRET_KEY=$key" >secrets/storage.env
+{
+  echo "TIDEMARK_QUEUE_URL=redis://:$password@redis:6379/1"
+  echo "TIDEMARK_CONSOLE_TOKEN=$token"
+  echo "TIDEMARK_WAREHOUSE=ducklake:postgres:host=postgres dbname=lake user=tidemark password=$catalogue"
+  echo "AWS_ACCESS_KEY_ID=tidemark"
+  echo "AWS_SECRET_ACCESS_KEY=$key"
+} >secrets/lake.env
+
+# The users of all images have the group 1000.
 group=${TIDEMARK_GROUP:-1000}
 chgrp -R "$group" secrets || {
   rm -r secrets

@@ -8,12 +8,12 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
+import { expect } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { ROOT } from '../rules/source.ts'
 import { freePort, programOnPath } from '../support/programsOnPath.ts'
 
 const run = promisify(execFile)
-const PROJECT = 'tidemark-test'
 const OUTPUT = { maxBuffer: 64 * 2 ** 20 }
 const COMPOSE = programOnPath('docker-compose') === undefined ? ['docker', 'compose'] : ['docker-compose']
 const CERTIFICATE = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=reporting'
@@ -57,9 +57,10 @@ export async function docker(...args: readonly string[]): Promise<string> {
   return (await run('docker', [...args], { cwd: ROOT, ...OUTPUT })).stdout
 }
 
-/** Builds the image as `docker compose build` would. On the host's network, because not every engine has another. */
-export async function buildImage(): Promise<void> {
-  await docker('build', '--network=host', '--build-arg', 'TIDEMARK_NODE_IMAGE', '-t', 'tidemark', '.')
+/** Builds an image as `docker compose build` would. On the host's network, because not every engine has another. */
+export async function buildImage(target: 'tidemark' | 'lake' = 'tidemark'): Promise<void> {
+  const image = target === 'lake' ? 'tidemark-lake' : target
+  await docker('build', '--network=host', '--build-arg', 'TIDEMARK_NODE_IMAGE', '--target', target, '-t', image, '.')
 }
 
 /** Makes the folder of a deployment and starts its containers. Disposing removes the containers, volumes and folder. */
@@ -67,14 +68,20 @@ export async function aDeployment() {
   const folder = await mkdtemp(path.join(tmpdir(), 'tidemark-deployment-'))
   const secret = randomBytes(24).toString('hex')
   await prepare(folder, secret)
-  const [port, demoPort] = [await freePort(), await freePort()]
-  const ports = { TIDEMARK_CONSOLE_PORT: String(port), TIDEMARK_DEMO_PORT: String(demoPort) }
+  const [port, demoPort, lakePort] = [await freePort(), await freePort(), await freePort()]
+  const ports = {
+    TIDEMARK_CONSOLE_PORT: String(port),
+    TIDEMARK_DEMO_PORT: String(demoPort),
+    TIDEMARK_LAKE_PORT: String(lakePort),
+  }
+  const project = `tidemark-test-${port}`
   const variables = { ...process.env, TEST_CLIENT_SECRET: secret, ...ports }
   const composeWith = async (more: Record<string, string>, args: readonly string[]): Promise<string> => {
     const [program = '', ...first] = COMPOSE
-    const files = ['--project-name', PROJECT, '-f', 'docker-compose.yml', '-f', 'service.yml', '--profile', 'demo']
+    const files = ['--project-name', project, '-f', 'docker-compose.yml', '-f', 'service.yml']
+    const profiles = ['--profile', 'demo', '--profile', 'lake']
     const env = { ...variables, ...more }
-    return (await run(program, [...first, ...files, ...args], { cwd: folder, env, ...OUTPUT })).stdout
+    return (await run(program, [...first, ...files, ...profiles, ...args], { cwd: folder, env, ...OUTPUT })).stdout
   }
   const compose = (...args: readonly string[]): Promise<string> => composeWith({}, args)
   const idsOf = async (service: string) => (await compose('ps', '-q', service)).trim().split('\n')
@@ -82,20 +89,24 @@ export async function aDeployment() {
     await compose('down', '--volumes', '--timeout', '5')
     await rm(folder, { recursive: true, force: true })
   }
-  const dotEnv = await readFile(path.join(folder, 'secrets/tidemark.env'), 'utf8')
-  const token = /TOKEN=(\w+)/.exec(dotEnv)?.[1] ?? ''
-  const password = /redis:\/\/:(\w+)@/.exec(dotEnv)?.[1] ?? ''
+  const dotEnv = await readFile(path.join(folder, 'secrets/lake.env'), 'utf8')
+  const valueAfter = (start: string) => new RegExp(`${start}(\\w+)`).exec(dotEnv)?.[1] ?? ''
+  const token = valueAfter('TOKEN=')
+  const password = valueAfter('redis://:')
   return {
+    folder,
     compose,
     idsOf,
-    secrets: { secret, token, password },
+    secrets: { secret, token, password, catalogue: valueAfter('password='), key: valueAfter('SECRET_ACCESS_KEY=') },
     url: `http://127.0.0.1:${port}`,
+    /** Returns the answer of the console of the lake's reader. */
+    askLake: (place: string, body?: object) => askConsole(`http://127.0.0.1:${lakePort}${place}`, token, body),
     /** Returns the answer of the console. A body makes the request a POST. */
     ask: (place: string, body?: object) => askConsole(`http://127.0.0.1:${port}${place}`, token, body),
-    /** Returns the rows of a query on the published copy. */
+    /** Returns the rows of a query on the published copy, or on the lake. */
     query: async (sql: string, service = 'worker') => {
       const [worker = ''] = await idsOf(service)
-      const text = await docker('exec', worker, 'node', 'bin/tidemark.js', 'query', '--format', 'json', sql)
+      const text = await docker('exec', worker, 'node', '/app/bin/tidemark.js', 'query', '--format', 'json', sql)
       return JSON.parse(text) as readonly Record<string, unknown>[]
     },
     /** Starts the demo, with this memory limit for each container. Returns a function that reads its overview. */
@@ -140,6 +151,25 @@ export async function factsOf(id: string): Promise<ContainerFacts> {
   const [facts] = JSON.parse(await docker('inspect', id)) as readonly ContainerFacts[]
   if (facts === undefined) throw new TypeError(`no container ${id}`)
   return facts
+}
+
+/** Fails if a container has rights, or can write elsewhere than to its volumes and its tmpfs. */
+export async function expectConfined(id: string): Promise<void> {
+  const { Config, HostConfig } = await factsOf(id)
+  expect(Config.User).not.toMatch(/^(root|0|)(:|$)/)
+  expect(HostConfig).toMatchObject({
+    ReadonlyRootfs: true,
+    Privileged: false,
+    CapDrop: ['ALL'],
+    SecurityOpt: ['no-new-privileges:true'],
+  })
+  expect(HostConfig.Memory).toBeGreaterThan(0)
+  const status = await docker('exec', id, 'cat', '/proc/1/status')
+  expect(status).toMatch(/^NoNewPrivs:\s+1$/m)
+  expect(status).toMatch(/^CapEff:\s+0+$/m)
+  expect(status).not.toMatch(/^Uid:.*\b0\b/m)
+  const attempts = ['/etc/written', '/app/written', '/usr/local/bin/written'].map((file) => `echo > ${file}`)
+  for (const attempt of attempts) await expect(docker('exec', id, 'sh', '-c', attempt)).rejects.toThrow(/exit|Command/)
 }
 
 /** Waits until a check returns true. A check that rejects counts as false, because containers start and end. */

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../src/config/config.ts'
 import * as environment from '../../src/config/environment.ts'
 import { aFolder } from '../config/folder.ts'
@@ -34,11 +34,27 @@ interface ComposeService {
   readonly volumes?: readonly string[]
 }
 
+interface Manifest {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly env: readonly { readonly name: string; readonly value: string }[]
+          readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+        }[]
+      }
+    }
+  }
+}
+
 const textOf = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8')
 const composeText = textOf('docker-compose.yml')
 const compose = parse(composeText, { merge: true }) as Compose
 const services = Object.entries(compose.services).map(([service, each]) => ({ service, ...each }))
-const PINNED = /^[a-z]+:\d[\w.-]+@sha256:[0-9a-f]{64}$/
+const PINNED = /^[a-z/]+:v?\d[\w.-]+@sha256:[0-9a-f]{64}$/
+
+/** The variables of the image of PostgreSQL. */
+const POSTGRES = ['POSTGRES_USER', 'POSTGRES_DB', 'POSTGRES_PASSWORD_FILE']
 
 describe('docker-compose.yml', () => {
   it('keeps to what compose 1.29 and 2 both take', () => {
@@ -61,32 +77,41 @@ describe('docker-compose.yml', () => {
     expect(service.healthcheck.test.length).toBeGreaterThan(1)
   })
 
-  it('publishes ports on this machine only, and no port of Redis', () => {
+  it('publishes ports on this machine only, and no port of Redis, PostgreSQL or the object storage', () => {
     const published = services.flatMap(({ service, ports = [] }) => ports.map((port) => ({ service, port })))
     expect(published.filter(({ port }) => !port.startsWith('127.0.0.1:'))).toEqual([])
-    expect(published.map(({ service }) => service)).toEqual(['worker', 'demo-service'])
-    expect(compose.services['redis']?.networks?.map((name) => compose.networks[name]?.internal)).toEqual([true])
+    expect(published.map(({ service }) => service)).toEqual(['worker', 'lake', 'demo-service'])
+    for (const service of ['redis', 'postgres', 'storage'])
+      expect(compose.services[service]?.networks?.map((name) => compose.networks[name]?.internal)).toEqual([true])
   })
 
   it('pins each public image by its digest', () => {
     const images = new Set(services.map(({ image }) => image))
-    images.delete('tidemark')
+    for (const own of ['tidemark', 'tidemark-lake']) images.delete(own)
     const defaults = [...images].map((image) => /^\$\{TIDEMARK_[A-Z]+_IMAGE:-(.+)\}$/.exec(image)?.[1])
-    expect(defaults).toEqual([expect.stringMatching(PINNED)])
+    expect(defaults).toEqual(Array(3).fill(expect.stringMatching(PINNED)))
   })
 
   it.each(services)('passes only variables that exist to $service', ({ environment: given = {} }) => {
     const { CLIENT_SECRET, CONSOLE_TOKEN, variables } = environment
     const names = variables.map(({ name }) => name)
-    const known: readonly string[] = [CLIENT_SECRET, CONSOLE_TOKEN, 'TIDEMARK_CONFIG', 'TMPDIR', ...names]
+    const known = [CLIENT_SECRET, CONSOLE_TOKEN, 'TIDEMARK_CONFIG', 'TMPDIR', ...POSTGRES, ...names]
     expect(Object.keys(given).filter((name) => !known.includes(name))).toEqual([])
   })
 
   it('has no secret in a variable, except those of the demo', () => {
-    const real = services.filter(({ profiles }) => profiles === undefined)
-    expect(real.map(({ service }) => service)).toEqual(['redis', 'worker', 'puller'])
+    const real = services.filter(({ profiles }) => profiles === undefined || profiles.includes('lake'))
+    expect(real.map(({ service }) => service)).toEqual([
+      'redis',
+      'worker',
+      'puller',
+      'postgres',
+      'storage',
+      'lake-worker',
+      'lake',
+    ])
     const names = real.flatMap(({ environment: given = {} }) => Object.keys(given))
-    expect(names.filter((name) => /SECRET$|TOKEN$|KEY$|QUEUE_URL$/.test(name))).toEqual([])
+    expect(names.filter((name) => /SECRET$|TOKEN$|KEY$|QUEUE_URL$|PASSWORD$|WAREHOUSE$/.test(name))).toEqual([])
   })
 
   it.each(services)(
@@ -123,7 +148,7 @@ describe('ops/secrets.sh', () => {
     await using folder = await aFolder({})
     writeSecrets(folder.path, 'the-client-secret')
     const files = Object.values(compose.secrets).map(({ file }) => path.join(folder.path, file))
-    expect(files.map((file) => (statSync(file).mode & 0o777).toString(8))).toEqual(['640', '640', '640'])
+    expect(files.map((file) => (statSync(file).mode & 0o777).toString(8))).toEqual(files.map(() => '640'))
     expect(() => writeSecrets(folder.path, 'another')).toThrow()
     expect(readFileSync(path.join(folder.path, 'secrets/reporting'), 'utf8')).toBe('the-client-secret\n')
   })
@@ -139,6 +164,47 @@ describe('ops/secrets.sh', () => {
     const hash = createHash('sha256').update(password).digest('hex')
     expect(readFileSync(path.join(secrets, 'redis.acl'), 'utf8')).toContain(`user default on #${hash} `)
     expect([host, password.length, console.token?.reveal().length]).toEqual(['redis:6379', 64, 64])
+  })
+})
+
+/** The variables of the image "lake", in the order of the Dockerfile. */
+const imageVariables = Object.fromEntries(
+  [...textOf('Dockerfile').matchAll(/^(?:ENV|   ) ([A-Z_]+)=(\S*)/gm)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ]),
+)
+
+describe('the image for a lake', () => {
+  it('takes the password and the keys that PostgreSQL and the storage have from ops/secrets.sh', async () => {
+    await using folder = await aFolder({ 'tidemark.yaml': 'service: { base_url: https://a.example, client_id: acme }' })
+    writeSecrets(folder.path, 'the-client-secret')
+    const contents = (name: string) => readFileSync(path.join(folder.path, 'secrets', name), 'utf8')
+    copyFileSync(path.join(folder.path, 'secrets/lake.env'), path.join(folder.path, '.env'))
+    const env = {
+      ...imageVariables,
+      ...compose.services['lake-worker']?.environment,
+      REPORTING_CLIENT_SECRET_FILE: path.join(folder.path, 'secrets/reporting'),
+    }
+    const { lake, queue } = await loadConfig({ file: 'tidemark.yaml', env, cwd: folder.path })
+    expect(lake?.at).toBe(`host=postgres dbname=lake user=tidemark password=${contents('postgres')}`)
+    const [access, secret] = lake?.storage?.keys.map((key) => key.reveal()) ?? []
+    expect(contents('storage.env')).toBe(`export ROOT_ACCESS_KEY=${access} ROOT_SECRET_KEY=${secret}\n`)
+    expect(new URL(queue)).toMatchObject({ host: 'redis:6379', pathname: '/1' })
+  })
+
+  it('takes the lake of the manifests for Kubernetes, and their file leaves room for local files', async () => {
+    const [deployment] = parseAllDocuments(textOf('ops/kubernetes/worker.yaml')).map((each) => each.toJS() as Manifest)
+    const [container] = deployment?.spec.template.spec.containers ?? []
+    expect(container?.volumeMounts.find(({ name }) => name === 'configuration')).toMatchObject({
+      mountPath: '/etc/tidemark/tidemark.yaml',
+      subPath: 'tidemark.yaml',
+    })
+    const set = container?.env.map(({ name, value }) => [name, value] as const) ?? []
+    const secrets = { REPORTING_CLIENT_SECRET: 'x', AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' }
+    const env = { ...imageVariables, ...Object.fromEntries(set), REPORTING_CLIENT_SECRET_FILE: '', ...secrets }
+    const { lake } = await loadConfig({ file: 'ops/kubernetes/settings.yaml', env, cwd: ROOT })
+    expect(lake?.at).toBe('host=postgres.databases dbname=lake user=tidemark')
   })
 })
 
@@ -180,6 +246,11 @@ describe('Dockerfile', () => {
     expect(composeText).toContain(`\${TIDEMARK_NODE_IMAGE:-${image}}`)
     for (const version of Object.values(optionalDependencies)) expect(image).toContain(`node:${version}-`)
     const from = lines.filter((line) => line.startsWith('FROM '))
-    expect(from).toEqual(['FROM ${TIDEMARK_NODE_IMAGE} AS packages', 'FROM ${TIDEMARK_NODE_IMAGE}'])
+    expect(from).toEqual([
+      'FROM ${TIDEMARK_NODE_IMAGE} AS packages',
+      'FROM ${TIDEMARK_NODE_IMAGE} AS tidemark',
+      'FROM packages AS extensions',
+      'FROM tidemark AS lake',
+    ])
   })
 })
