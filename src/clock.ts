@@ -2,6 +2,12 @@
 import { setImmediate as turn, setTimeout as sleepFor } from 'node:timers/promises'
 import { fromMillis, type Instant } from './instant.ts'
 
+/** A clock, and a signal that ends the wait early. */
+export interface Waiting {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
 export interface Clock {
   now(): Instant
   monotonicMs(): number
@@ -13,11 +19,7 @@ export interface Clock {
 }
 
 /** Aborts `work` and returns undefined if it takes longer than `ms`. Keeps the process alive until then. */
-export async function within<T>(
-  ms: number,
-  clock: Pick<Clock, 'after'>,
-  work: (late: AbortSignal) => Promise<T>,
-): Promise<T | undefined> {
+export async function within<T>(ms: number, clock: Pick<Clock, 'after'>, work: (late: AbortSignal) => Promise<T>) {
   const ending = new AbortController()
   const late = Promise.withResolvers<undefined>()
   const cancelTimer = clock.after(ms, () => {

@@ -2,7 +2,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { reportNames } from '../../schema/index.ts'
-import type { Clock } from '../../src/clock.ts'
+import type { Clock, Waiting } from '../../src/clock.ts'
 import { signingKey } from '../../src/config/checks.ts'
 import type { Config, ReceiverConfig } from '../../src/config/config.ts'
 import { asSyncError, SyncError } from '../../src/errors.ts'
@@ -139,11 +139,7 @@ const ANSWER_MS_MAX = 10_000
 const RETRY_AFTER_MS_MAX = HOUR_MS
 
 /** Posts one message. Throws DELIVERY_FAILED if the receiver does not answer with 2xx in time. */
-async function postMessage(
-  receiver: ReceiverConfig,
-  message: Message,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<void> {
+async function postMessage(receiver: ReceiverConfig, message: Message, { clock, signal }: Waiting): Promise<void> {
   const { url, ...request } = requestOf(receiver, message, Math.floor(toMillis(clock.now()) / SECOND_MS))
   const ending = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)])
   const response = await fetch(url, { method: 'POST', redirect: 'manual', ...request, signal: ending }).catch(reasonOf)

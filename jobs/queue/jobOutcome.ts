@@ -11,11 +11,7 @@ export const CANCELLED_ON_REQUEST = 'cancelled on request'
 export type Verdict = 'hand back' | 'drop' | 'wait' | 'give up' | 'try again'
 
 /** Returns what happens to a job after an error. If `waitsFor` contains the code, the job waits for an operator. */
-export function verdictOf(
-  error: SyncError,
-  abortReason: string | undefined,
-  waitsFor: readonly ErrorCode[] = [],
-): Verdict {
+export function verdictOf(error: SyncError, abortReason?: string, waitsFor: readonly ErrorCode[] = []): Verdict {
   if (abortReason === STOPPING) return 'hand back'
   if (abortReason === CANCELLED_ON_REQUEST) return 'give up'
   // Another job does the work: a newer run has replaced this job's run, or this job has lost its lock.

@@ -22,10 +22,7 @@ export function* missingSettings(value: unknown, env: Environment): Generator<Fi
       yield { at: REPORTS, problem: `there is no report "${name}"${hint(name, reportNames)}` }
 }
 
-export function* clashingSettings(
-  raw: RawConfig,
-  { env, folder }: Pick<Sources, 'env' | 'folder'>,
-): Generator<Finding> {
+export function* clashingSettings(raw: RawConfig, { env, folder }: Sources): Generator<Finding> {
   const { warehouse, published } = filesOf(raw, folder)
   // A publication would overwrite the warehouse.
   if (warehouse === published) yield { at: ['published'], problem: 'published must be another file than warehouse' }

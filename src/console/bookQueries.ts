@@ -39,12 +39,8 @@ export async function recentRows(books: Reader): Promise<ReadonlyMap<ReportName,
 const MARKS_LISTED = 300
 
 /** Computes earlier marks: the end of a run's window minus `settleMs`. The books contain only the present mark. */
-export function marksOver(
-  books: Reader,
-  report: ReportName,
-  settleMs: number,
-): Promise<{ at: string; mark: string }[]> {
-  return books.rows(`
+export function marksOver(books: Reader, report: ReportName, settleMs: number) {
+  return books.rows<{ at: string; mark: string }>(`
     WITH ended AS (
       SELECT run_id, ended_at FROM tidemark.runs
       WHERE report = ${text(report)} AND kind = 'incremental' AND state = 'done' ORDER BY ended_at DESC LIMIT ${MARKS_LISTED}
@@ -59,10 +55,7 @@ export function marksOver(
 
 const ROW_CHARACTERS_MAX = 20_000
 
-export async function rejectedOf(
-  books: Reader,
-  { report, limit, offset }: RejectedQuery,
-): Promise<{ total: number; rows: RejectedRow[] }> {
+export async function rejectedOf(books: Reader, { report, limit, offset }: RejectedQuery) {
   const where = `WHERE dismissed_at IS NULL${report === undefined ? '' : ` AND report = ${text(report)}`}`
   const rows = await books.rows<RejectedRow>(`
     SELECT report, scope, key, reason, ${iso('observed_at')} AS observed_at,

@@ -230,11 +230,8 @@ export class Tidemark implements AsyncDisposable {
     )
   }
 
-  #run<Answer, Event>(
-    options: CallOptions,
-    work: (signal: AbortSignal, tell: Tell<Event>) => Promise<Answer>,
-  ): Run<Answer, Event> {
-    return startRun((tell) => this.#call(options, (signal) => work(signal, tell)))
+  #run<Answer, Event>(options: CallOptions, work: (signal: AbortSignal, tell: Tell<Event>) => Promise<Answer>) {
+    return startRun<Answer, Event>((tell) => this.#call(options, (signal) => work(signal, tell)))
   }
 
   async #call<T>({ signal }: CallOptions, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

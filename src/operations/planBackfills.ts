@@ -17,10 +17,7 @@ export interface PlanOptions {
   readonly log: GuardedLog
 }
 
-export async function planBackfills(
-  requests: readonly BackfillRequest[],
-  { config, clock, signal, log }: PlanOptions,
-): Promise<BackfillPreview[]> {
+export async function planBackfills(requests: readonly BackfillRequest[], { config, clock, signal, log }: PlanOptions) {
   await using client = clientOf(config, { clock, log })
   const newest = await openNewest(config)
   await using database = newest?.database

@@ -1,5 +1,5 @@
 /** Reads the state of each report from the first source that responds: the worker, the warehouse, or the copy. */
-import { type Clock, within } from '../clock.ts'
+import { type Clock, type Waiting, within } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { standingsOf } from '../status/standing.ts'
 import { lastUpkeep } from '../warehouse/database/upkeep.ts'
@@ -22,10 +22,7 @@ export type Status =
   | ({ readonly from: 'warehouse' | 'published'; readonly path: string } & Pick<WorkerStatus, 'standings' | 'upkeep'>)
   | ({ readonly from: null; readonly path: null } & Pick<WorkerStatus, 'standings' | 'upkeep'>)
 
-export async function readStatus(
-  config: Config,
-  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
-): Promise<Status> {
+export async function readStatus(config: Config, { clock, signal }: Waiting): Promise<Status> {
   const answer = await askWorker(config, clock, signal)
   if (answer !== undefined) return { from: 'worker', path: config.warehouse, ...answer }
   const newest = await openNewest(config)

@@ -23,10 +23,7 @@ export const isComparable = ({ name, enabled }: ReportConfig): boolean =>
   enabled && reportOf(name).perRecord === undefined
 
 /** Returns the named reports or, if none is named, those that `otherwise` selects. Throws REPORT_UNKNOWN. */
-export function namedReports(
-  names: readonly string[],
-  otherwise: (report: ReportName) => boolean = () => true,
-): ReportName[] {
+export function namedReports(names: readonly string[], otherwise: (report: ReportName) => boolean = () => true) {
   const unknown = names.find((name) => !isReportName(name))
   if (unknown === undefined) return reportNames.filter(names.length === 0 ? otherwise : (name) => names.includes(name))
   throw new SyncError('REPORT_UNKNOWN', `there is no report "${unknown}"${hint(unknown, reportNames)}`, {

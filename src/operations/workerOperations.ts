@@ -115,11 +115,7 @@ function workerEngine({ context, requests, runs, housekeeping }: WorkerOperation
   }
 }
 
-async function plan(
-  context: OwnerContext,
-  { backfills }: RequestOf<'plan-backfill'>,
-  { signal }: Caller,
-): Promise<AnswerOf<'plan-backfill'>> {
+async function plan(context: OwnerContext, { backfills }: RequestOf<'plan-backfill'>, { signal }: Caller) {
   const books = { books: context.warehouse.backfills, basis: context.warehouse.backfillBasis }
   const walk = { ...context, signal, onProgress: () => undefined }
   const plans: BackfillPreview[] = []

@@ -42,11 +42,7 @@ export function changesThatNeedReread(earlier: ReadSettings, wanted: ReadSetting
 }
 
 /** Returns the coverage to store for a run with the settings `wanted`. Earlier runs have read up to `readUntil`. */
-export function nextCoverage(
-  earlier: Coverage | undefined,
-  wanted: ReadSettings,
-  readUntil: Instant | undefined,
-): Coverage {
+export function nextCoverage(earlier: Coverage | undefined, wanted: ReadSettings, readUntil?: Instant): Coverage {
   if (earlier === undefined || readUntil === undefined) return { asked: wanted, refillUntil: undefined, because: [] }
   const changes = changesThatNeedReread(earlier.asked, wanted)
   if (changes.length > 0) {

@@ -18,11 +18,7 @@ export interface LastWindow {
 }
 
 /** Returns what earlier windows have read. Returns undefined without a mark, or if the service's clock was set back. */
-export function previousRead(
-  last: Pick<LastWindow, 'mark' | 'until'>,
-  clock: Instant,
-  settleMs: number,
-): PreviousRead | undefined {
+export function previousRead(last: Pick<LastWindow, 'mark' | 'until'>, clock: Instant, settleMs: number) {
   if (last.mark === undefined) return undefined
   const at = last.until ?? plusMs(last.mark, settleMs)
   return clock < at ? undefined : { until: earliest(last.mark, at), at }

@@ -28,11 +28,7 @@ export function pathOf(report: Declaration, question: Question): string {
   return report.path.replace(/\{(\w+)\}/g, (_, parameter: string) => String(question.record?.[parameter] ?? ''))
 }
 
-export function bodyOf(
-  report: Declaration,
-  question: Question,
-  page: { number: number; size: number },
-): Record<string, unknown> {
+export function bodyOf(report: Declaration, question: Question, page: { number: number; size: number }) {
   const inPath = new Set([...report.path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => parameter))
   const record = Object.entries(question.record ?? {})
     .filter(([parameter]) => !inPath.has(parameter))

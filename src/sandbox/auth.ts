@@ -59,10 +59,7 @@ export class Auth {
   }
 
   /** Responds 401 to an invalid token or a missing scope, and 403 to a forbidden report (spec §5). */
-  admit(
-    authorization: string | undefined,
-    endpoint: NamedEndpoint,
-  ): { readonly client?: SandboxClient; readonly refusal?: Answer } {
+  admit(authorization: string | undefined, endpoint: NamedEndpoint) {
     const { faults } = this.#parts
     const refusal = faults.answer(endpoint.report, {
       '401-once': () => unauthorised('The token was revoked.'),

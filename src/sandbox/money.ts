@@ -5,10 +5,7 @@ export const NANO_PER_CENT = 10_000_000
 /** TypeScript's types lack `JSON.rawJSON` and the third parameter of a reviver. */
 const exactJson = JSON as unknown as {
   rawJSON(text: string): unknown
-  parse(
-    text: string,
-    reviver: (key: string, value: unknown, context?: { readonly source?: string }) => unknown,
-  ): unknown
+  parse(text: string, reviver: (key: string, value: unknown, context?: { source?: string }) => unknown): unknown
 }
 
 export const exact = (text: string): unknown => exactJson.rawJSON(text)

@@ -23,11 +23,9 @@ export function answerReport(parts: Parts, endpoint: NamedEndpoint, request: Rou
     : answerAudit(parts, endpoint, request)
 }
 
-function answerRows(
-  parts: Parts,
-  { report, ...endpoint }: NamedEndpoint & { readonly report: WorldReport },
-  request: ReportRequest,
-): Answer {
+type RowEndpoint = NamedEndpoint & { readonly report: WorldReport }
+
+function answerRows(parts: Parts, { report, ...endpoint }: RowEndpoint, request: ReportRequest): Answer {
   const { world, faults, settings } = parts
   const rows = select(world.tables[report], request.values)
   const page = pageOf({ values: request.values, total: rows.length, limits: settings, report }, faults)
@@ -45,15 +43,11 @@ function answerRows(
   return pageAnswer(endpoint, items, page)
 }
 
-function writerOf(
-  { world, faults, settings }: Parts,
-  report: WorldReport,
-  { values, flags }: ReportRequest,
-): (row: Row) => string {
+function writerOf({ world, faults, settings }: Parts, report: WorldReport, { values, flags }: ReportRequest) {
   const currency = (values.get('targetCurrencyCode') ?? values.get('currencyCode') ?? 'EUR') as Currency
   const every = faults.takeNumber('bad-rows', report)
   const shape = report === 'events' ? settings.eventShape : 'full'
-  return (row) => {
+  return (row: Row): string => {
     const isBad = every !== undefined && row.number % every === 0
     if (isBad) return row.text({ flags, currency, damage: damageOf(row, row.number / every) })
     // The event's number decides its shape, so that an event never changes its shape.

@@ -282,9 +282,7 @@ export function stagedMissing(what: string, cause?: unknown): SyncError {
 type StagedFile = Pick<StagedCollection, 'file' | 'bytes'>
 
 /** Throws STAGED_MISSING unless each file of the segment has the size that was written. */
-export async function checkSegment(
-  segment: StagedFile & { readonly collections: readonly StagedFile[] },
-): Promise<void> {
+export async function checkSegment(segment: StagedFile & { collections: readonly StagedFile[] }): Promise<void> {
   for (const { file, bytes } of [segment, ...segment.collections]) {
     const { size } = await stat(file).catch((error: unknown) => {
       throw stagedMissing(`the staged rows ${file} are gone`, error)

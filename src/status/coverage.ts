@@ -55,10 +55,7 @@ const SCOPES = `
 export type RequestConfig = Pick<Config, 'reports' | 'currencies' | 'hashKey' | 'requestsPerDay'>
 
 /** Returns the coverage of each currency or entity. Skips reports that were never read. */
-export async function coverageOf(
-  database: Pick<Database, 'rows'>,
-  config: RequestConfig,
-): Promise<ReadonlyMap<ReportName, ScopeCoverage[]>> {
+export async function coverageOf(database: Pick<Database, 'rows'>, config: RequestConfig) {
   const scopes = Map.groupBy(await database.rows<ScopeRow>(SCOPES), ({ report }) => report)
   return new Map(Array.from(scopes, ([report, rows]) => [report, rows.map((row) => coverageOfScope(row, config))]))
 }

@@ -67,10 +67,8 @@ export const Progress = z.object({
 /** How far a run is. */
 export interface Progress extends z.infer<typeof Progress> {}
 
-export const scopesOf = (
-  { currencies }: Pick<SyncSettings, 'currencies'>,
-  { currency }: Pick<Declaration, 'currency'>,
-): readonly string[] => (currency === undefined ? [''] : currencies)
+export const scopesOf = ({ currencies }: Pick<SyncSettings, 'currencies'>, { currency }: Declaration) =>
+  currency === undefined ? [''] : currencies
 
 export const identityOf = (service: { readonly clientId: string; readonly scopes?: readonly string[] }): string =>
   `${service.clientId} ${(service.scopes ?? []).toSorted().join(' ')}`.trim()

@@ -97,11 +97,7 @@ async function findRows(comparison: Comparison, acceptedDifference: number): Pro
   return isFound ? 'rows' : 'no row explains the total'
 }
 
-async function wrongRanges(
-  { reading, until: end }: Comparison,
-  notes: readonly CreationRange[],
-  total: number,
-): Promise<readonly Span[]> {
+async function wrongRanges({ reading, until: end }: Comparison, notes: readonly CreationRange[], total: number) {
   const ranges = mergedRanges(notes)
   if (ranges.length === 0) return [{ since: undefined, until: end }]
   const search = searchDiffering(ranges, total, RANGES_MAX)

@@ -35,11 +35,7 @@ export async function pausedReports(context: SyncContext): Promise<ReadonlyMap<R
 }
 
 /** Throws the stored error if a refusal has paused the report. Used by commands that send requests outside of runs. */
-export function refuseAgain(
-  pauses: readonly Pause[],
-  report: ReportName,
-  settings: Pick<SyncSettings, 'identity' | 'clientSecret'>,
-) {
+export function refuseAgain(pauses: readonly Pause[], report: ReportName, settings: SyncSettings): void {
   const refused = pauses.filter((pause) => pause.code !== 'REPORT_PAUSED' && pause.with === clientOf(pause, settings))
   const one =
     refused.find((pause) => pause.report === report) ?? refused.find(({ code }) => code === 'CREDENTIALS_REFUSED')
@@ -47,10 +43,8 @@ export function refuseAgain(
 }
 
 /** Returns the client and its OAuth scopes and, if the credentials were refused, a short hash of the secret. */
-const clientOf = (
-  { code }: Pick<Pause, 'code'>,
-  { identity, clientSecret }: Pick<SyncSettings, 'identity' | 'clientSecret'>,
-): string => (code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity)
+const clientOf = ({ code }: Pick<Pause, 'code'>, { identity, clientSecret }: SyncSettings): string =>
+  code === 'CREDENTIALS_REFUSED' ? `${identity} ${clientSecret.shortHash}` : identity
 
 class PauseError extends SyncError {}
 

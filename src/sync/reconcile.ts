@@ -27,11 +27,7 @@ export interface ReconcileOptions {
 }
 
 /** Compares all rows of a report with the service. Throws USAGE_INVALID, MASS_DELETE_STOPPED, errors of runs. */
-export async function reconcileReport(
-  given: SyncContext,
-  report: ReportName,
-  options: ReconcileOptions,
-): Promise<ReportRun & { found: ReconcileResult }> {
+export async function reconcileReport(given: SyncContext, report: ReportName, options: ReconcileOptions) {
   const declaration = reportOf(report)
   if (declaration.perRecord !== undefined) throw notReconcilable(report)
   const before = await (options.before?.() ?? syncReport(withoutCounting(given, report), report, options.runId))

@@ -26,10 +26,7 @@ export interface Wiring {
   readonly observe?: Observe | undefined
 }
 
-export async function openContext(
-  config: Config,
-  { clock, signal, log, observe }: Wiring,
-): Promise<AsyncDisposable & { readonly context: SyncContext }> {
+export async function openContext(config: Config, { clock, signal, log, observe }: Wiring) {
   await using opening = new AsyncDisposableStack()
   const client = opening.use(clientOf(config, { clock, log, observe }))
   const warehouse = opening.use(await openWarehouse(config))

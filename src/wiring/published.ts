@@ -67,11 +67,7 @@ export async function openNewest(config: Config): Promise<Newest | undefined> {
 }
 
 /** Returns what has changed in the published copy, or in the lake. Returns undefined before the first publication. */
-export async function readNewData(
-  config: Config,
-  warehouse: Pick<Sql, 'rows'>,
-  since: NewDataRequest,
-): Promise<NewData | undefined> {
+export async function readNewData(config: Config, warehouse: Pick<Sql, 'rows'>, since: NewDataRequest) {
   if (config.lake !== undefined) return newDataSince(warehouse, since)
   if (!isThere(config.published)) return undefined
   await using copy = await openPublished(config)

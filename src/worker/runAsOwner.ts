@@ -123,10 +123,7 @@ async function leadAlone(
 }
 
 /** Prepares notices and messages about new data. Returns undefined if no receiver is configured. */
-async function openNotifier(
-  context: OwnerContext,
-  { runs, warehouse }: { runs: Runs; warehouse: Warehouse },
-): Promise<Notifier | undefined> {
+async function openNotifier(context: OwnerContext, { runs, warehouse }: { runs: Runs; warehouse: Warehouse }) {
   const { config, metrics, requests } = context
   if (config.notify === undefined) return undefined
   return new Notifier({

@@ -36,10 +36,7 @@ export interface LiveServing extends AsyncDisposable {
 }
 
 /** Returns undefined if no live server is configured. Throws EXTENSION_MISSING and SERVE_FAILED. */
-export async function startServing(
-  config: Config,
-  { token, log }: { token: Secret | undefined; log: Log },
-): Promise<LiveServing | undefined> {
+export async function startServing(config: Config, { token, log }: { token: Secret | undefined; log: Log }) {
   const { serve, extensions, published, limits } = config
   if (serve === undefined || token === undefined) return undefined
   const { queryMemory: memory, queryDisk: disk, queryTimeMs: timeMs, warehouseThreads: threads } = limits

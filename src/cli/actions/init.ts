@@ -66,11 +66,7 @@ async function refuseToReplace(shell: Shell, { force = false }: InitOptions): Pr
 }
 
 /** Tests the settings. The user can correct a refused secret. Returns undefined if the user wants no files. */
-async function tryOut(
-  shell: Shell,
-  answers: Answers,
-  options: InitOptions,
-): Promise<{ readonly answers: Answers; readonly findings: readonly Finding[] } | undefined> {
+async function tryOut(shell: Shell, answers: Answers, options: InitOptions) {
   const { out, clock, stop } = shell
   const config = await configWith(shell, answers)
   if (options.try === false) return { answers, findings: [] }

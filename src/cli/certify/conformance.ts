@@ -46,11 +46,7 @@ interface Bench {
 type Claim = readonly [claim: string, test: (bench: Bench) => Promise<string | undefined>, cure: string]
 
 /** `served`: the declarations that the sandbox serves. A test serves another declaration than the one that it certifies. */
-export async function conformanceOf(
-  name: ReportName,
-  signal: AbortSignal,
-  served: readonly Declaration[] = reports,
-): Promise<Finding[]> {
+export async function conformanceOf(name: ReportName, signal: AbortSignal, served: readonly Declaration[] = reports) {
   await using folder = await mkdtempDisposable(path.join(tmpdir(), 'tidemark-certify-'))
   const clock = forwardClock()
   await using sandbox = await startSandbox({ rows: ROWS, declared: served, amounts: 'cents', clock })

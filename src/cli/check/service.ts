@@ -95,10 +95,8 @@ export function pagesOf(context: CheckContext, name: ReportName, catalog = new O
   return new PageSource(contextWithoutLoads(config, { client, clock, signal }), plan)
 }
 
-export function questionOf(
-  { name, currency, perRecord, window }: Declaration,
-  { config, client, clock }: CheckContext,
-): Question {
+export function questionOf(declaration: Declaration, { config, client, clock }: CheckContext): Question {
+  const { name, currency, perRecord, window } = declaration
   const { start, filters, entities } = config.reports[name as ReportName]
   const until = client.serviceNow() ?? clock.now()
   const record: RecordParameters =

@@ -78,10 +78,7 @@ export const promptYesOrNo = async ({ isInteractive }: Shell, message: string, p
   isInteractive && promptFor(({ confirm }) => confirm({ message, default: preselected }))
 
 /** Imports the package for prompts only when it is needed, so that commands start fast. */
-export async function promptFor<T>(
-  ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>,
-  command = 'init',
-): Promise<T> {
+export async function promptFor<T>(ask: (prompts: typeof import('@inquirer/prompts')) => Promise<T>, command = 'init') {
   try {
     return await ask(await import('@inquirer/prompts'))
   } catch (error) {

@@ -82,11 +82,8 @@ const loginNeededError = (): SyncError =>
   })
 
 /** Throws CONSOLE_LOGIN_NEEDED, or CONSOLE_LIMITED after too many wrong tokens. */
-async function checkToken(
-  { token, viewToken, countGuess }: GateOptions,
-  request: FastifyRequest,
-  guess: string,
-): Promise<Access> {
+async function checkToken(gate: GateOptions, request: FastifyRequest, guess: string): Promise<Access> {
+  const { token, viewToken, countGuess } = gate
   if (isToken(token, guess)) return 'act'
   if (viewToken !== undefined && isToken(viewToken, guess)) return 'look'
   const cure = 'Use the token that the worker printed when it started, or of TIDEMARK_CONSOLE_TOKEN.'

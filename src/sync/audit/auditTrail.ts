@@ -77,11 +77,7 @@ interface TrailRefill {
 }
 
 /** Stores the current configuration. Returns the trails to read again, by scope prefix (example: `3:`). */
-async function openAuditCoverage(
-  context: SyncContext,
-  report: ReportName,
-  subjects: readonly Subject[],
-): Promise<ReadonlyMap<string, TrailRefill>> {
+async function openAuditCoverage(context: SyncContext, report: ReportName, subjects: readonly Subject[]) {
   const { warehouse, settings, fence } = context
   const wanted = readSettingsOf(settings, report)
   const refills = new Map<string, TrailRefill>()

@@ -184,16 +184,11 @@ async function throwIfPaused(context: SyncContext, report: ReportName): Promise<
 }
 
 /** Cancels a backfill, so that its processes cannot commit. Returns its report, or undefined if it has ended. */
-export const cancelBackfill = (
-  { warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>,
-  backfillId: string,
-): Promise<ReportName | undefined> => warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
+export const cancelBackfill = ({ warehouse, clock }: Pick<SyncContext, 'warehouse' | 'clock'>, backfillId: string) =>
+  warehouse.backfills.cancel(backfillId, clock.now(), errorRecord(wasCancelled()))
 
 /** Returns the report of a backfill that is already cancelled, so that a repeated cancel command succeeds. */
-export async function cancelledBefore(
-  { warehouse }: Pick<SyncContext, 'warehouse'>,
-  backfillId: string,
-): Promise<ReportName | undefined> {
+export async function cancelledBefore({ warehouse }: Pick<SyncContext, 'warehouse'>, backfillId: string) {
   const book = await warehouse.backfills.book(backfillId)
   return book?.state === 'cancelled' ? book.report : undefined
 }

@@ -23,10 +23,7 @@ const TOTALS_MAX = 16
 const PAGES_PER_TOTAL = 4
 
 /** Plans the windows of a backfill. Writes nothing to the warehouse. Throws the client's errors. */
-export async function planBackfill(
-  context: WalkContext,
-  ask: PlanAsk,
-): Promise<{ readonly windows: readonly PlannedWindow[]; readonly requestsSent: number }> {
+export async function planBackfill(context: WalkContext, ask: PlanAsk) {
   const { report, basis } = ask
   const { settings } = context
   const declaration = reportOf(report)
@@ -90,11 +87,7 @@ async function countParts(planning: Planning, scope: string, sizes: WindowSizes)
   return parts
 }
 
-async function countRows(
-  { ask, declaration, settings, pages }: Planning,
-  scope: string,
-  { since, until }: Range,
-): Promise<CountedRange | undefined> {
+async function countRows({ ask, declaration, settings, pages }: Planning, scope: string, { since, until }: Range) {
   const { filters, askCreated } = settings.reports[ask.report]
   const question = { expand: [], filters, currency: declaration.currency === undefined ? undefined : scope }
   const range = { since, until }
@@ -124,11 +117,7 @@ interface PreviewBooks {
 }
 
 /** Returns the preview without the windows that an open backfill has read. Throws USAGE_INVALID and client errors. */
-export async function previewBackfill(
-  context: WalkContext,
-  { books, basis }: PreviewBooks,
-  request: BackfillRequest,
-): Promise<BackfillPreview> {
+export async function previewBackfill(context: WalkContext, { books, basis }: PreviewBooks, request: BackfillRequest) {
   const { start } = context.settings.reports[request.report]
   const named = await nameBackfill(request, { books, start, now: context.clock.now() })
   const begun = named.goesOn ? await books?.windows(named.backfillId) : undefined

@@ -31,10 +31,7 @@ export interface RequestContext {
 }
 
 /** Returns the backfill to run: an open one, or a new one. Throws USAGE_INVALID for an impossible range. */
-export async function nameBackfill(
-  request: BackfillRequest,
-  { books, start, now }: RequestContext,
-): Promise<NamedBackfill> {
+export async function nameBackfill(request: BackfillRequest, { books, start, now }: RequestContext) {
   const { report } = request
   const from = request.from ?? start
   checkRange({ report, from, to: request.to ?? now }, { start, now })

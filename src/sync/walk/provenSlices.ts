@@ -18,11 +18,7 @@ export interface ProvenSlice extends Omit<ProvenRows, 'proof'> {
 const HISTORY_RATIO = 100
 
 /** Yields each slice when it is proven. `rowsExpected` is the number of rows that an earlier read has returned. */
-export async function* provenSlices(
-  source: SliceSource,
-  spans: readonly Span[],
-  rowsExpected?: number,
-): AsyncGenerator<ProvenSlice, void> {
+export async function* provenSlices(source: SliceSource, spans: readonly Span[], rowsExpected?: number) {
   const { terms, pages } = source
   const parts = terms.answer === 'array' ? spans.flatMap((span) => cutOffOld(span, terms.youngFrom)) : spans
   const pageRows = rowsAPage(pages.profile, pages.pageSize)

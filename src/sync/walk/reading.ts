@@ -159,10 +159,7 @@ function questionOf({ declaration, config, scope }: ReadingPlan): Question {
 }
 
 /** Requests the service's current total, of all rows or within `bounds`. Undefined if it sends no totals. */
-export async function totalNow(
-  { source }: Reading,
-  bounds: Pick<Question, 'created'> = {},
-): Promise<number | undefined> {
+export async function totalNow({ source }: Reading, bounds: Pick<Question, 'created'> = {}) {
   const { page } = await source.pages.read({ ...source.question, ...bounds, expand: [] }, 1, 1)
   return page.envelope.totalCount
 }

@@ -74,10 +74,7 @@ export function dueRecords(sql: Sql, ask: RecordsRequest): Promise<DueRecord[]> 
   return recordsWhere(sql, ask, `WHERE ${due} ORDER BY k.id`)
 }
 
-export function recordsToReadAgain(
-  sql: Sql,
-  ask: RecordsRequest & { again: Instant; limit: number },
-): Promise<DueRecord[]> {
+export function recordsToReadAgain(sql: Sql, ask: RecordsRequest & { again: Instant; limit: number }) {
   const again = `m.value IS NOT NULL AND coalesce(f.asked_at <= ${time(ask.again)}, true)`
   return recordsWhere(sql, ask, `WHERE ${again} ORDER BY f.ask_after DESC NULLS LAST, k.id DESC LIMIT ${ask.limit}`)
 }

@@ -111,10 +111,7 @@ export const isTakenOver = async (sql: Sql, { runId, startedAt }: RunRecord): Pr
   (await countOf(sql, `tidemark.runs WHERE run_id = ${text(runId)} AND started_at > ${time(startedAt)}`)) > 0
 
 /** Sets runs of dead processes to `stopped`. With `newer`, sets only older runs of the same report and kind. */
-export async function stopDeadRuns(
-  sql: Sql,
-  newer?: { readonly report: string; readonly kind: RunKind; readonly holder: string },
-): Promise<void> {
+export async function stopDeadRuns(sql: Sql, newer?: { report: string; kind: RunKind; holder: string }): Promise<void> {
   const older =
     newer && `AND report = ${text(newer.report)} AND kind = ${text(newer.kind)} AND run_id <> ${text(newer.holder)}`
   await sql.run(`
@@ -185,11 +182,7 @@ export async function pauses(sql: Pick<Sql, 'rows'>): Promise<Pause[]> {
 }
 
 /** Ends the pauses of the reports `named`. Also ends all pauses with the code CREDENTIALS_REFUSED. */
-export async function clearPauses(
-  sql: Sql,
-  named: readonly ReportName[],
-  { onlyRefused = false } = {},
-): Promise<readonly ReportName[]> {
+export async function clearPauses(sql: Sql, named: readonly ReportName[], { onlyRefused = false } = {}) {
   const refused = (await pauses(sql)).filter(({ code }) => code !== 'REPORT_PAUSED').map(({ report }) => report)
   const resumed = onlyRefused ? named.filter((report) => refused.includes(report)) : named
   if (resumed.length === 0) return []

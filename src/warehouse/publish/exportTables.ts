@@ -57,11 +57,7 @@ export async function exportReport(sql: Sql, given: ReportExport): Promise<Expor
   return exported
 }
 
-async function widthOf(
-  sql: Sql,
-  { report, column }: { readonly report: string; readonly column: string },
-  known: bigint | undefined,
-): Promise<bigint> {
+async function widthOf(sql: Sql, { report, column }: { report: string; column: string }, known: bigint | undefined) {
   const ranges = (width: bigint) =>
     countOf(sql, `(SELECT DISTINCT ${rangeSql(column, width)} FROM main.${name(report)})`)
   if (known !== undefined && (await ranges(known)) <= RANGES_MAX) return known

@@ -90,10 +90,7 @@ export async function closeOpenVersions(sql: Sql, report: ReportName, now: Insta
 }
 
 /** Switches a report's history on or off. On: each current row begins a version. Off: all open versions end. */
-export async function switchHistory(
-  sql: Sql,
-  { report, on, now }: { report: ReportName; on: boolean; now: Instant },
-): Promise<void> {
+export async function switchHistory(sql: Sql, { report, on, now }: { report: ReportName; on: boolean; now: Instant }) {
   const tables = tablesOf(report)
   if (on) {
     await sql.run(`INSERT INTO tidemark.histories VALUES (${text(report)}, ${time(now)}, NULL)`)

@@ -9,11 +9,7 @@ import { stampsOf } from '../stampsOf.ts'
 import { questionFor, type SliceSource } from '../walkPages.ts'
 
 /** Reads page 0 if walks returned fewer rows than the total. Returns the first page's number, if it is clear. */
-export async function probePageZero(
-  source: SliceSource,
-  span: Span | undefined,
-  walk: Walk,
-): Promise<0 | 1 | undefined> {
+export async function probePageZero(source: SliceSource, span: Span | undefined, walk: Walk) {
   const read = readerOf(source, { span, size: walk.rowsAsked })
   const zero = await pageZero(read)
   const isNone = zero === undefined || zero.page.rowCount === 0
@@ -22,11 +18,7 @@ export async function probePageZero(
 }
 
 /** Returns the first page's number: the page with a row that is requested alone. Returns undefined if it is unclear. */
-export async function probeFirstNumber(
-  source: SliceSource,
-  span: Span | undefined,
-  first: FetchedPage,
-): Promise<0 | 1 | undefined> {
+export async function probeFirstNumber(source: SliceSource, span: Span | undefined, first: FetchedPage) {
   if (first.page.rowCount === 0) return numberOfEmpty(readerOf(source, { span }))
   const stamps = stampsOf(source.pages.report, first.page)
   for (const near of NEAR_MICROS) {
@@ -72,11 +64,7 @@ async function numberByRow(read: Read, first: FetchedPage): Promise<0 | 1 | 'sho
  * Returns the number of the first page. Returns undefined if page 0 changes between two requests, or if the service has
  * too few rows. `again` reads the first page again, to find rows that existed during all requests.
  */
-async function numberBySmallPages(
-  read: Read,
-  first: FetchedPage,
-  again: () => Promise<FetchedPage>,
-): Promise<0 | 1 | undefined> {
+async function numberBySmallPages(read: Read, first: FetchedPage, again: () => Promise<FetchedPage>) {
   const zero = await pageZero(read)
   const rows = zero?.page.rowCount ?? 0
   if (zero === undefined || rows > 1) return 1

@@ -35,10 +35,7 @@ export interface ProbedSlice {
 }
 
 /** Returns the last page, or two parts of the span if its pages fill more than a load, or undefined if uncertain. */
-export async function probeLastPage(
-  { source, slice, first }: ProbedSlice,
-  walk: PageWalk,
-): Promise<FoundPage | LoadAhead | undefined> {
+export async function probeLastPage({ source, slice, first }: ProbedSlice, walk: PageWalk) {
   const { pages, terms } = source
   const pageRows = first.page.rowCount
   const { guess, stop } = pagesToProbe(slice, terms, pageRows)

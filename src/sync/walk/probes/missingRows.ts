@@ -48,11 +48,7 @@ const idsOf = (page: ScannedPage): (string | number)[] => [...page.keys, ...keyl
  * Returns whether the totals of `parts` add up to the span's total. If they do, the service returns no page after a
  * certain number. Otherwise, its total is wrong. If the total changes meanwhile, a sum between both totals is enough.
  */
-export async function probePartTotals(
-  { source, slice }: ProbedSlice,
-  parts: readonly Span[],
-  before: number,
-): Promise<'add up' | 'differ'> {
+export async function probePartTotals({ source, slice }: ProbedSlice, parts: readonly Span[], before: number) {
   const totalOf = async (span: Span) =>
     (await source.pages.read(questionFor(source, span), 1)).page.envelope.totalCount ?? 0
   let sum = 0
