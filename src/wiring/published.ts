@@ -5,7 +5,7 @@ import { asSyncError, SyncError } from '../errors.ts'
 import { isThere } from '../folders.ts'
 import { Database, type DatabaseOptions } from '../warehouse/database/duckdb.ts'
 import { type LakePlace, openLake } from '../warehouse/database/lake.ts'
-import { type NewData, type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts'
+import { type NewDataRequest, newDataSince } from '../warehouse/books/newData.ts'
 import type { Sql } from '../warehouse/database/sql.ts'
 import { checkLayout } from '../warehouse/books/layout.ts'
 

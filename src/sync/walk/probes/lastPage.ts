@@ -1,7 +1,6 @@
 /** Finds the last page of an old span without a total. Its number limits how many rows the span can have. */
 import type { CountedPages, Slice, WalkTerms } from '../../../plan/slice.ts'
 import { searchLastPage, type Sight } from '../../../plan/lastPage.ts'
-import type { Overfull } from '../../../plan/spanQueue.ts'
 import { type Span, splitAt } from '../../../plan/spans.ts'
 import { beginningOf, edgesOf } from '../../../plan/stampSample.ts'
 import type { Walk } from '../../../plan/walk.ts'
@@ -13,9 +12,6 @@ import { type PageWalk, questionFor, type SliceSource } from '../walkPages.ts'
 export interface FoundPage extends CountedPages {
   readonly page: FetchedPage
 }
-
-/** The two parts of a span that is too large for one load, with their probable numbers of rows. */
-type LoadAhead = Required<Pick<Overfull, 'parts' | 'partRows'>>
 
 /** A part is planned for less than a full load, because a row with two modification times can be in both parts. */
 const LOAD_SHARE = 0.8
