@@ -263,7 +263,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#fenced(ending.fence, (sql) => endReconcile(sql, ending)))
   }
 
-  /** Starts over with a report. Active runs of the report can't commit any more. Returns the number of stored rows. */
+  /** Resets a report (load/reset.ts). Its active runs can't commit any more. Returns the number of stored rows. */
   reset(request: ResetRequest): Promise<number> {
     return this.#changingColumns(undefined, async (sql) => {
       for (const kind of ['incremental', 'backfill', 'reconcile'] as const) {
@@ -313,7 +313,7 @@ export class Warehouse implements AsyncDisposable {
   }
 
   checkpoint(): Promise<void> {
-    // A lake has upkeep instead.
+    // A lake has no file to checkpoint. `upkeep` limits its files instead.
     if (this.#database.isShared) return Promise.resolve()
     return this.#afterOtherLoads(() => this.#database.exclusive((run) => run('CHECKPOINT')))
   }
@@ -322,7 +322,7 @@ export class Warehouse implements AsyncDisposable {
     return this.#afterOtherLoads(() => this.#database.transaction((sql) => trimBooks(sql, before)))
   }
 
-  /** Deletes files of aborted loads from object storage. A directory can have Parquet files of other programs. */
+  /** Deletes files of aborted loads from object storage. Skips a directory, which can have files of other programs. */
   async removeOrphans(): Promise<number> {
     return this.#open.storage ? this.#afterOtherLoads(() => removeOrphans(this.#database, LAKE)) : 0
   }

@@ -49,7 +49,7 @@ async function densityOf(sql: Sql, { report, scope, span }: DensityRequest): Pro
   const [total, twice] = [await countOf(sql, `(${stamps})`), await countOf(sql, `(${stamps}) WHERE twice`)]
   if (total === 0) return undefined
   const step = Math.ceil(total / DENSITY_SPANS)
-  // If the two modification times of a row (spec §4) are in different windows, both windows return the row.
+  // If the two modification times of a row (spec §4) are in different windows, both return it, so it counts twice.
   const times = 1 + twice / total
   const cuts = await sql.rows<{ cut: Instant; n: number }>(`
     SELECT epoch_us(stamp) AS cut, max(n) AS n

@@ -30,7 +30,7 @@ function feedTables(table: ReportTable): FeedTable[] {
 function feedSql({ name: table, report, key }: FeedTable): string {
   const ofRemoved = key.map((column, n) => `json_extract_string(b.key, '$[${n}]')::${column.type}`)
   const isSame = key.map((column, n) => `t.${name(column.name)} = ${ofRemoved[n]}`).join(' AND ')
-  // One replaced version of a row at most was present at the cursor: a load before it wrote it, a later one replaced it.
+  // Selects the version of each row that existed at the cursor: it was written up to the cursor, and replaced later.
   return `
     CREATE OR REPLACE MACRO changes.${name(table)}(since) AS TABLE
     WITH c AS (SELECT tidemark.load_of_cursor(${text(report)}, since) AS load),
@@ -99,7 +99,7 @@ export async function restartFeed(sql: Sql, report: ReportName, reason: string):
     DELETE FROM tidemark.replaced WHERE "table" = ${text(report)} OR starts_with("table", ${text(`${report}__`)})`)
 }
 
-/** Removes replaced versions that only cursors of loads before `before` (SQL for a time) need. */
+/** Removes replaced versions that only cursors older than `before` (SQL for a time) need. */
 export async function trimFeed(sql: Sql, before: string): Promise<void> {
   await sql.run(`
     CREATE OR REPLACE TEMP TABLE new_start AS

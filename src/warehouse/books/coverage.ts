@@ -49,7 +49,7 @@ export async function recordCoverage(sql: Sql, place: CoveredPlace, coverage: Co
 export async function forgetCoverage(sql: Sql, report: string, kept: readonly string[]): Promise<void> {
   const others = kept.length === 0 ? '' : ` AND scope NOT IN (${kept.map(text).join(', ')})`
   const which = `tidemark.coverage WHERE report = ${text(report)}${others}`
-  // Even a DELETE that matches no row would remove the coverage of all reports from memory (database/facts.ts).
+  // Even a DELETE that matches no row would empty the cache of all coverage (database/facts.ts).
   if ((await sql.kept(`SELECT 1 FROM ${which}`)).length > 0) await sql.run(`DELETE FROM ${which}`)
 }
 

@@ -50,7 +50,7 @@ export class Fences {
     return fence !== undefined && this.#newest.get(placeOf(fence))?.epoch === fence.epoch
   }
 
-  /** Runs `work` in a transaction that commits only with a valid fence, or without any check. Throws FENCED. */
+  /** Runs `work` in a transaction that checks `fence` first. Without a fence, nothing is checked. Throws FENCED. */
   transact<T>(database: Database, fence: Fence | undefined, work: (sql: Sql) => Promise<T>): Promise<T> {
     return database.transaction(async (sql) => {
       await this.check(sql, fence)

@@ -1,4 +1,4 @@
-/** Reads what has changed in each report since a cursor, for messages to those who wait for new data. */
+/** Reads what has changed in each report since a cursor, for messages to receivers that wait for new data. */
 import { type ReportName, reportNames } from '../../../schema/index.ts'
 import { formatInstant } from '../../instant.ts'
 import { type Sql, text } from '../database/sql.ts'

@@ -32,7 +32,7 @@ export interface DatabaseOptions extends FileOptions {
   readonly turnsOf?: string | undefined
 }
 
-/** Calls `run`, which executes a statement. A simulation delays the statement, makes it fail, or loses its result. */
+/** Calls `run`, which executes a statement. In tests, a simulation delays a statement, fails it or loses its result. */
 export type AroundStatement = <T>(sql: string, run: () => Promise<T>) => Promise<T>
 
 /** Receives some rows of a query result. Returns false if it needs no more rows. */
@@ -41,7 +41,7 @@ export type TakeRows = (rows: readonly (readonly Cell[])[], columns: readonly st
 /** Returns how many compactions of row groups a COMMIT is allowed to do per table. Example: `compactionsFor`. */
 type CompactionLimit<T> = (result: T) => number
 
-/** Makes DuckDB join tables in written order. Its own order assumes that even a large file has only 42 rows. */
+/** Makes DuckDB join tables in written order. It would choose a bad order, because it assumes 42 rows in any file. */
 const KEEP_ORDER = `SET disabled_optimizers = 'join_order,build_side_probe_side'`
 const ANY_ORDER = 'RESET disabled_optimizers'
 
@@ -54,7 +54,7 @@ export class Database implements Sql, AsyncDisposable {
   readonly #turnsOf: string | undefined
   #side: DuckDBConnection | undefined
   readonly #facts = new Facts()
-  /** Runs statements at once: in a transaction, or for work that has its turn. */
+  /** Runs statements immediately, without waiting for earlier work. Only the work that has its turn uses this. */
   readonly #atOnce: Sql = {
     run: (sql, values) => this.#execute(sql, values),
     rows: (sql, values) => this.#read(sql, values),
@@ -102,7 +102,7 @@ export class Database implements Sql, AsyncDisposable {
   }
 
   run(sql: string, values?: readonly SqlValue[]): Promise<void> {
-    // A single statement can also lose against a commit of another process.
+    // A single statement can also conflict with a commit of another process. A transaction is repeated after that.
     if (this.isShared && /^\s*(?:INSERT|UPDATE|DELETE)\b/.test(sql))
       return this.transaction((once) => once.run(sql, values))
     return this.#inTurn(() => this.#execute(sql, values))

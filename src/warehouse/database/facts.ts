@@ -1,7 +1,7 @@
 /**
- * Caches the results of queries on books and reports (`main."events"`), if no other process writes the file. Before a statement
- * that can change a table, the cached results from this table are removed. They are removed again before the end of the
- * transaction, because a query in the transaction can have cached values that a rollback then undoes.
+ * Caches the results of queries on bookkeeping tables and reports, if no other process writes the file. Before a
+ * statement that can change a table, the cached results from this table are removed. They are removed again before the
+ * end of the transaction, because a query in it can have cached values that a rollback then undoes.
  */
 /** A longer result is not cached, because its memory would grow with the rows of a report. */
 const ROWS_KEPT_MAX = 1_000

@@ -78,7 +78,7 @@ async function prepare(sql: Pick<Sql, 'run' | 'rows'>, place: LakePlace): Promis
   if (storage !== undefined) await allowStorage(sql, data, storage)
 }
 
-/** With SQLite's write-ahead log, readers do not block the commit of a writer. DuckLake upgrades nothing by itself. */
+/** Returns the ATTACH statement. SQLite's write-ahead log lets a writer commit while others read. */
 function attachSql({ catalogue, at, data }: LakePlace, as: string, access: keyof typeof ACCESS): string {
   const own = catalogue === 'sqlite' ? `, META_JOURNAL_MODE 'WAL', META_BUSY_TIMEOUT 5000` : ''
   return `ATTACH ${text(`ducklake:${catalogue}:${at}`)} AS ${as} (DATA_PATH ${text(data)}${own}${ACCESS[access]})`

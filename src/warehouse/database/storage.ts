@@ -29,7 +29,7 @@ export async function claimFolder(sql: Pick<Sql, 'run' | 'rows'>, data: string, 
 
 /** Deletes Parquet files that aborted loads have left in the lake's folder. Returns their number. */
 export async function removeOrphans(sql: Pick<Sql, 'rows'>, lake: string): Promise<number> {
-  // Files of a load that has not committed yet are younger than a day.
+  // Keeps files of the last day, because they can belong to a load that has not committed yet.
   const age = 'older_than => now() - INTERVAL 1 DAY'
   return (await sql.rows(`CALL ducklake_delete_orphaned_files(${text(lake)}, ${age})`)).length
 }

@@ -1,4 +1,4 @@
-/** Upkeep bounds the files, snapshots and catalogue rows of a lake. Each step is a transaction of its own. */
+/** Upkeep limits the number of files, snapshots and catalogue rows of a lake. Each step is a transaction of its own. */
 import type { Clock } from '../../clock.ts'
 import { asSyncError } from '../../errors.ts'
 import { DAY_MS, formatInstant, type Instant, minusMs, MINUTE_MS } from '../../instant.ts'
@@ -11,13 +11,13 @@ const SMALL_FILE_BYTES = 32 * 2 ** 20
 const SMALL_FILES_MAX = 10
 /** A file is rewritten if at least this part of its rows is deleted, or if its table has many small files. */
 const DELETED_PART_MAX = 0.5
-/** Limits of one turn, the first two for each table. The next turn continues. */
+/** Limits of one turn. The first two apply to each table. The next turn continues with the rest. */
 const REWRITTEN_BYTES_MAX = 256 * 2 ** 20
 const MERGED_FILES_MAX = 10
 const EXPIRED_SNAPSHOTS_MAX = 5_000
 const REMOVED_FILES_MAX = 1_000
 const TURN_MS_MAX = 10 * MINUTE_MS
-/** A turn that began less than this time ago counts for all workers. A killed worker records no end of its turn. */
+/** No turn begins this soon after the beginning of another turn. The end is not used: a killed worker records none. */
 const TURN_EVERY_MS = 50 * MINUTE_MS
 /** Statements can read files for this time after no snapshot needs them any more. */
 const UNUSED_KEPT_MS = DAY_MS
@@ -32,7 +32,7 @@ export interface LakeUpkeep {
   readonly ended_at: string | null
   readonly before: LakeFigures
   readonly after: LakeFigures | null
-  /** The number of steps that the next turn does: a limit stopped them, or they failed. No load is affected. */
+  /** Number of steps that are left for the next turn, because a limit stopped them or they failed. Loads still work. */
   readonly left: number
   readonly failed: readonly string[]
 }
@@ -41,11 +41,11 @@ export interface UpkeepOptions {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>
   readonly snapshotsMs: number
   readonly signal: AbortSignal
-  /** Begins although another turn has ended less than `TURN_EVERY_MS` ago. */
+  /** True if an operator has ordered the turn. It then begins even if another turn has just ended. */
   readonly isOrdered?: boolean
 }
 
-/** Does one turn. Returns undefined if another worker does it, or has just done it. Throws only if it cannot begin. */
+/** Does one turn of upkeep. Returns undefined if another worker does or just did one. Throws only if it can't begin. */
 export async function keepLake(
   transact: <T>(work: (sql: Sql) => Promise<T>) => Promise<T>,
   { clock, signal, snapshotsMs, isOrdered = false }: UpkeepOptions,
@@ -146,8 +146,8 @@ async function stepsOfTables(sql: Sql): Promise<Step[]> {
     ORDER BY small DESC`)
   return tables.flatMap(({ id, small, ...table }): Step[] => {
     const [name, schema] = [text(table.name), text(table.schema)]
-    // DuckLake never merges files with deleted rows. So the files with the largest deleted parts are rewritten before.
-    // The factor includes the file with exactly the smallest part, although the number is rounded.
+    // DuckLake never merges files with deleted rows, so files with the largest deleted parts are rewritten first. The
+    // factor 0.999 lowers the threshold a little, because rounding could otherwise exclude the last of these files.
     const rewritten = `
       SELECT ${text(`${name}, schema => ${schema}, delete_threshold => `)} || min(deleted) * 0.999 AS args FROM (
         SELECT deleted, sum(bytes) OVER (ORDER BY deleted DESC) - bytes AS others FROM (${FILES}) WHERE table_id = ${id} AND deleted > 0)

@@ -81,7 +81,7 @@ const timeWithLeapSecond = (t: string): string => `CASE
 
 const WHOLE_OR_MARKED = Kind.integer | Kind.marked
 
-/** The kinds of which every value fits the type. */
+/** For each type, the kinds of values that always fit. */
 const FITTING: Partial<Record<DuckType, Kinds>> = {
   BIGINT: WHOLE_OR_MARKED | Kind.long,
   'DECIMAL(38,9)': WHOLE_OR_MARKED | Kind.decimal | Kind.whole | Kind.bigInteger | Kind.long,
@@ -111,7 +111,7 @@ const DOUBLE_CHARS = 15
 /** Returns SQL that removes `numberMark`, the prefix that staging adds to numbers that a double can't store. */
 export const unmarkedText = (value: string, numberMark: string): string => `replace(${value}, ${text(numberMark)}, '')`
 
-/** Returns SQL that tests the first character, because DuckDB's JSON functions need much memory for large values. */
+/** Returns the SQL condition that `json` is nested. Tests one character: DuckDB's JSON functions need much memory. */
 export const isNestedSql = (json: string): string => `left((${json})::VARCHAR, 1) IN ('{', '[')`
 
 /** Returns SQL that converts marked strings in JSON text to numbers. Example: `"<numberMark>0.1"` becomes `0.1`. */

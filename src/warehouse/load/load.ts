@@ -161,7 +161,7 @@ async function makeColumns(sql: Sql, load: Loading, loadId: number): Promise<Loa
   return made
 }
 
-/** This error rolls the load back. */
+/** Rolls the load back. Its rows are then staged and loaded again. */
 const NOT_ALL_NEW = new Error('a row is not new, or has a value that does not fit')
 
 /** Returns true if all rows are probably new, because no row has items and all rows of earlier loads were new. */
@@ -173,7 +173,7 @@ async function mayBeAllNew(sql: Sql, load: Reading): Promise<boolean> {
   return others.length === 0
 }
 
-/** Any other load compares or counts rows, such as rows without a deletion flag, so it stages them first. */
+/** Returns whether the load only writes rows. Any other load compares or counts rows, so it stages them first. */
 function onlyWrites({ input, report: { deletedFlag: flag }, segment }: Reading): boolean {
   const { kind, previousRead, gone = [], followers = [] } = input
   if (kind === 'audit' || kind === 'reconcile' || kind === 'retry' || previousRead !== undefined) return false
@@ -222,8 +222,8 @@ async function writeRows(sql: Sql, load: Writing): Promise<LoadCounts> {
 }
 
 /**
- * Stores which rows the load has changed, because audit reports then read the audit trails of these rows. A trail contains
- * the change if it is read at the time `ask_after` or later. A load of an audit report stores which trails were read.
+ * Stores which rows the load has changed, because audit reports then read the audit trails of these rows. A trail
+ * contains the change if it is read at `ask_after` or later. A load of an audit report stores which trails were read.
  */
 async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing): Promise<void> {
   if (input.kind === 'audit') return recordAudited(sql, report.name, input.audited)

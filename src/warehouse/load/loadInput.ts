@@ -73,7 +73,7 @@ interface AnyLoad {
   readonly followers?: readonly Follower[] | undefined
   /** `changes`: the range of modification times that earlier windows have read. A new row in this range is late. */
   readonly previousRead?: PreviousRead | undefined
-  /** `reread`: set if a comparison of counts requests the rows. Each new row is then late by at least this time (ms). */
+  /** `reread`: set if a comparison of counts requests the rows. Each new row is late by at least this time (ms). */
   readonly lateMs?: number | undefined
   /** `backfill`: the window of the backfill that this load completes. Set only for the last load of the window. */
   readonly completes?: CompletedWindow | undefined
@@ -124,7 +124,7 @@ export interface MergeCounts {
   readonly updated: number
   readonly unchanged: number
   readonly deleted: number
-  /** The number of late rows, and the longest delay of a row (at least, in ms). Undefined if late rows are not counted. */
+  /** The number of late rows, and the longest delay in ms (at least). Undefined if late rows are not counted. */
   readonly late?: { readonly late: number; readonly latenessMs: number | undefined } | undefined
 }
 
@@ -149,6 +149,6 @@ export interface LoadPlace {
   /** Called in the load's transaction before the first write. If it throws, the load is rolled back. */
   readonly beforeWriting?: (sql: Sql) => Promise<void>
   readonly fences: Fences
-  /** Set if the load's run has not committed anything yet. */
+  /** The record of the run's start, which this load stores. Set if the run has not committed anything yet. */
   readonly begun?: RunRecord | undefined
 }

@@ -1,4 +1,4 @@
-/** What the steps of one load share. Each step adds what it knows: the staged rows, then the number of the load. */
+/** Types that the steps of one load share. Later steps know more: first the segment, then the number of the load. */
 import type { Declaration } from '../../../schema/report.ts'
 import type { ChildTable, ReportTable } from '../../../schema/tables.ts'
 import type { ColumnChange, DiscoveredColumn } from '../../plan/columns.ts'

@@ -120,7 +120,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
     ELSE ${isNewerSql(report, [fresh, stored], kind === 'backfill' || kind === 'retry' ? '>' : '>=')} END`
 }
 
-/** SQL condition: a flag or a second read has proven the deletion. A missing flag does not end the deletion. */
+/** SQL condition: a flag or a second read has proven the deletion. A later row without a flag does not undo it. */
 const STAYS_DELETED = `(t.is_deleted AND t._delete_evidence IS DISTINCT FROM 'absence')`
 
 /** Returns the SQL condition that a row is deleted. Without a flag, the second read or `staysDeleted` decides. */

@@ -7,7 +7,7 @@ import type { Merging } from './loading.ts'
 /** Returns the reason of a misfit in a column of this type. Example: `no 64-bit integer`. */
 export const reasonFor = (type: DuckType): string => VALUES[type as keyof typeof VALUES].misfit
 
-/** Returns SQL for an entry of the column `~misfits`, or NULL if the condition is false. `value` is SQL for JSON text. */
+/** Returns SQL for an entry of the column `~misfits`, or NULL if `condition` is false. `value` is SQL for JSON text. */
 export const misfitSql = (
   condition: string,
   { column, type, value }: { readonly column: string; readonly type: DuckType; readonly value: string },

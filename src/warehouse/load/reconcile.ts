@@ -143,7 +143,7 @@ export async function endReconcile(sql: Sql, ending: ReconcileEnd): Promise<Reco
 
 /**
  * Fills the temporary table `absent` with stored rows that were requested but not returned, and that no run has read
- * since. The column `again` is true if an earlier comparison did not find the row either. `held` counts all stored rows.
+ * since. The column `again` is true if an earlier comparison also did not find the row. `held` counts all stored rows.
  */
 export async function findAbsent(sql: Sql, place: CountPlace & Pick<Deleting, 'startedAt'>, isAbsent: string) {
   const key = storedKeySql(place)
@@ -175,7 +175,7 @@ export interface Deleting {
   readonly now: Instant
 }
 
-/** Marks `deleted` rows as deleted, and records this as a load: rows of the table `absent` whose `again` is true. */
+/** Marks the rows of `absent` whose `again` is true as deleted, and records this as a load. `deleted`: their number. */
 export async function markAbsent(sql: Sql, deleting: Deleting, deleted: number): Promise<void> {
   const { report, startedAt } = deleting
   const loadId = await nextLoadId(sql)

@@ -127,7 +127,7 @@ async function deleteCorrectedRows(sql: Sql, { report, staged }: Merging): Promi
         AND (NOT s.is_summary OR ${hasSummary.join(' OR ') || 'true'}))`)
 }
 
-/** Returns the loads that rejected rows of the report, oldest first. `rows` counts the rows that can be loaded again. */
+/** Returns the loads that rejected rows of the report, oldest first. `rows` counts rows that can be loaded again. */
 export const rejectingLoads = (sql: Sql, report: string): Promise<{ loadId: number; rows: number }[]> =>
   sql.rows(`
     SELECT load_id AS "loadId", count(*) AS rows FROM tidemark.rejected_rows
@@ -159,7 +159,7 @@ export type Dismissal =
   /** Dismisses rows that the service last returned before this time. */
   | { readonly lastSeenBefore: Instant }
 
-/** Dismisses rejected rows and returns their number. With `lastSeenBefore`, `dismissed_at` becomes `observed_at`. */
+/** Dismisses rejected rows and returns their number. For old rows, `dismissed_at` is `observed_at`, and not `now`. */
 export async function dismissRejected(sql: Sql, dismissal: Dismissal, now: Instant): Promise<number> {
   if ((await reportsWithRejected(sql)).every(({ listed }) => listed === 0)) return 0
   const isOld = 'lastSeenBefore' in dismissal

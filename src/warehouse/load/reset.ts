@@ -1,4 +1,4 @@
-/** Starts over with a report (`tidemark reset`). All rows are read again, and rows that the service lacks are marked. */
+/** Resets a report (`tidemark reset`): all rows are read again. Rows that no longer exist are marked as deleted. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Instant } from '../../instant.ts'
 import { nextLoadId } from '../books/books.ts'
@@ -40,7 +40,7 @@ export async function resetReport(sql: Sql, request: ResetRequest): Promise<numb
     for (const table of tables) await sql.run(`DELETE FROM ${table} WHERE true`)
     for (const table of BOOKS_OF_ROWS.split(' ')) await sql.run(`DELETE FROM tidemark.${table} ${ofReport}`)
   } else {
-    // A row without a fingerprint was not read since the reset. Audit entries need no mark: each trail is replaced whole.
+    // A row without a fingerprint was not read since the reset. Audit entries need none: each trail is replaced whole.
     if (report.perRecord === undefined)
       for (const table of tables) await sql.run(`UPDATE ${table} SET _row_hash = NULL`)
     await sql.run(`

@@ -8,7 +8,7 @@ const PART_BYTES = 2 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 const NEWLINE = 0x0a
 
-/** Splits a segment's file if its rows are long, or else returns the file. The disposal removes the new files. */
+/** Returns the segment's file or, if its rows are long, smaller files with them. Its disposal deletes the new files. */
 export async function splitRows({ file, rowBytesMax }: Segment) {
   await using written = new AsyncDisposableStack()
   const parts: string[] = []

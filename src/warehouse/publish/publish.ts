@@ -116,7 +116,7 @@ export function copyInto(from: string, to: string, by: PublishBy = 'blocks'): Pr
     // An unused block can have a wrong checksum. DuckDB knows which blocks are in use, and reads only those blocks.
     if (damaged.length > 0) await readWhole(temporary, { from, damaged })
     await rm(retired, { force: true })
-    // This link keeps the replaced file as the retired copy. Without a retired copy, the whole file is copied.
+    // This link keeps the replaced file as the retired copy. Without it, the next publication copies the whole file.
     if (keepsRetired) await link(to, retired).catch(() => undefined)
     return copied
   }).catch((error: unknown) => {

@@ -15,7 +15,7 @@ export interface PrivacyChange {
   readonly now: NewlyPrivate
 }
 
-/** Removes stored values that are private now. Returns true if it changed rows. Throws CONFIG_INVALID for a useless rule. */
+/** Removes values that are private now. Returns whether rows changed. Throws CONFIG_INVALID for a useless rule. */
 export async function forgetValues(sql: Sql, { report, scope, now }: PrivacyChange): Promise<boolean> {
   if (now.columns.length === 0 && !now.payload) return false
   const table = tableOf(report)
@@ -39,7 +39,7 @@ function scopeCondition(report: Declaration, scope: string): string {
   return `${name(first.column)}::VARCHAR = ${text(scope.replace(/:$/, ''))}`
 }
 
-/** Returns the assignments that remove values, and the columns whose type can't store a hash, so they become VARCHAR. */
+/** Returns the assignments that remove values, and the columns that become VARCHAR, because they must store a hash. */
 async function columnsToEmpty(
   sql: Sql,
   { table, target, now }: { table: ReportTable; target: string; now: NewlyPrivate },
