@@ -34,12 +34,12 @@ export const ActingRequest = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('resume'), reports, onlyRefused: z.boolean().optional() }),
   z.strictObject({ do: z.literal('cancel'), id: z.string().min(1) }),
   z.strictObject({ do: z.literal('retry-rejected'), reports }),
-  // If undefined, all rows of the reports are dismissed. A key is a value of `tidemark.rejected_rows.key`.
+  // `keys`: values of `tidemark.rejected_rows.key`. If undefined, all rejected rows of the reports are dismissed.
   z.strictObject({ do: z.literal('dismiss-rejected'), reports, keys: z.array(z.string()).min(1).optional() }),
   z.strictObject({ do: z.literal('reset'), reports, empty: z.boolean().optional() }),
   z.strictObject({ do: z.literal('retype'), column: z.string(), type: z.enum(chosenTypes) }),
 ])
-/** An operation that changes something. The owner of the warehouse executes it or, without one, the caller. @useDeclaredType */
+/** An operation that changes something. The warehouse's owner or, without one, its caller runs it. @useDeclaredType */
 export type ActingRequest = z.infer<typeof ActingRequest>
 
 export const OperationRequest = z.discriminatedUnion('do', [

@@ -39,7 +39,7 @@ export interface Engine {
   inTurn<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** Used only if the calling process executes the operation. */
+/** Log, traces and outcomes of an operation that the calling process executes itself. */
 export interface Surroundings extends AsyncDisposable {
   readonly log: GuardedLog
   readonly observe?: Observe | undefined

@@ -117,7 +117,7 @@ const dismiss: Operation<'dismiss-rejected'> = async (engine, { reports, keys })
   return { dismissed }
 }
 
-/** Starts over with reports. Cancels their backfills: a backfill may have read rows that the service lacks now. */
+/** Resets reports, so that all their rows are read again. Cancels their backfills, which may have read deleted rows. */
 const reset: Operation<'reset'> = async (engine, { reports, empty = false }) => {
   const { warehouse, clock, client, settings } = engine.context
   const answer: AnswerOf<'reset'>['reset'] = []

@@ -16,7 +16,7 @@ import { carryOut } from './operations.ts'
 
 const WINDOWS_AT_ONCE = 4
 
-/** Throws CANCELLED if the signal aborts, also if the operation has ended by then. */
+/** Executes the operation. Throws CANCELLED after an abort, even if the operation has already ended. */
 export async function performHere<R extends ActingRequest>(
   request: R,
   caller: Caller,
@@ -49,7 +49,7 @@ async function run(
   if (request.kind === 'incremental') {
     const outcomes = await syncAll(context, request.reports)
     signal.throwIfAborted()
-    // Reports that are off or paused have no run, so that `syncAll` does not call `onOutcome` for them.
+    // Reports that are off or paused have no run, so `syncAll` has not called `onOutcome` for them.
     for (const outcome of outcomes) if (outcome.runId === undefined) onOutcome(outcome)
     return outcomes.map((outcome) => ({ outcome }))
   }

@@ -7,7 +7,7 @@ import { findWorker } from './worker.ts'
 /** The process that executes an operation: the worker that owns the warehouse, or the calling process. */
 export type Place = 'worker' | 'here'
 
-/** An event of an operation. The first one is the place that executes it. */
+/** An event of an operation. The first event names the place that executes the operation. */
 export type PerformEvent = OperationEvent | { readonly place: Place }
 
 export interface PerformOptions {
@@ -16,7 +16,7 @@ export interface PerformOptions {
   readonly tell: (event: PerformEvent) => void
 }
 
-/** Throws CANCELLED or the operation's error. Errors of single reports are in the answer. */
+/** Executes the operation. Throws CANCELLED or its error. The answer contains the errors of single reports. */
 export async function perform<R extends ActingRequest>(
   request: R,
   host: Host,

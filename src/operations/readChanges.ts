@@ -24,13 +24,13 @@ export const ChangeList = z.object({
   cursor: z.string().describe('The cursor to pass next'),
 })
 
-/** The changes since a cursor, in one state of the published copy. Dispose it when they are read. */
+/** The changes since a cursor, in one state of the published copy. Dispose this object after the changes are read. */
 export interface Changes extends AsyncDisposable {
   /** The cursor for the next call. Store it when the changes are used. */
   readonly cursor: string
   /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
-  /** Passes the changes of the first report as rows, whose first column is `_change`. Returns the columns. */
+  /** Passes the changes of the first report to `take` as rows. Their first column is `_change`. Returns the columns. */
   readonly readCells: (take: TakeRows) => Promise<readonly string[]>
   /** Writes the rows of `readCells` to a file. Returns their number. */
   readonly writeParquet: (file: string) => Promise<number>

@@ -4,7 +4,7 @@ import type { Config, OffReason, ReportConfig } from '../config/config.ts'
 import { hint } from '../config/suggest.ts'
 import { SyncError } from '../errors.ts'
 
-/** Returns `otherwise` if no report is named. Throws REPORT_UNKNOWN, or CONFIG_INVALID for a disabled report. */
+/** Selects reports like `namedReports`. Throws REPORT_UNKNOWN, or CONFIG_INVALID if a named report is disabled. */
 export function selectReports(
   names: readonly string[],
   { reports }: Pick<Config, 'reports'>,

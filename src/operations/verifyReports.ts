@@ -28,7 +28,7 @@ export interface VerifyRequest {
 /** What `verify` has found in one report. */
 export interface VerifiedReport {
   readonly report: ReportName
-  /** One comparison for each currency, or only one. */
+  /** One comparison per currency, or a single one for a report without currencies. */
   readonly scopes: readonly ScopeComparison[]
   readonly error?: SyncError
 }
@@ -37,7 +37,7 @@ export interface VerifyContext extends PlanOptions {
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Throws CANCELLED, and WAREHOUSE_MISSING before the first sync. */
+/** Verifies the reports one after the other. Throws CANCELLED, or WAREHOUSE_MISSING if there was no sync yet. */
 export async function verifyReports(
   { reports, from, to }: VerifyRequest,
   { config, clock, signal, log, onProgress }: VerifyContext,

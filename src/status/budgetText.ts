@@ -6,7 +6,7 @@ import type { Standing } from './standing.ts'
 interface BudgetText {
   /** The totals of all reports. */
   readonly use: string
-  /** Empty if each report runs as configured. Else one line per report that runs more rarely, and what follows. */
+  /** One line for each report that the budget delays, then the consequences. Empty if all reports run as configured. */
   readonly effect: readonly string[]
 }
 

@@ -37,7 +37,7 @@ interface ScopeRow {
   readonly records: number
 }
 
-/** An integer in a list would become a bigint. A double contains each time to the microsecond until the year 2255. */
+/** Times in lists are doubles, because integers would become bigints. Doubles are exact enough until the year 2255. */
 const SCOPES = `
   WITH spans AS (
     SELECT report, scope, list({since: epoch_us(since)::DOUBLE, until: epoch_us(until)::DOUBLE} ORDER BY since NULLS FIRST) AS covered

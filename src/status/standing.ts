@@ -73,7 +73,7 @@ const standingsSql = (registry: string) => `
 export async function standingsOf(database: Pick<Database, 'rows'>, config: RequestConfig): Promise<Standing[]> {
   const rows = await database.rows<Row>(standingsSql(`[${reportNames.map(text).join(', ')}]`))
   const coverage = await coverageOf(database, config)
-  // A file of an older layout has no counts of requests.
+  // A file of an older layout has no table of requests, so this query fails there.
   const plan = budgetOf(await requestUse(database).catch(() => []), config)
   const requests = new Map(
     plan.map(({ report, plannedMs, dueAt, used, needed, forecast }) => [
@@ -97,7 +97,7 @@ export async function standingsOf(database: Pick<Database, 'rows'>, config: Requ
 
 type ScheduledTick = { readonly report: ReportName; readonly work: string; readonly atMs: number }
 
-/** Returns the ticks with later times for reports whose next ticks are skipped to keep a budget. */
+/** Returns the ticks. If a budget delays a report, its tick has the later time. */
 export const ticksInBudget = <T extends ScheduledTick>(ticks: readonly T[], standings: readonly Standing[]): T[] =>
   ticks.map((tick) => {
     const due = standings.find(({ report }) => report === tick.report)?.requests?.due

@@ -2,7 +2,7 @@
 import type { LakeUpkeep } from '../warehouse/database/upkeep.ts'
 import { counted, grouped, wholeSeconds } from '../words.ts'
 
-/** Returns [] for a file, or before the first upkeep. */
+/** Returns sentences: none for a warehouse file, and none before the first upkeep of a lake. */
 export function upkeepText(last: LakeUpkeep | undefined): string[] {
   if (last === undefined) return []
   const { began_at: began, before, after, left, failed } = last

@@ -42,7 +42,7 @@ export const openWarehouseToRead = ({ warehouse, lake, limits: { queryMemory: me
     ? openToRead(() => Database.open(warehouse, { memory, readOnly: true }))
     : openLakeToRead(lake, { memory })
 
-/** Returns true for a lake, without a check. */
+/** Returns whether the warehouse file exists. For a lake, returns true without a check. */
 export const mayExist = ({ warehouse, lake }: Config): boolean => lake !== undefined || isThere(warehouse)
 
 export interface Newest {

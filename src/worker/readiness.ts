@@ -1,4 +1,4 @@
-/** Checks for `/readyz` whether a worker can work. Each result is reused for 2 s, because anybody can ask. */
+/** Checks for `/readyz` whether a worker can work. Each result is reused for 2 s, so that many requests cost little. */
 import { rm, writeFile } from 'node:fs/promises'
 import type { Requests } from '../../jobs/queue/requests.ts'
 import type { QueueStore } from '../../jobs/stores/store.ts'

@@ -73,7 +73,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
     const housekeeping = new Housekeeping({ ...shared, ...keeping, runLogs, onPublished })
     const standings = () => standingsOf(warehouse, config)
     const operations = workerOperations({ ...shared, housekeeping, standings, console: context.consoleAddress })
-    // Workers of one lake can be in one folder, so a command reaches them through the queue.
+    // Several workers of a lake can use one folder, and would have the same socket. Commands use the queue instead.
     await using _socket = isShared ? undefined : await listenAt(socketPathOf(config.warehouse), operations)
     log.info({ path: config.warehouse }, 'this process owns the warehouse')
     const orphans = isShared ? 0 : await requests.takeOverFromDeadOwner()
