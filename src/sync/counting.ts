@@ -146,8 +146,8 @@ async function readRange(comparison: Comparison, range: Span): Promise<number> {
 }
 
 /**
- * Returns a lower limit (ms) for the time between the creation of a missing row and the previous comparison. Rows do not
- * contain their creation time. So the limit is doubled until a request for rows before it returns no row of `missing`.
+ * Returns the least time (ms) between the creation of a missing row and the previous comparison. Rows do not contain
+ * their creation time. So the limit is doubled until a request for earlier rows returns no missing row.
  */
 async function latenessMs(
   { reading: { source, plan }, comparedAt }: Comparison,

@@ -1,4 +1,4 @@
-/** Pauses refused reports until an operator acts, or until the client, its secret or its scopes change (contract §5.9). */
+/** Pauses refused reports until an operator acts, or the client, its secret or its scopes change (contract §5.9). */
 import { type ReportName, reportNames } from '../../schema/index.ts'
 import { type ErrorCode, SyncError } from '../errors.ts'
 import type { Pause } from '../warehouse/books/books.ts'

@@ -75,8 +75,8 @@ export class PageWalk {
   }
 
   /**
-   * Reads the pages of the total, and later pages if rows may follow. `untilMoved`: ends early if rows move. Pages are then
-   * read from both ends in turn. If a row moves to the first or last page, the next page on one side repeats a row.
+   * Reads the pages of the total, and later pages if rows may follow. `untilMoved`: stops when rows have moved. Then
+   * pages are read from both ends in turn, so that a row that moves to either end is soon returned twice.
    */
   async pagesOfTotal(untilMoved: boolean): Promise<void> {
     const { walk } = this
