@@ -81,7 +81,7 @@ export class Limiter {
     return await waiter.promise
   }
 
-  /** Returns 0 without reading the store if it was read less than `SHARED_CHECK_EVERY_MS` ago. */
+  /** Returns the remaining shared pause (ms), or 0 if the store was read less than `SHARED_CHECK_EVERY_MS` ago. */
   async #sharedPauseMs(): Promise<number> {
     const pauses = this.#rules.sharedPauses
     const isFresh = this.#clock.monotonicMs() - this.#sharedCheckedMs < SHARED_CHECK_EVERY_MS

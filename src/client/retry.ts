@@ -68,7 +68,7 @@ function delayOrThrow(error: SyncError, attempts: number, options: RetryOptions)
 
 type Backoff = { rules: ClientLimits; clock: Pick<Clock, 'random'> }
 
-/** Returns how long (ms) to wait after an attempt. This is the Retry-After, within limits, or else the backoff. */
+/** Returns how long (ms) to wait after an attempt: the Retry-After within limits or, without one, a random backoff. */
 export function delayMsAfter(error: SyncError, attempt: number, { rules, clock }: Backoff): number {
   const { retryDelayMsMin, retryDelayMsMax, pauseMsMax } = rules
   const requestedMs = retryAfterMsOf(error)

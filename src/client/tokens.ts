@@ -13,7 +13,7 @@ import type { RawAnswer } from './transport.ts'
 export interface StoredToken {
   accessToken: Secret
   lifetimeMs: number
-  /** Measured by the store's clock, because processes share no monotonic clock. */
+  /** The remaining lifetime by the store's clock, because processes share no monotonic clock. */
   remainingMs: number
   /** The scopes in the JWT. Undefined if the token is no JWT or contains no scopes. */
   scopes: readonly string[] | undefined

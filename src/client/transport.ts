@@ -50,7 +50,7 @@ export class Transport {
     this.#prefix = settings.baseUrl.pathname.replace(/\/+$/, '')
   }
 
-  /** Throws SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the reason of the abort. */
+  /** Sends the request. Throws SERVICE_UNREACHABLE, SERVICE_TIMEOUT, ANSWER_TOO_LARGE or the reason of the abort. */
   async post(post: Post, signal: AbortSignal): Promise<RawAnswer> {
     throwIfAborted(signal)
     const { clock, limits, baseUrl } = this.#settings

@@ -87,7 +87,7 @@ const resume: Operation<'resume'> = async (engine, { reports: named, onlyRefused
   return { resumed: [...resumed] }
 }
 
-/** Throws USAGE_INVALID if no run, backfill or waiting job has the identifier. */
+/** Cancels a backfill, an active run or a waiting job. Throws USAGE_INVALID if none of them has the identifier. */
 const cancel: Operation<'cancel'> = async (engine, { id }) => {
   const report = await cancelBackfill(engine.context, id)
   const run = await engine.cancel?.(id)

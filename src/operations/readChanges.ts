@@ -28,7 +28,7 @@ export const ChangeList = z.object({
 export interface Changes extends AsyncDisposable {
   /** The cursor for the next call. Store it when the changes are used. */
   readonly cursor: string
-  /** Passes each change as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
+  /** Passes changes to `take` as JSON. Example: `{"table":"events","change":"insert","row":{"event_id":1}}`. */
   readonly read: (take: (changes: readonly string[]) => Promise<void>) => Promise<void>
   /** Passes the changes of the first report to `take` as rows. Their first column is `_change`. Returns the columns. */
   readonly readCells: (take: TakeRows) => Promise<readonly string[]>

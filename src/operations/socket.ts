@@ -55,7 +55,7 @@ export async function listenAt(socketPath: string, operations: Answerer): Promis
     [Symbol.asyncDispose]: async () => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeIdleConnections()
-      // The connections that are still open belong to callers that do not read their reply.
+      // Connections that are still open belong to callers that do not read their reply, so they are closed.
       server.closeAllConnections()
       await closed
       await rm(folder, { recursive: true, force: true })

@@ -38,7 +38,7 @@ export function waitRequestOf({ report, until, fresh, timeout }: z.infer<typeof 
   return { reports: [report].flat(), goal, timeoutMs: Math.min(parseDuration(timeout) ?? 0, QUERY_MS_MAX) }
 }
 
-/** Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
+/** Returns the goal of a wait. Throws USAGE_INVALID unless exactly one of `until` and `freshMs` is given. */
 export function waitGoalOf(until: Instant | undefined, freshMs: number | undefined): WaitGoal {
   if (until !== undefined && freshMs === undefined) return { until }
   if (freshMs !== undefined && until === undefined) return { freshMs }

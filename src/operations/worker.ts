@@ -10,7 +10,7 @@ export interface WorkerConnection extends AsyncDisposable {
   ask<R extends OperationRequest>(request: R, caller: Caller): Promise<AnswerOf<R['do']>>
 }
 
-/** Returns undefined if no worker owns the warehouse. */
+/** Connects to the worker that owns the warehouse. Returns undefined if there is none. */
 export async function findWorker(config: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const path = socketPathOf(config.warehouse)
   if (await answersAt(path)) {
@@ -20,7 +20,7 @@ export async function findWorker(config: Config, clock: Clock): Promise<WorkerCo
   return config.queue === 'embedded' ? undefined : findThroughQueue(config, clock)
 }
 
-/** Returns undefined if no worker uses the queue, or if the queue is unreachable. */
+/** Connects to a worker through the queue. Returns undefined if no worker uses the queue, or if it is unreachable. */
 async function findThroughQueue({ queue }: Config, clock: Clock): Promise<WorkerConnection | undefined> {
   const [{ openStore }, { askQueue }] = await Promise.all([
     import('../../jobs/stores/openStore.ts'),

@@ -108,7 +108,7 @@ export const learnFull = ({ profile, seen: { walk } }: Case): PagingProfile => s
 export const learnFollowed = (given: Case): PagingProfile =>
   continuesOnPage2(given) ? learnFull(given) : given.profile
 
-/** Returns the paging profile after a walk. If it has several pages and no repeated row, page 1 was a full page. */
+/** Returns the paging profile after a walk. If the walk has several pages and no repeated row, page 1 was full. */
 export function learnWalked(given: Case): PagingProfile {
   const { attempt, stage, walk } = given.seen
   const isPaged = attempt === 1 && stage === 'the end' && walk.firstTotal !== undefined
@@ -173,7 +173,7 @@ export const isLacking = (given: Case): boolean =>
   hidesAtOneInstant(given) ||
   (isShort(given) && (given.seen.found.hidden === true || (!isAgreed(given) && finerParts(given) === undefined)))
 
-/** Returns whether rows of one instant may be missing: with two page sizes, page 2 of a bare array repeats page 1. */
+/** Returns whether rows of one instant may be missing, because page 2 repeats page 1 with two different page sizes. */
 export const hidesAtOneInstant = ({ terms, seen: { walk, previous } }: Case): boolean =>
   previous !== undefined &&
   mayBeOnlyPage(previous) &&
@@ -227,7 +227,7 @@ export function finerParts(given: Case): readonly Span[] | undefined {
 }
 
 /**
- * Returns the page size for the next walk. If it is smaller than page 1 was, the walk shows whether the service ignores
+ * Returns the page size for the next walk. A size below the number of rows on page 1 shows whether the service ignores
  * page numbers. If rows were repeated, the next walk requests all rows on one page.
  */
 export function nextSize(given: Case): number {

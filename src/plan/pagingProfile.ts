@@ -25,7 +25,7 @@ export const UNKNOWN_PAGING: PagingProfile = {
 export const isSameProfile = (a: PagingProfile, b: PagingProfile): boolean =>
   (['firstNumber', 'fullPageRows', 'longestPageRows', 'wholeRows'] as const).every((fact) => a[fact] === b[fact])
 
-/** Returns the profile after any page with the configured page size. Raises `longestOfRun` to `rows` if it is lower. */
+/** Returns the profile after a page of `rows` rows with the usual page size. Raises `longestOfRun` if it is lower. */
 export const sawPage = (profile: PagingProfile, rows: number): PagingProfile =>
   rows <= profile.longestOfRun ? profile : { ...profile, longestOfRun: rows }
 
@@ -67,7 +67,7 @@ export const joinProfiles = (a: PagingProfile, b: PagingProfile): PagingProfile 
 export const surelyLastBelow = ({ fullPageRows, longestPageRows, wholeRows }: PagingProfile): number =>
   Math.max(fullPageRows ?? longestPageRows, wholeRows)
 
-/** Returns whether `rows` rows completely answer a request for `asked` rows. False if the page may be full. */
+/** Returns whether a page of `rows` rows is certainly not full, if `asked` rows were requested. */
 export const isCompletePage = (profile: PagingProfile, rows: number, asked: number): boolean =>
   rows === 0 || rows < Math.min(surelyLastBelow(profile), asked)
 

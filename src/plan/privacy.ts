@@ -5,7 +5,7 @@ import { columnName } from './columns.ts'
 
 export type ColumnRule = 'hash' | 'drop' | 'keep'
 
-/** The configured rule by column name: `column`, or `collection.column` for items. */
+/** A report's privacy settings. Rules are named by `column` or, for the items of a collection, `collection.column`. */
 export interface PrivacyRules {
   readonly columns: Readonly<Record<string, ColumnRule>>
   /** True: rows are stored in columns only. Their original text (`_payload`) is not stored. */
@@ -77,7 +77,7 @@ export function newlyPrivate(before: string | undefined, after: string | undefin
   const isOther = ([name, rule]: readonly [string, ActiveRule]): boolean =>
     oldRules.get(name) !== rule || (rule === 'hash' && key !== oldKey)
   const changed = active.filter(isOther)
-  // The type of these columns becomes text.
+  // The columns that will contain hashes become text columns.
   const hashed = changed.filter(([, rule]) => rule === 'hash').map(([name]) => name)
   return { columns: changed.map(([name]) => name), hashed, payload: payload && !oldPayload }
 }

@@ -51,7 +51,7 @@ export const WALK_POLICIES = {
 /** Results of the extra requests (probes) for a slice. A field is undefined until its probe was made. */
 export interface Findings {
   readonly firstNumber?: 'asked'
-  /** `unclear`: page 0 has rows, but rows have moved since the walk. */
+  /** `unclear`: page 0 has rows, but rows have moved since the walk, so it may not be the first page. */
   readonly pageZero?: 'asked' | 'unclear'
   /** The last page of the slice, or parts of the span to read one by one if the pages fill more than one load. */
   readonly lastPage?: CountedPages | Pick<Overfull, 'parts' | 'partRows'> | 'not found'

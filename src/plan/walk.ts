@@ -180,7 +180,7 @@ export class Walk {
     return this.#reachedEnd || (this.meetsTotal && !this.endsFull(profile))
   }
 
-  /** Returns whether the walk ended and no row was on two pages. If each page has all rows, rows may be repeated. */
+  /** Returns whether the walk ended without a row on two pages. Repeated rows are allowed if each page has all rows. */
   isWhole(profile: PagingProfile): boolean {
     return this.isAtEnd(profile) && (this.repeats === 0 || this.#isUnpaged(profile))
   }

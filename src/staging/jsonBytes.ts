@@ -90,7 +90,7 @@ export function copySpliced(
 export class JsonBytes {
   readonly bytes: Buffer
   readonly splices: Splice[] = []
-  /** Number of escapes (such as `\n`) in all strings so far. If a value raises this number, it contains escapes. */
+  /** Number of escapes (such as `\n`) in all strings so far. If it grows during a value, the value contains escapes. */
   escapes = 0
   kind: Kinds = 0
   /** The last parsed number if it is whole and has at most 15 digits, else NaN. */

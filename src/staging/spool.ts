@@ -56,7 +56,7 @@ export interface Segment {
   readonly catalog: ObjectCatalog
 }
 
-/** Returns all files of a segment, because they must be moved and removed together. */
+/** Returns all files of a segment, which must be moved and removed together. */
 export const filesOf = ({ file, collections }: Pick<Segment, 'file' | 'collections'>): readonly string[] => [
   file,
   ...collections.map((collection) => collection.file),
@@ -202,7 +202,7 @@ export class Spool implements AsyncDisposable {
     const files = this.#open?.files ?? []
     const [rows] = files
     if (rows === undefined) return
-    // The first load is small, so that rows are stored soon. Later loads fill DuckDB's row groups.
+    // The first load is small, so that rows are stored soon. Later loads are larger, to fill DuckDB's row groups.
     const grown = Math.min(loadBytesMax, firstLoadBytesMax * 2 ** (this.#segments - 1))
     const bytesMax = rows.lineBytesMax > LONG_ROW_BYTES ? Math.min(grown, LONG_ROWS_LOAD_BYTES) : grown
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)

@@ -57,7 +57,7 @@ function pausedBy({ report, code, reason, cure }: Pause): SyncError {
 export async function pauseAfter(context: SyncContext, report: ReportName, error: SyncError): Promise<void> {
   if (!PAUSING_ERRORS.includes(error.code) || error instanceof PauseError) return
   const { code, message: reason, cure } = error
-  // A pause by an operator is not replaced: a successful `check` ends a refusal's pause, but must not end this one.
+  // Keeps a pause by an operator. If this refusal replaced that pause, a successful `check` would end it.
   const isByOperator = (pause: Pause) => pause.report === report && pause.code === 'REPORT_PAUSED'
   if ((await context.warehouse.books.pauses()).some(isByOperator)) return
   const client = clientOf(error, context.settings)

@@ -79,7 +79,7 @@ async function allLoadedAgain(context: RetryContext, report: ReportName, { loads
   }
 }
 
-/** The privacy settings have changed. Under the current ones, some values of the rejected rows may be private. */
+/** The error after a change of privacy settings: rejected rows may contain values that are private now. */
 const privacyChanged = (report: ReportName): SyncError =>
   new SyncError('USAGE_INVALID', `${report}: columns, exclude_payload or the hash key changed since its last sync`, {
     report,

@@ -107,7 +107,7 @@ async function runAsOwner(context: OwnerContext, warehouse: Warehouse, signal: A
   }
 }
 
-/** Only one worker of a lake keeps house and sends messages. Another worker does so when this worker has ended. */
+/** Only one worker of a lake does housekeeping and sends messages. When it has ended, another worker takes over. */
 async function leadAlone(
   { store, clock }: OwnerContext,
   request: LeaseRequest,

@@ -40,7 +40,7 @@ export interface WorkerOptions {
   readonly lock?: number | undefined
 }
 
-/** Throws if the start or a role fails. Example: QUEUE_UNREACHABLE. */
+/** Runs a worker until `shell.signal` aborts. Throws if the start or a role fails. Example: QUEUE_UNREACHABLE. */
 export async function runWorker(shell: WorkerShell, options: WorkerOptions): Promise<void> {
   const { config, clock, signal } = shell
   const roles = rolesOf(options.roles)

@@ -1,4 +1,4 @@
-/** Plans the windows of a backfill by the number of rows over time, from totals or from the stored rows. */
+/** Plans windows of a backfill with about equally many rows, which are counted by totals or in the warehouse. */
 import { type ReportName, reportOf } from '../../../schema/index.ts'
 import type { Declaration } from '../../../schema/report.ts'
 import type { CountedRange, WindowRange, Range, WindowSizes } from '../../plan/backfillWindows.ts'

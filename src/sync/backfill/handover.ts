@@ -46,7 +46,7 @@ interface PulledLoad {
   readonly requests: BackfillLoad['requests']
 }
 
-/** A window that was pulled and proven. Its rows are in files. All its values are plain and can be sent as JSON. */
+/** A proven window whose rows are in files. This object itself can be sent as JSON. */
 export interface PulledWindow {
   readonly version: number
   readonly ask: PullAsk

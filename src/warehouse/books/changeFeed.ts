@@ -89,7 +89,7 @@ export async function checkCursor(sql: Pick<Sql, 'rows'>, cursor: Cursor, report
 
 /** Makes all earlier cursors of a report too old, because stored rows have changed without a load. */
 export async function restartFeed(sql: Sql, report: ReportName, reason: string): Promise<void> {
-  // The load without rows gives the new state a number of its own.
+  // This load has no rows. It only exists so that the new state has a number.
   await sql.run(`
     INSERT INTO tidemark.loads
     SELECT coalesce(max(load_id), 0) + 1, ${text(reason)}, ${text(report)}, now(), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0

@@ -35,7 +35,7 @@ export class Fences {
   /** Returns a fence with the next epoch. Commits with an older fence of this report and kind fail from now on. */
   async take(sql: Sql, { report, kind, holder }: FenceRequest): Promise<Fence> {
     const place = placeOf({ report, kind })
-    // If only this process writes, the stored epoch is never newer than an epoch in `#newest`.
+    // If only this process writes, the stored epoch is never newer than the one in `#newest`, so it is read only once.
     const stored = this.#newest.has(place) ? undefined : await readNewest(sql, { report, kind })
     const epoch = Math.max(stored?.epoch ?? 0, this.#newest.get(place)?.epoch ?? 0) + 1
     // A later process can continue a backfill or a reconcile, so the fences of these runs are stored immediately.

@@ -69,7 +69,7 @@ export async function knownLayout(sql: Pick<Sql, 'rows'>, path: string): Promise
 /** Throws WAREHOUSE_NEWER if a newer Tidemark wrote the tables, and WAREHOUSE_MISSING if a lake has no tables yet. */
 export async function checkLayout(database: Pick<Database, 'rows' | 'path' | 'isShared'>): Promise<void> {
   const layout = await knownLayout(database, database.path)
-  // While another process creates a lake, the lake exists for a moment without its tables.
+  // Another process may be creating this lake. The lake then exists for a moment without its tables.
   if (layout > 0 || !database.isShared) return
   throw new SyncError('WAREHOUSE_MISSING', `${database.path} has no tables yet`, {
     cure: 'Run "tidemark sync": it creates them. If a worker is starting, wait for its first run.',

@@ -4,7 +4,7 @@ import type { Instant } from '../../instant.ts'
 import type { RequestEntry, RequestUse } from '../../plan/requestBudget.ts'
 import { type Sql, text, time } from '../database/sql.ts'
 
-/** Counts requests. A load calls it in its transaction. */
+/** Stores how many requests were sent. A load calls this function in its transaction. */
 export async function recordRequests(sql: Sql, entries: readonly RequestEntry[], at: Instant): Promise<void> {
   const rows = entries.map(({ report, kind }) => `(${text(report)}, ${text(kind)})`).join(', ')
   const counted = `SELECT ${time(at)}, report, kind, count(*) FROM (VALUES ${rows}) v(report, kind) GROUP BY ALL`

@@ -9,7 +9,7 @@ export type TrimResult = Readonly<Record<'runs' | 'windows' | 'loads', number>>
 const COUNTS = `SELECT (SELECT count(*) FROM tidemark.runs) AS runs, (SELECT count(*) FROM tidemark.windows) AS windows,
   (SELECT count(*) FROM tidemark.loads) AS loads`
 
-/** Removes old runs, loads and orders, and merges old windows. Returns the removed rows. Needs a transaction. */
+/** Removes old runs, loads and orders, and merges old windows. Returns how many were removed. Needs a transaction. */
 export async function trimBooks(sql: Sql, before: Instant): Promise<TrimResult> {
   const { runs, windows, loads } = await onlyRow<TrimResult>(sql, COUNTS)
   const ended = `SELECT backfill_id FROM tidemark.backfills WHERE ended_at < ${time(before)} AND state IN ('done', 'cancelled')`
@@ -54,7 +54,7 @@ async function mergeWindows(sql: Sql, before: Instant): Promise<void> {
     DROP TABLE old_windows; DROP TABLE joined_windows`)
 }
 
-/** Removes old loads that inserted no row and whose number is in no row, so that the table of loads stays small. */
+/** Removes old loads that inserted no row and that no stored row names, so that the table of loads stays small. */
 async function removeLoads(sql: Sql, before: Instant): Promise<void> {
   const inLake = await isLake(sql)
   // A search for load numbers would read all files of a lake. So in a lake, only loads that changed no row are removed.

@@ -19,12 +19,12 @@ export function databaseError(thrown: unknown, path: string): SyncError {
   const failure = (code: ErrorCode, what: string, cure: string) =>
     new SyncError(code, what, { cure, data: { path }, cause: thrown })
   if (CATALOGUE_LOST.test(message)) {
-    // The rest of DuckDB's message can contain the password of the catalogue.
+    // Uses only a part of DuckDB's message, because the rest can contain the password of the catalogue.
     const reason = /connection to server[^\n]*|server closed the connection/.exec(message)?.[0] ?? 'connection lost'
     const cure = 'Check that PostgreSQL runs and can be reached. The worker then continues by itself.'
     return new SyncError('LAKE_BUSY', `the catalogue of ${path} cannot be reached: ${reason}`, { cure })
   }
-  // DuckDB's message quotes the statements of the commit. Their rows can contain any word, and must not be in a log.
+  // DuckDB's message quotes rows of the commit. They can match any pattern below, and must not be in a log.
   if (LOST_COMMIT.test(message)) {
     const cure = 'This load stored nothing; the next run reads its rows again.'
     return new SyncError('LAKE_BUSY', `${path}: another loader committed first`, { cure })
@@ -87,7 +87,7 @@ const WAIT_MS_MIN = 20
 const WAIT_MS_MAX = 1_000
 
 const LOST_COMMIT = /^TransactionContext Error:[^]*DuckLake transaction\.\s+Exceeded the maximum retry count/
-/** Messages if another commit was first, if another process was writing into SQLite, or if PostgreSQL was restarted. */
+/** Matches messages about a commit of another process, a locked SQLite file, or a restart of PostgreSQL. */
 const CONFLICT =
   /Exceeded the maximum retry count|database is locked|could not serialize|Transaction conflict|cannot be reached|committed first/
 

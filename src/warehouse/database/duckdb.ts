@@ -28,7 +28,7 @@ export interface DatabaseOptions extends FileOptions {
   readonly around?: AroundStatement | undefined
   /** The database's name in messages. Set only if other processes also write. Transactions are then repeated. */
   readonly shared?: string
-  /** The name of an attached lake whose commits have an order (turn.ts). */
+  /** The name of an attached lake in which processes commit in turn (turn.ts). */
   readonly turnsOf?: string | undefined
 }
 
@@ -92,7 +92,7 @@ export class Database implements Sql, AsyncDisposable {
       const instance = opening.adopt(await DuckDBInstance.create(path, settings(options)), (each) => each.closeSync())
       const connection = opening.adopt(await instance.connect(), (each) => each.closeSync())
       await connection.run(`SET TimeZone = 'UTC'`)
-      // DuckDB ignores this setting when an instance is created with it.
+      // This setting is set now, because DuckDB ignores it among the options of a new instance.
       if (options.disk !== undefined) await connection.run(`SET max_temp_directory_size = ${text(options.disk)}`)
       opening.move()
       return new Database(path, [instance, connection], options)
@@ -112,7 +112,7 @@ export class Database implements Sql, AsyncDisposable {
     return this.#inTurn(() => this.#read<T>(sql, values))
   }
 
-  /** Does not run the work of `postpone`, so its results must not depend on that work. */
+  /** Returns rows like `rows`, but does not run postponed work first. So the query must not depend on that work. */
   kept<T = SqlRow>(sql: string): Promise<T[]> {
     return this.#inTurn(() => this.#readKept<T>(sql), { runsPostponed: false })
   }

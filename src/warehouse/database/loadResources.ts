@@ -28,7 +28,7 @@ const INCREASE_MIB_MIN = 16
 const MIB = 2 ** 20
 const MIB_OF: Readonly<Record<string, number>> = { bytes: 1 / MIB, KiB: 1 / 1024, MiB: 1, GiB: 1024, TiB: MIB }
 
-/** Runs `work`. After WAREHOUSE_MEMORY, repeats it with more memory, then on one thread, then throws it. */
+/** Runs `work`. If memory runs out, repeats it with more memory and then on one thread. Throws WAREHOUSE_MEMORY. */
 export async function withMemory<T>(database: Database, size: LoadSize, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

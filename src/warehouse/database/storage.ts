@@ -3,7 +3,7 @@ import { SyncError } from '../../errors.ts'
 import type { Secret, StorageAccess } from '../../secret.ts'
 import { type Sql, text } from './sql.ts'
 
-/** Sets DuckDB's keys for files below `data`. They are only in memory. */
+/** Sets the access keys for files below `data`. DuckDB keeps these keys only in memory. */
 export async function allowStorage(sql: Pick<Sql, 'run'>, data: string, access: StorageAccess<Secret | string>) {
   const { endpoint, region, urlStyle, keys } = access
   const [id, secret, token = "''"] = keys.map((key) => text(typeof key === 'string' ? key : key.reveal()))

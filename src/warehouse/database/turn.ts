@@ -5,7 +5,7 @@
 import { repeat, systemClock } from '../../clock.ts'
 import { text } from './sql.ts'
 
-/** The letters `lake` in ASCII. */
+/** The number of the lock in PostgreSQL: the letters `lake` in ASCII. */
 const LOCK = 0x6c_61_6b_65
 const LOST_MAX = 3
 /** PostgreSQL ends the turn of a process that was frozen or unreachable for this time. */

@@ -9,7 +9,7 @@ import { pointer, text } from '../database/sql.ts'
 /** The field of a collection's item that fills the column `is_deleted` of its child row. */
 export const CHILD_DELETED_FIELD = 'isDeleted'
 
-/** Each thread of DuckDB has several read buffers, so a buffer is only as large as needed. */
+/** Minimum size of a read buffer. Each thread of DuckDB has several buffers, so they are only as large as needed. */
 const BUFFER_BYTES_MIN = 4 * 1024 * 1024
 
 const columnOf = (field: CatalogField): string => `f${field.id}`

@@ -230,7 +230,7 @@ async function recordChangedRecords(sql: Sql, { input, report, staged }: Writing
   if (staged === undefined) return
   const columns = staged.columns.map((column) => column.name)
   const version = versionOf(report, columns, { alias: 's', observedAt: 's."~observed_at"' })
-  // Most kinds of loads also request unchanged rows. Only rows that these loads have written (table `win`) are changed.
+  // Most loads also contain unchanged rows. Of these loads, only the rows that were written (table `win`) are changed.
   const requestsChanged = input.kind === 'changes' || input.kind === 'retry'
   const isRead = requestsChanged ? 'true' : 's.rowid IN (SELECT sid FROM win)'
   // `seen_at` is only seconds ago. If a trail was read later than `seen_at`, the service's clock was set back.

@@ -108,7 +108,7 @@ function stagedWinsSql({ input, report, rules: { settleMs }, staged, tableColumn
   const { serviceNow, kind } = input
   const columns = columnNames(staged.columns)
   const fresh = { alias: 's', observedAt: 's."~observed_at"', askedAt: 's."~asked_at"', columns }
-  // The load's first request (`l.asked_at`) can be minutes before this row's request. Very old loads lack this time.
+  // `l.asked_at` is the time of the load's first request. It can be minutes before the row's request, or NULL.
   const askedAt = `greatest(l.asked_at, t._observed_at - INTERVAL ${HEAD_MS_MAX} MILLISECONDS)`
   const stored = { alias: 't', observedAt: 't._observed_at', askedAt, columns: tableColumns }
   // If the stored row was observed in the future, the service's clock was set back.
@@ -173,7 +173,7 @@ interface RowsToInsert {
   readonly columns: readonly StagedColumn[]
   /** The FROM clause. Staged rows have the alias `s`. If rows are replaced, `win` has the alias `w`. */
   readonly rows: string
-  /** The table of the replaced rows, which have the fields that a staged row lacks, and SQL for the new `_extra`. */
+  /** `target` has the replaced rows, whose values stay if a staged row lacks the field. `extra` is SQL for `_extra`. */
   readonly replaced?: { readonly target: string; readonly extra: string } | undefined
 }
 

@@ -13,7 +13,7 @@ export interface RejectedRow {
   readonly observedAt: Instant
   readonly row: string
   readonly key: string | null
-  /** True if a second read showed that the row was deleted. Only budgets have a second read. */
+  /** True if a second read, without deleted rows, has shown that the row was deleted. */
   readonly isGone: boolean
 }
 

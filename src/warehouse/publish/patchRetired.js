@@ -92,7 +92,7 @@ async function patch(/** @type {FileHandle} */ source, /** @type {FileHandle} */
   const [fresh, old] = [Buffer.from(new ArrayBuffer(PIECE_BYTES)), Buffer.from(new ArrayBuffer(PIECE_BYTES))]
   let written = 0
   for (let at = HEADERS_BYTES; at < size; at += PIECE_BYTES) {
-    // Synchronous reads need only two thirds of the time. This pause lets the program notice its parent's death.
+    // Synchronous reads are faster, but block the program. This pause lets the program notice its parent's death.
     await otherEvents()
     const length = Math.min(
       readSync(source.fd, fresh, 0, PIECE_BYTES, at),

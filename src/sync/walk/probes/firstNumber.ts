@@ -79,7 +79,7 @@ async function numberBySmallPages(read: Read, first: FetchedPage, again: () => P
   return first.page.rowCount > rows && sharedRows(first.page, (await again()).page) > rows ? 1 : undefined
 }
 
-/** Errors with which a service may fail for a page that does not exist, instead of refusing it. */
+/** A service may fail with one of these errors for a page that does not exist, instead of refusing the page. */
 const FAILED: readonly ErrorCode[] = ['SERVICE_UNAVAILABLE', 'ANSWER_MALFORMED', 'ANSWER_NOT_JSON', 'ANSWER_TOO_LARGE']
 
 /** Returns undefined if page 0 is refused, or if page 0 fails and page 1 does not. Throws if page 1 fails, too. */
